@@ -1,0 +1,189 @@
+// Typed messages between daemons: a struct names its fields once, and both directions follow from that.
+// Knows how fields become bytes; must not know sockets, framing or any particular message.
+//
+// On the wire: one byte for the message's place in its conversation's variant, then the fields in order:
+// numbers as LEB128 (signed ones zigzag), strings and lists behind their count. Strict: a missing, extra or
+// odd field is refused, never fatal, for the peer may be broken or hostile. A list's count is never believed
+// beyond the bytes that are there.
+#pragma once
+#include "libspool/queue_id.h"
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+namespace ipc {
+
+struct Malformed {
+    std::string why; // "deliver.queue_id: cut short"
+};
+
+class Writer {
+public:
+    explicit Writer(std::string& wire) : wire_(wire) {}
+    template <class T>
+    void operator()(std::string_view, const T& value) {
+        put(value);
+    }
+
+private:
+    void number(std::uint64_t n) {
+        while (n >= 0x80) {
+            wire_.push_back(static_cast<char>(n | 0x80));
+            n >>= 7;
+        }
+        wire_.push_back(static_cast<char>(n));
+    }
+    template <class T>
+    void put(const T& value) {
+        if constexpr (std::is_enum_v<T>) {
+            number(static_cast<std::uint64_t>(value));
+        } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+            auto n = static_cast<std::int64_t>(value);
+            number((static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63));
+        } else if constexpr (std::is_integral_v<T>) {
+            number(static_cast<std::uint64_t>(value));
+        } else {
+            T::fields(value, *this);
+        }
+    }
+    void put(const std::string& s) {
+        number(s.size());
+        wire_.append(s);
+    }
+    void put(const spool::QueueId& id) { number(id.value); }
+    template <class T>
+    void put(const std::vector<T>& list) {
+        number(list.size());
+        for (const T& each : list) put(each);
+    }
+    std::string& wire_;
+};
+
+class Reader {
+public:
+    explicit Reader(std::string_view wire) : rest_(wire) {}
+    template <class T>
+    void operator()(std::string_view name, T& value) {
+        if (!why_.empty()) return;
+        if (const char* odd = take(value); odd && why_.empty()) why_ = std::string(name) + ": " + odd;
+    }
+    // Nothing odd was found and nothing is left over.
+    bool finish() {
+        if (why_.empty() && !rest_.empty()) why_ = "trailing bytes";
+        return why_.empty();
+    }
+    const std::string& why() const { return why_; }
+
+private:
+    const char* number(std::uint64_t& n) {
+        n = 0;
+        for (int shift = 0; shift < 64; shift += 7) {
+            if (rest_.empty()) return "cut short";
+            auto byte = static_cast<unsigned char>(rest_.front());
+            rest_.remove_prefix(1);
+            if (shift == 63 && byte > 1) return "number too large";
+            n |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+            if (byte < 0x80) return nullptr;
+        }
+        return "number too long";
+    }
+    template <class T>
+    const char* take(T& value) {
+        if constexpr (std::is_same_v<T, bool>) {
+            std::uint64_t n;
+            if (auto odd = number(n)) return odd;
+            value = n == 1;
+            return n > 1 ? "not a yes or no" : nullptr;
+        } else if constexpr (std::is_enum_v<T>) {
+            std::uint64_t n;
+            if (auto odd = number(n)) return odd;
+            value = static_cast<T>(n); // every enum on the wire ends in `last_`
+            return n > static_cast<std::uint64_t>(T::last_) ? "unknown value" : nullptr;
+        } else if constexpr (std::is_integral_v<T>) {
+            std::uint64_t n;
+            if (auto odd = number(n)) return odd;
+            if constexpr (std::is_signed_v<T>) {
+                auto s = static_cast<std::int64_t>(n >> 1) ^ -static_cast<std::int64_t>(n & 1);
+                value = static_cast<T>(s);
+                return static_cast<std::int64_t>(value) != s ? "out of range" : nullptr;
+            } else {
+                value = static_cast<T>(n);
+                return static_cast<std::uint64_t>(value) != n ? "out of range" : nullptr;
+            }
+        } else {
+            T::fields(value, *this);
+            return nullptr; // the inner fields have named what is odd
+        }
+    }
+    const char* take(std::string& s) {
+        std::uint64_t n;
+        if (auto odd = number(n)) return odd;
+        if (n > rest_.size()) return "cut short";
+        s.assign(rest_.substr(0, n));
+        rest_.remove_prefix(n);
+        return nullptr;
+    }
+    const char* take(spool::QueueId& id) {
+        if (auto odd = number(id.value)) return odd;
+        return id.valid() ? nullptr : "not a queue id";
+    }
+    template <class T>
+    const char* take(std::vector<T>& list) {
+        std::uint64_t n;
+        if (auto odd = number(n)) return odd;
+        if (n > rest_.size()) return "cut short"; // every element takes at least one byte
+        list.clear();
+        list.reserve(n);
+        for (; n > 0; --n) {
+            if (auto odd = take(list.emplace_back())) return odd;
+            if (!why_.empty()) return nullptr;
+        }
+        return nullptr;
+    }
+
+    std::string_view rest_;
+    std::string why_;
+};
+
+namespace detail {
+template <class M, class Variant>
+struct place_of;
+template <class M, class... Rest>
+struct place_of<M, std::variant<M, Rest...>> : std::integral_constant<std::size_t, 0> {};
+template <class M, class First, class... Rest>
+struct place_of<M, std::variant<First, Rest...>>
+    : std::integral_constant<std::size_t, 1 + place_of<M, std::variant<Rest...>>::value> {};
+} // namespace detail
+
+// Appends one message of the conversation `Variant` to `wire`.
+template <class Variant, class M>
+void encode(const M& message, std::string& wire) {
+    wire.push_back(static_cast<char>(detail::place_of<M, Variant>::value));
+    Writer writer(wire);
+    M::fields(message, writer);
+}
+
+// The one message that `wire` holds, whole; anything else is Malformed.
+template <class Variant>
+std::expected<Variant, Malformed> decode(std::string_view wire) {
+    if (wire.empty()) return std::unexpected(Malformed{"empty message"});
+    const auto place = static_cast<unsigned char>(wire.front());
+    Reader reader(wire.substr(1));
+    Variant out;
+    bool known = false;
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+        ((place == I ? (known = true, std::variant_alternative_t<I, Variant>::fields(out.template emplace<I>(), reader))
+                     : void()),
+         ...);
+    }(std::make_index_sequence<std::variant_size_v<Variant>>{});
+    if (!known) return std::unexpected(Malformed{"unknown message"});
+    if (!reader.finish()) return std::unexpected(Malformed{reader.why()});
+    return out;
+}
+
+} // namespace ipc

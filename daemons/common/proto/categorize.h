@@ -1,0 +1,79 @@
+// queue-manager ↔ categorizer: who are the recipients really? Requests come in batches (many to one write);
+// answers may come in any order. The categorizer keeps nothing between them.
+#pragma once
+#include "libspool/queue_id.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace proto::categorize {
+
+inline constexpr std::string_view conversation = "categorize";
+
+struct Recipient {
+    std::uint32_t index = 0; // its place in the envelope
+    std::string address;     // local@domain, or a bare local part
+    static void fields(auto& m, auto& f) {
+        f("index", m.index);
+        f("address", m.address);
+    }
+};
+
+struct Categorize { // queue-manager → categorizer
+    std::uint64_t request = 0;
+    spool::QueueId queue_id;
+    std::string reverse_path;
+    std::vector<Recipient> recipients;
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("queue_id", m.queue_id);
+        f("reverse_path", m.reverse_path);
+        f("recipients", m.recipients);
+    }
+};
+
+enum class Fate : std::uint8_t {
+    remote,   // address is to be routed by its domain
+    local,    // delivered by `local` for `user`
+    discard,  // accepted and thrown away by explicit configuration
+    failed,   // permanent: status and text say why
+    deferred, // a table could not be read …: ask again later
+    last_ = deferred,
+};
+
+// One final recipient. Several may come of one envelope recipient (an alias); each names where it comes from.
+struct Outcome {
+    std::uint32_t index = 0; // of the envelope recipient it comes from
+    Fate fate = Fate::remote;
+    bool changed = false;     // false: the address is the envelope's own
+    std::string address;      // final address
+    std::string user;         // local: the user name
+    std::string reverse_path; // "" = the message's own; else e.g. <owner-list@…> of a list with an owner
+    std::string status;       // failed, deferred: "5.1.1"
+    std::string text;         // failed, deferred: one line for NDR and log
+    static void fields(auto& m, auto& f) {
+        f("index", m.index);
+        f("fate", m.fate);
+        f("changed", m.changed);
+        f("address", m.address);
+        f("user", m.user);
+        f("reverse_path", m.reverse_path);
+        f("status", m.status);
+        f("text", m.text);
+    }
+};
+
+struct Categorized { // categorizer → queue-manager
+    std::uint64_t request = 0;
+    std::vector<Outcome> outcomes; // every envelope recipient asked for is named at least once
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("outcomes", m.outcomes);
+    }
+};
+
+using Message = std::variant<Categorize, Categorized>;
+
+} // namespace proto::categorize

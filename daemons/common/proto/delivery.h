@@ -1,0 +1,147 @@
+// queue-manager ↔ delivery agents (smtp-client, local). The queue-manager decides which connections exist and
+// what goes over them; the agent does it and reports. Sender and recipients are read from the spool file.
+//
+//   Connect → Deliver… → Close   from the queue-manager
+//   Connected, Done…, Closed     from the agent; after Closed the connection's number means nothing
+//
+// Deliveries handed over and not Done when Closed arrives are back in the queue, untried. An agent keeps each
+// Done until it is Acknowledged and repeats it on a new connection to the queue-manager (a restarted one knows
+// the delivery by queue id and recipients, not by number). For `local` a connection is a place for one delivery
+// at a time, without hosts.
+#pragma once
+#include "daemons/common/proto/route.h"
+#include "libspool/layout.h"
+#include "libspool/queue_id.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace proto::delivery {
+
+inline constexpr std::string_view conversation = "delivery";
+
+struct Connect { // queue-manager → agent
+    std::uint64_t connection = 0;
+    std::string link; // for logs
+    bool mx = false;  // hosts come from MX records
+    std::vector<route::Host> hosts;
+    static void fields(auto& m, auto& f) {
+        f("connection", m.connection);
+        f("link", m.link);
+        f("mx", m.mx);
+        f("hosts", m.hosts);
+    }
+};
+
+struct Deliver { // queue-manager → agent
+    std::uint64_t connection = 0;
+    std::uint64_t delivery = 0;
+    spool::QueueId queue_id;
+    spool::Location location = spool::Location::incoming;
+    std::vector<std::uint32_t> recipients; // numbers in spool::MessageState::recipients
+    std::int64_t arrived = 0;              // µs since 1970: when the message was accepted
+    std::int64_t queued = 0;               // µs since 1970: when the queue-manager had it ready
+    static void fields(auto& m, auto& f) {
+        f("connection", m.connection);
+        f("delivery", m.delivery);
+        f("queue_id", m.queue_id);
+        f("location", m.location);
+        f("recipients", m.recipients);
+        f("arrived", m.arrived);
+        f("queued", m.queued);
+    }
+};
+
+struct Close { // queue-manager → agent: say QUIT after what is in flight
+    std::uint64_t connection = 0;
+    static void fields(auto& m, auto& f) { f("connection", m.connection); }
+};
+
+struct Acknowledged { // queue-manager → agent: this result is recorded
+    std::uint64_t delivery = 0;
+    static void fields(auto& m, auto& f) { f("delivery", m.delivery); }
+};
+
+// Where in the conversation something was said or went wrong.
+enum class Stage : std::uint8_t {
+    none, lookup, connect, banner, ehlo, tls, auth, mail, rcpt, data, content, final_dot, local, last_ = local,
+};
+
+struct Reply {
+    std::uint16_t code = 0; // SMTP reply code; 0: no reply (network, file system …)
+    std::string status;     // enhanced status "4.4.2", the agent's own where the peer gave none
+    std::string text;       // one printable line for log and NDR, at most 512 bytes
+    Stage stage = Stage::none;
+    bool in_doubt = false;  // the content had been sent, its reply never came
+    static void fields(auto& m, auto& f) {
+        f("code", m.code);
+        f("status", m.status);
+        f("text", m.text);
+        f("stage", m.stage);
+        f("in_doubt", m.in_doubt);
+    }
+};
+
+enum class Outcome : std::uint8_t { delivered, deferred, failed, last_ = failed };
+
+struct RecipientResult {
+    std::uint32_t recipient = 0; // number in spool::MessageState::recipients
+    Outcome outcome = Outcome::deferred;
+    std::uint32_t reply = 0; // index into Done::replies
+    static void fields(auto& m, auto& f) {
+        f("recipient", m.recipient);
+        f("outcome", m.outcome);
+        f("reply", m.reply);
+    }
+};
+
+struct Connected { // agent → queue-manager: EHLO (TLS, AUTH) went well; the connection takes deliveries
+    std::uint64_t connection = 0;
+    static void fields(auto& m, auto& f) { f("connection", m.connection); }
+};
+
+struct Done { // agent → queue-manager
+    std::uint64_t connection = 0; // 0: the connection is no more (told to a new queue-manager)
+    std::uint64_t delivery = 0;
+    spool::QueueId queue_id;
+    std::vector<RecipientResult> results;
+    std::vector<Reply> replies;
+    bool unreadable = false;       // the spool file could not be read or its checksum is wrong: quarantine it
+    bool relayed_dsn = false;      // the next hop took over the DSN parameters (RFC 3461)
+    std::string host;              // "mx.example.org[192.0.2.1]:25"; "" for none
+    std::int64_t started = 0;      // µs since 1970
+    std::int64_t transmission = 0; // µs from MAIL to the last reply
+    static void fields(auto& m, auto& f) {
+        f("connection", m.connection);
+        f("delivery", m.delivery);
+        f("queue_id", m.queue_id);
+        f("results", m.results);
+        f("replies", m.replies);
+        f("unreadable", m.unreadable);
+        f("relayed_dsn", m.relayed_dsn);
+        f("host", m.host);
+        f("started", m.started);
+        f("transmission", m.transmission);
+    }
+};
+
+struct Closed { // agent → queue-manager
+    std::uint64_t connection = 0;
+    bool failed = false; // false: closed in good order (asked to, or the peer's polite end between deliveries)
+    bool was_up = false; // Connected had been said
+    Reply reason;        // why it failed: the last host's
+    std::string host;    // the last one tried
+    static void fields(auto& m, auto& f) {
+        f("connection", m.connection);
+        f("failed", m.failed);
+        f("was_up", m.was_up);
+        f("reason", m.reason);
+        f("host", m.host);
+    }
+};
+
+using Message = std::variant<Connect, Deliver, Close, Acknowledged, Connected, Done, Closed>;
+
+} // namespace proto::delivery

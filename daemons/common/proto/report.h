@@ -1,0 +1,76 @@
+// queue-manager ↔ bounce: tell the sender what became of these recipients. The report is a message of its own,
+// durable and Submitted before Reported is said; only then does the queue-manager mark the recipients.
+#pragma once
+#include "libspool/layout.h"
+#include "libspool/queue_id.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace proto::report {
+
+inline constexpr std::string_view conversation = "report";
+
+// RFC 3464, 2.3.3.
+enum class Action : std::uint8_t { failed, delayed, delivered, relayed, expanded, last_ = expanded };
+
+struct Recipient {
+    std::uint32_t recipient = 0; // number in spool::MessageState::recipients
+    std::string status;          // "5.1.1"
+    std::string diagnostic;      // "host mx[192.0.2.1] said: 550 5.1.1 … (in reply to RCPT TO command)"
+    std::string remote_reply;    // "550 5.1.1 No such user" as the peer said it; "" where no peer spoke
+    std::string remote_host;     // "mx.example.org"; "" where no peer spoke
+    std::int64_t last_attempt = 0; // µs since 1970; 0: none
+    static void fields(auto& m, auto& f) {
+        f("recipient", m.recipient);
+        f("status", m.status);
+        f("diagnostic", m.diagnostic);
+        f("remote_reply", m.remote_reply);
+        f("remote_host", m.remote_host);
+        f("last_attempt", m.last_attempt);
+    }
+};
+
+struct Report { // queue-manager → bounce
+    std::uint64_t request = 0;
+    spool::QueueId queue_id;
+    spool::Location location = spool::Location::messages;
+    Action action = Action::failed;
+    std::vector<Recipient> recipients;
+    std::int64_t retry_until = 0; // delayed: µs since 1970
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("queue_id", m.queue_id);
+        f("location", m.location);
+        f("action", m.action);
+        f("recipients", m.recipients);
+        f("retry_until", m.retry_until);
+    }
+};
+
+enum class Outcome : std::uint8_t {
+    submitted,  // report_id is durable
+    not_wanted, // NOTIFY or the null reverse-path forbids it
+    kept_in_bad, // an undeliverable report: a copy and the reason lie in bad/
+    try_later,  // no space, message unreadable now …
+    last_ = try_later,
+};
+
+struct Reported { // bounce → queue-manager
+    std::uint64_t request = 0;
+    Outcome outcome = Outcome::try_later;
+    spool::QueueId report_id{1}; // of the report when submitted, else meaningless
+    std::string text;
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("outcome", m.outcome);
+        f("report_id", m.report_id);
+        f("text", m.text);
+    }
+};
+
+using Message = std::variant<Report, Reported>;
+
+} // namespace proto::report

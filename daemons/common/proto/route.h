@@ -1,0 +1,64 @@
+// queue-manager ↔ router: which next hop serves this domain, and for how long is the answer good?
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace proto::route {
+
+inline constexpr std::string_view conversation = "route";
+
+struct Host {
+    std::string name; // host name, or an address literal without brackets
+    std::uint16_t port = 25;
+    std::uint16_t preference = 0; // equal ones are tried in random order
+    static void fields(auto& m, auto& f) {
+        f("name", m.name);
+        f("port", m.port);
+        f("preference", m.preference);
+    }
+    bool operator==(const Host&) const = default;
+};
+
+struct Route { // queue-manager → router
+    std::uint64_t request = 0;
+    std::string domain; // lower case
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("domain", m.domain);
+    }
+};
+
+enum class Kind : std::uint8_t {
+    mx,         // hosts from DNS: never marked down
+    configured, // hosts of a configured route
+    temporary,  // no answer now: status and text say why
+    permanent,  // the domain cannot receive mail: status and text say why
+    last_ = permanent,
+};
+
+struct Routed { // router → queue-manager
+    std::uint64_t request = 0;
+    std::string domain;
+    Kind kind = Kind::temporary;
+    std::string link; // name of the link: equal for all domains with the same set of hosts
+    std::vector<Host> hosts;
+    std::uint32_t valid_seconds = 60; // ask again after that
+    std::string status, text;         // temporary, permanent
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("domain", m.domain);
+        f("kind", m.kind);
+        f("link", m.link);
+        f("hosts", m.hosts);
+        f("valid_seconds", m.valid_seconds);
+        f("status", m.status);
+        f("text", m.text);
+    }
+};
+
+using Message = std::variant<Route, Routed>;
+
+} // namespace proto::route

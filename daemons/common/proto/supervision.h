@@ -1,0 +1,78 @@
+// master ↔ each daemon, over the one descriptor a daemon is born with (3, a SOCK_SEQPACKET pair: a packet is a
+// message). Descriptors ride along with Configure, in the order its lists name them.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace proto::supervision {
+
+struct Listener {
+    std::string name;    // [listen.<name>], or "submit", "queue-manager", "control" … for local sockets
+    std::string address; // "127.0.0.1:2525", for logs
+    static void fields(auto& m, auto& f) {
+        f("name", m.name);
+        f("address", m.address);
+    }
+};
+
+struct Token { // what a server role must hear from a client role
+    std::string role, token;
+    static void fields(auto& m, auto& f) {
+        f("role", m.role);
+        f("token", m.token);
+    }
+};
+
+// The whole of what a daemon is to do; sent at birth, at reload and when logs are re-opened.
+// Descriptors: [0] the configuration's text (read-only), [1] the log file (only if has_log_file), then one
+// listening socket per listener.
+struct Configure { // master → daemon
+    std::uint64_t generation = 0;
+    std::string file;            // the configuration's name, for messages
+    std::uint32_t instance = 0;  // worker number; a writer's slot
+    bool has_log_file = false;
+    std::vector<Listener> listeners;
+    std::string token;           // its own, for every Hello
+    std::vector<Token> expected; // of those who may connect to it
+    static void fields(auto& m, auto& f) {
+        f("generation", m.generation);
+        f("file", m.file);
+        f("instance", m.instance);
+        f("has_log_file", m.has_log_file);
+        f("listeners", m.listeners);
+        f("token", m.token);
+        f("expected", m.expected);
+    }
+};
+
+struct Ping { // master → daemon; silence for too long is answered with SIGKILL
+    std::uint64_t number = 0;
+    static void fields(auto& m, auto& f) { f("number", m.number); }
+};
+
+struct Stop { // master → daemon: take nothing new, finish what is in flight within the bound, exit
+    std::uint64_t within = 0; // µs
+    static void fields(auto& m, auto& f) { f("within", m.within); }
+};
+
+struct Ready { // daemon → master: configured (generation) and serving
+    std::uint64_t generation = 0;
+    static void fields(auto& m, auto& f) { f("generation", m.generation); }
+};
+
+struct Pong { // daemon → master
+    std::uint64_t number = 0;
+    static void fields(auto& m, auto& f) { f("number", m.number); }
+};
+
+struct Trouble { // daemon → master: for `postrider status`; "" clears it
+    std::string text;
+    static void fields(auto& m, auto& f) { f("text", m.text); }
+};
+
+using Message = std::variant<Configure, Ping, Stop, Ready, Pong, Trouble>;
+
+} // namespace proto::supervision

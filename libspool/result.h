@@ -1,0 +1,36 @@
+// Result<T>: a value, or what the world failed at. For failures of disk, network and kernel only:
+// a peer's mistakes are values of their own (Reply, Malformed), ours are asserts.
+#pragma once
+#include <cerrno>
+#include <cstring>
+#include <expected>
+#include <string>
+#include <utility>
+
+namespace spool {
+
+// What failed, in words an operator understands, and the errno it failed with (0: none).
+struct Error {
+    int code = 0;
+    std::string what; // "open /var/spool/postrider/run: Permission denied"
+
+    // "<action>: <strerror(errno)>"
+    static Error from_errno(std::string action, int code = errno) {
+        return Error{code, std::move(action) + ": " + std::strerror(code)};
+    }
+    bool operator==(const Error&) const = default;
+};
+
+template <class T = void>
+using Result = std::expected<T, Error>;
+
+} // namespace spool
+
+// TRY(expr): the value of a Result, or return its error from the enclosing function.
+#define TRY(...) \
+    __extension__({                                                                                                       \
+        auto try_result_ = (__VA_ARGS__);                                                                    \
+        if (!try_result_) [[unlikely]]                                                                       \
+            return std::unexpected(std::move(try_result_).error());                                          \
+        *std::move(try_result_);                                                                             \
+    })
