@@ -1,0 +1,214 @@
+// The configuration as every daemon sees it: plain structs with defaults, one per section of postrider.toml.
+// Filled once by parse(), which refuses what it does not know, then passed by const reference.
+// Knows no file system and no TOML library (parse.cpp does); what each key means to an operator is said once, in keys.h.
+#pragma once
+#include "daemons/common/network.h"
+#include "daemons/decide/routing.h"
+#include "libsmtp/time.h"
+#include <cstdint>
+#include <expected>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace config {
+
+using smtp::Duration;
+using namespace std::chrono_literals;
+inline constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
+
+struct Mta {
+    std::string hostname; // never empty after parse(): the system's name if none is configured
+    std::string origin;   // completes bare names; never empty after parse()
+    bool users = true;    // false: single-user mode, nobody changes user
+    std::string user = "postrider";
+    std::string drop_group = "postrider-drop";
+    std::string admin_group = "postrider-adm";
+};
+
+struct Spool {
+    std::string directory = "/var/spool/postrider";
+    std::uint64_t minimum_free = 64 * MiB;      // below it: 452 4.3.1
+    std::uint64_t minimum_free_inodes = 1024;   // below it: 452 4.3.1
+    std::uint64_t reserve = 8 * MiB;            // kept back for NDRs
+    std::uint32_t sync_threads = 16;            // file syncs side by side, per writing process
+};
+
+enum class LogLevel { error, warning, info, debug };
+
+struct Log {
+    std::string file;            // "" none
+    bool syslog = true;
+    std::string syslog_socket = "/dev/log";
+    std::string name = "postfix"; // the tag before "/smtpd[…]:"
+    LogLevel level = LogLevel::info;
+    std::uint64_t buffer = 1 * MiB; // of lines not yet written; more are counted and lost
+};
+
+enum class MailboxFormat { maildir, mbox };
+
+struct Mailbox {
+    MailboxFormat format = MailboxFormat::mbox;
+    std::string path = "/var/mail/{user}"; // with {user}, {home}
+    // The path for one user; both words are put in literally.
+    std::string path_for(std::string_view user, std::string_view home) const;
+    std::string to_string() const; // "mbox:/var/mail/{user}"
+    bool operator==(const Mailbox&) const = default;
+};
+
+struct Local {
+    std::vector<std::string> domains; // lower case; never empty after parse(): hostname and localhost
+    std::vector<std::string> aliases = {"/etc/aliases"};
+    Mailbox mailbox;
+    std::vector<std::string> users; // only these; empty: the system's users (never empty in single-user mode)
+    std::string postmaster;         // where postmaster goes when no alias says so; never empty after parse()
+    std::string recipient_delimiter = "+"; // "" none
+    std::uint32_t minimum_uid = 1;         // mailboxes of lower ones are never written
+    std::uint32_t deliveries = 8;          // at a time
+    Duration lock_timeout = 30s;           // for an mbox somebody else has locked
+    std::uint32_t alias_depth = 50;
+    std::uint32_t alias_recipients = 10'000; // one address may become so many
+};
+
+enum class Service { relay, submission };
+
+struct Listener {
+    std::string name; // of [listen.<name>]
+    std::vector<common::Endpoint> addresses;
+    Service service = Service::relay;
+    std::vector<common::Network> submitters; // submission: who may send; empty in a file: [relay] networks
+    std::uint64_t message_size = 0;          // 0 in a file: [smtpd]'s
+    std::uint32_t recipients = 0;            // 0 in a file: [smtpd]'s
+    std::uint32_t sessions = 0;              // 0 in a file: [smtpd]'s
+};
+
+struct Relay {
+    std::vector<common::Network> networks; // who may relay; loopback by default
+    std::vector<std::string> domains;      // lower case; accepted from anybody and sent on. ".x" = below x
+};
+
+struct Dns {
+    std::vector<common::Endpoint> servers; // empty: /etc/resolv.conf
+    Duration timeout = 5s;                 // first try; doubles
+    std::uint32_t tries = 3;
+    std::uint32_t edns_size = 1232;
+    std::uint32_t cache_entries = 20'000;
+    Duration maximum_ttl = 24h;
+    Duration minimum_ttl = 5s;
+    Duration negative_ttl = 5min; // at most, for "no such name" and "no such record"
+    Duration failure_ttl = 10s;   // a failed look-up is not repeated before that
+};
+
+struct SmtpClient {
+    std::uint32_t workers = 0; // never 0 after parse(): half the processors, 1 to 8
+    std::string helo;          // never empty after parse(): the hostname
+    Duration connect_timeout = 30s;
+    Duration greeting_timeout = 5min;
+    Duration command_timeout = 5min; // EHLO, MAIL, RCPT, RSET
+    Duration data_timeout = 2min;
+    Duration block_timeout = 3min;
+    Duration final_dot_timeout = 10min;
+    std::uint32_t addresses_per_attempt = 5;
+    bool ipv4 = true, ipv6 = true;
+    bool pipelining = true;
+};
+
+enum class BareNewlines { normalise, reject };
+
+struct Smtpd {
+    std::uint32_t workers = 0;               // never 0 after parse(): half the processors, 1 to 8
+    std::uint64_t message_size = 50 * MiB;
+    std::uint32_t recipients = 1000;
+    std::uint32_t command_line = 2048;
+    std::uint64_t header_size = 2 * MiB;     // more: 552 5.3.4
+    std::uint32_t header_fields = 10'000;    // more: 5.6.0
+    std::uint32_t received_fields = 50;      // more: 554 5.4.6
+    std::uint32_t commands = 10'000;         // without a message in between
+    std::uint32_t soft_errors = 10;          // from here on every error costs error_delay
+    std::uint32_t hard_errors = 20;          // 421
+    Duration error_delay = 1s;
+    Duration command_timeout = 5min;
+    Duration data_timeout = 3min;
+    std::uint64_t minimum_rate = 64;         // bytes a second while content is sent, measured over a minute; 0 none
+    std::uint32_t sessions = 5000;           // per worker
+    std::uint32_t sessions_per_network = 500; // a client network is an IPv4 address or an IPv6 /64; per worker
+    std::uint32_t connections_per_minute = 0; // of one client network, per worker; 0 no limit
+    BareNewlines bare_newlines = BareNewlines::normalise;
+    bool check_recipients = true;            // unknown local users are refused at RCPT
+    bool reverse_names = true;               // look up the client's name (PTR, confirmed by A/AAAA)
+    Duration reverse_name_timeout = 5s;
+};
+
+struct Submit { // pickup: the submit socket and the drop directory
+    std::uint64_t message_size = 50 * MiB;
+    std::uint32_t recipients = 10'000;
+    std::uint32_t connections = 200;
+    std::uint32_t connections_per_user = 50;
+    Duration timeout = 5min;
+    Duration drop_interval = 1min;
+};
+
+struct Bounce {
+    std::string display_name = "Mail Delivery System";
+    std::string templates; // directory; "" the built-in texts
+    std::uint64_t full_content_limit = 50 * KiB;
+    bool over_quota_partial_headers = true;
+};
+
+struct Master {
+    Duration heartbeat_interval = 10s;
+    Duration heartbeat_timeout = 60s;
+    Duration restart_delay = 100ms; // after the first death; doubles
+    Duration restart_delay_limit = 1min;
+    Duration stop_timeout = 30s;
+};
+
+struct Config {
+    std::string file; // as given to parse()
+    Mta mta;
+    Spool spool;
+    Log log;
+    Local local;
+    std::vector<Listener> listeners; // never empty after parse()
+    Relay relay;
+    std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
+    Dns dns;
+    SmtpClient smtp_client;
+    Smtpd smtpd;
+    Submit submit;
+    Bounce bounce;
+    Master master;
+
+    // Is `domain` (lower case) one of local.domains / relay.domains?
+    bool is_local(std::string_view domain) const;
+    bool is_relay(std::string_view domain) const;
+};
+
+struct Problem {
+    std::string file;
+    std::uint32_t line = 0, column = 0; // from 1; 0: the file as a whole
+    std::string message;                // "unknown key smtpd.worker: did you mean workers?"
+    std::string to_string() const;      // "postrider.toml:3:1: unknown key …"
+    bool operator==(const Problem&) const = default;
+};
+
+// What parse() asks of the machine; a test brings its own.
+struct System {
+    std::string hostname;         // as gethostname(2) says it
+    std::string user;             // who runs this: the one user of single-user mode
+    std::uint32_t processors = 1;
+    static System here();
+};
+
+// All problems at once, in the order of the file. Relative paths in it are taken from the directory `file` is in.
+std::expected<Config, std::vector<Problem>> parse(std::string_view text, std::string_view file,
+                                                  const System& system = System::here());
+// Reads and parses; a file that cannot be read is a Problem too.
+std::expected<Config, std::vector<Problem>> load(const std::string& file);
+
+// The annotated sample (conf/postrider.toml) and the manual's page (man/postrider.toml.5), made from the same table.
+std::string sample();
+std::string manual();
+
+} // namespace config

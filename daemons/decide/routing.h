@@ -1,0 +1,52 @@
+// Which rule of the configuration serves a domain. A value built once from the [route] sections and asked per
+// domain; what the names in a rule mean in DNS is mx.h's business.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace decide {
+
+// One place to send to.
+struct NextHop {
+    enum class Kind {
+        host,      // "[relay.example.net]:2525", "[192.0.2.1]": this host itself, no MX look-up
+        mx_of,     // "relay.example.net", "relay.example.net:2525": the MX hosts of that name
+        recipient, // "mx": the MX hosts of the recipient's own domain
+    };
+    Kind kind = Kind::recipient;
+    std::string name; // lower case, without brackets; "" for recipient
+    std::uint16_t port = 25;
+
+    // Empty for anything that is none of the above.
+    static std::optional<NextHop> parse(std::string_view text);
+    std::string to_string() const;
+    bool operator==(const NextHop&) const = default;
+};
+
+// One [route."<pattern>"].
+struct RouteRule {
+    std::string pattern;                           // "example.com", ".example.com" (everything below it), "*"; lower case
+    std::vector<std::vector<NextHop>> next_hops;   // in order of preference; those in one inner list are equals
+    std::uint32_t connections = 0;                 // of the link, at most; 0: the default for its kind
+    bool operator==(const RouteRule&) const = default;
+};
+
+class RouteTable {
+public:
+    RouteTable() = default;
+    explicit RouteTable(std::vector<RouteRule> rules);
+
+    // `domain` in lower case. The exact name first, then ".parent" from the longest to the shortest, then "*";
+    // null: no rule, so the domain's own MX hosts serve it. The rule lives as long as the table.
+    const RouteRule* find(std::string_view domain) const;
+
+private:
+    std::vector<RouteRule> rules_;
+    std::unordered_map<std::string, std::size_t> by_pattern_;
+};
+
+} // namespace decide
