@@ -1,0 +1,47 @@
+// RFC 5322 address lists, as in To:, Cc:, Bcc: and among sendmail(1)'s arguments: groups, comments, quoted
+// strings, display names, source routes (read and dropped). A value or an error, never "good so far". Encoded
+// words (RFC 2047) are left as they are. Knows nothing of what is deliverable.
+#pragma once
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smtp {
+
+struct ListedAddress {
+    std::string display_name; // words joined by one blank, quotes taken off; "" for none
+    std::string local_part;   // quotes taken off; never empty, no control characters but TAB
+    std::string domain;       // "example.org" or "[192.0.2.1]"; "" for a bare name such as `root`
+    std::string group;        // name of the group it is listed in; "" for none
+    std::size_t end = 0;      // where in the text its address ends: a bare name is completed by inserting here
+
+    // As the envelope writes it: local part quoted where it must be, "@domain" unless bare.
+    std::string address() const;
+    bool operator==(const ListedAddress&) const = default;
+};
+
+struct AddressListError {
+    std::size_t position = 0; // byte in the text
+    std::string why;          // "comment is not closed"
+};
+
+struct AddressListLimits {
+    std::size_t addresses = 100'000;
+    std::size_t comment_depth = 32;
+    std::size_t local_part = 1024; // bytes; SMTP's own limits are the envelope's affair
+    std::size_t domain = 1024;
+};
+
+// The addresses of `text` in order; an empty list and empty groups are fine. Text may be folded.
+std::expected<std::vector<ListedAddress>, AddressListError> parse_address_list(std::string_view text,
+                                                                              const AddressListLimits& limits = {});
+
+// A local part as the envelope and header fields write it: quoted if it is no dot-atom.
+std::string quote_local_part(std::string_view local_part);
+
+// A display name as a header field writes it: quoted if it needs to be. Control characters become blanks.
+std::string quote_phrase(std::string_view name);
+
+} // namespace smtp

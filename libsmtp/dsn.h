@@ -1,0 +1,67 @@
+// Composes delivery status notifications: RFC 3464 in the multipart/report of RFC 6522, as a whole message with
+// CRLF line ends. Pure: facts, time and wording are passed in. Who is told, and whether at all, is decided by the caller.
+#pragma once
+#include "libsmtp/time.h"
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smtp::dsn {
+
+enum class Action : std::uint8_t { failed, delayed, delivered, relayed, expanded };
+constexpr std::string_view name_of(Action action) {
+    constexpr std::string_view names[] = {"failed", "delayed", "delivered", "relayed", "expanded"};
+    return names[static_cast<std::size_t>(action)];
+}
+
+struct Recipient {
+    std::string original_recipient; // ORCPT, xtext decoded: "rfc822;user@example.org"; "" for none
+    std::string final_recipient;    // "user@example.org"
+    std::string status;             // "5.1.1"; made fit for the action where it is not
+    std::string diagnostic;         // in words: "host mx[192.0.2.1] said: 550 …"
+    std::string remote_reply;       // the peer's own words, "550 5.1.1 No such user"; "" where none spoke
+    std::string remote_mta;         // host name of that peer; "" for none
+    std::optional<WallTime> last_attempt;
+};
+
+enum class Return : std::uint8_t { headers, full };
+
+// Wording the operator may replace. Placeholders, each replaced once: {host} {postmaster} {sender} {recipients}
+// {arrival} {retry_until} {queue_id}. {recipients} stands for the list of addresses with their reasons and is
+// added at the end of a text that lacks it. UTF-8; line ends LF or CRLF.
+struct Wording {
+    std::string subject;
+    std::string text;
+};
+Wording default_wording(Action action);
+
+struct Report {
+    Action action = Action::failed;
+    std::string host;        // who reports: the MTA's host name
+    std::string from;        // header From, "MAILER-DAEMON@example.org"
+    std::string postmaster;  // whom to ask, "postmaster@example.org"
+    std::string sender;      // reverse-path of the message: who is told
+    std::string queue_id;    // of the message reported on
+    std::string report_id;   // queue id of the report: Message-ID and boundary come from it
+    std::string envelope_id; // ENVID, xtext decoded; "" for none
+    WallTime arrival;
+    WallTime now;
+    std::optional<WallTime> retry_until; // delayed only
+    std::chrono::minutes zone{0};
+    std::vector<Recipient> recipients; // only those this report is about
+    std::string_view content; // the message, at least its header; CRLF. Read up to `content_complete`
+    bool content_complete = true;
+    Return returns = Return::headers; // full is cut to headers above the limit or when content is not complete
+    std::size_t full_content_limit = 50 * 1024;
+    std::size_t headers_limit = 64 * 1024; // of a header longer than this only the first fields are returned
+    Wording wording = {};                  // empty text or subject: the default for the action
+};
+
+// The whole report: header fields (null reverse-path is the caller's envelope), parts, closing boundary.
+std::string compose(const Report& report);
+
+} // namespace smtp::dsn
