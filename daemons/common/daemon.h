@@ -1,0 +1,75 @@
+// The frame every daemon shares: born with descriptor 3 to master, configured over it, answers its heartbeats,
+// stops when told to or when master is gone. A daemon is a class with create(), reconfigure() and stop();
+// its main() is   int main() { return common::run_daemon<smtpd::Smtpd>(proto::Role::smtpd, "smtpd"); }
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/fd.h"
+#include "daemons/common/ipc/hello.h"
+#include "daemons/common/log.h"
+#include "daemons/common/loop.h"
+#include "daemons/common/proto/hello.h"
+#include "libspool/result.h"
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace common {
+
+struct HandedListener {
+    std::string name;    // [listen.<name>], or "submit", "queue-manager", "control", "showq" … for local sockets
+    std::string address; // for logs
+    Fd fd;               // bound, listening, non-blocking
+};
+
+// What master has a daemon do. The configuration lives until the following reconfigure() has returned.
+struct Orders {
+    const config::Config& config;
+    std::uint64_t generation;
+    std::vector<HandedListener> listeners; // take what is yours; the rest is closed. On reload those that are
+                                           // in force already come again (same name and address): drop either
+    ipc::ExpectedTokens expected;          // for ipc::Listener
+
+    // The descriptor of the listener of that name; empty if there is none (any more).
+    Fd take(std::string_view name);
+};
+
+// What a daemon is built on. Outlives it.
+struct Surroundings {
+    Loop& loop;
+    Log& log;
+    ipc::Identity identity;                         // for ipc::Connector and Hello
+    std::string run;                                // "<spool>/run": run + "/private/queue-manager" is a server's path
+    std::function<void(std::string_view)> trouble;  // a line for `postrider status`; "" clears it
+    std::uint32_t instance() const { return identity.instance; } // worker number; a writer's slot
+};
+
+class Daemon {
+public:
+    virtual ~Daemon() = default;
+    // The configuration has changed, or the same one comes with new listeners.
+    virtual void reconfigure(Orders orders) = 0;
+    // Take nothing new, finish what is in flight, then call done (once, not from within this call's caller's
+    // frame being gone: calling it at once is fine). After `within` the process ends anyway.
+    virtual void stop(smtp::Duration within, std::function<void()> done) = 0;
+};
+
+using CreateDaemon =
+    std::function<spool::Result<std::unique_ptr<Daemon>>(Surroundings& surroundings, Orders orders)>;
+
+// Runs until stopped; returns the exit status. `service`: the word in the log tag ("smtpd", "qmgr", "smtp" …).
+int run_daemon(proto::Role role, std::string_view service, const CreateDaemon& create, unsigned pool_threads = 4);
+
+// D::create(Surroundings&, Orders) → spool::Result<std::unique_ptr<D>>; D is a Daemon.
+template <class D>
+int run_daemon(proto::Role role, std::string_view service, unsigned pool_threads = 4) {
+    return run_daemon(
+        role, service,
+        [](Surroundings& surroundings, Orders orders) -> spool::Result<std::unique_ptr<Daemon>> {
+            return D::create(surroundings, std::move(orders));
+        },
+        pool_threads);
+}
+
+} // namespace common

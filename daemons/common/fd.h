@@ -1,0 +1,32 @@
+// A file descriptor with one owner.
+#pragma once
+#include <unistd.h>
+#include <utility>
+
+namespace common {
+
+class Fd {
+public:
+    Fd() = default;
+    explicit Fd(int fd) : fd_(fd) {}
+    Fd(Fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    Fd& operator=(Fd&& other) noexcept {
+        reset(std::exchange(other.fd_, -1));
+        return *this;
+    }
+    ~Fd() { reset(); }
+
+    int number() const { return fd_; }
+    explicit operator bool() const { return fd_ >= 0; }
+    // Gives the descriptor away.
+    [[nodiscard]] int release() { return std::exchange(fd_, -1); }
+    void reset(int fd = -1) {
+        if (fd_ >= 0) ::close(fd_);
+        fd_ = fd;
+    }
+
+private:
+    int fd_ = -1;
+};
+
+} // namespace common

@@ -1,0 +1,61 @@
+// A conversation's typed end: Channel<proto::submission::Message>. Sends messages of its variant, hands over
+// those that arrive. An unknown or malformed message closes the connection with a reason.
+#pragma once
+#include "daemons/common/ipc/connection.h"
+#include "daemons/common/ipc/message.h"
+#include <cassert>
+#include <functional>
+#include <memory>
+
+namespace ipc {
+
+template <class Message>
+class Channel final : Connection::Sink {
+public:
+    // Any callback may destroy the channel.
+    struct Callbacks {
+        std::function<void(Message&&)> on_message;
+        std::function<void(const std::string& reason)> on_closed; // once; never from within send()
+        std::function<void()> on_drained = {};                    // congested() is over
+    };
+
+    // Takes over a connection whose Hello and Welcome are done.
+    explicit Channel(std::unique_ptr<Connection> connection, Callbacks callbacks = {})
+        : callbacks_(std::move(callbacks)), connection_(std::move(connection)) {
+        connection_->attach(this);
+    }
+
+    void set_callbacks(Callbacks callbacks) { callbacks_ = std::move(callbacks); } // not from within one of them
+
+    template <class M>
+    void send(const M& message) {
+        encode<Message>(message, connection_->begin());
+        connection_->end();
+    }
+
+    std::size_t unsent() const { return connection_->unsent(); }
+    bool congested() const { return connection_->congested(); }
+    bool open() const { return connection_->open(); }
+    void stop_reading() { connection_->stop_reading(); }
+    void resume_reading() { connection_->resume_reading(); }
+    // What the peer said makes no sense here: on_closed follows with this reason.
+    void fail(std::string reason) { connection_->fail(std::move(reason)); }
+
+private:
+    void on_frame(std::string_view frame) override {
+        auto message = decode<Message>(frame);
+        if (!message) return connection_->fail("malformed message: " + message.error().why);
+        if (callbacks_.on_message) callbacks_.on_message(*std::move(message));
+    }
+    void on_closed(const std::string& reason) override {
+        if (callbacks_.on_closed) callbacks_.on_closed(reason);
+    }
+    void on_drained() override {
+        if (callbacks_.on_drained) callbacks_.on_drained();
+    }
+
+    Callbacks callbacks_;
+    std::unique_ptr<Connection> connection_;
+};
+
+} // namespace ipc

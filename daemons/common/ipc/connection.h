@@ -1,0 +1,82 @@
+// One connection between two local processes, as frames. Whatever is sent during a loop turn leaves in one
+// write at its end. A broken frame, an unreadable stream or a peer that reads nothing for too long closes this
+// connection with a reason; never the process. Knows no message types (Channel does).
+#pragma once
+#include "daemons/common/fd.h"
+#include "daemons/common/ipc/frame.h"
+#include "daemons/common/loop.h"
+#include "daemons/common/uv_handle.h"
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace ipc {
+
+class Connection {
+public:
+    // Whom it reports to. Any of these may destroy the connection.
+    class Sink {
+    public:
+        virtual void on_frame(std::string_view frame) = 0;
+        // Once, never from within send() or close(). The connection is dead and may be destroyed.
+        virtual void on_closed(const std::string& reason) = 0;
+        // unsent() has fallen below `low_water` after having been above `high_water`.
+        virtual void on_drained() {}
+
+    protected:
+        ~Sink() = default;
+    };
+
+    static constexpr std::size_t high_water = 1 << 20, low_water = 1 << 18, max_unsent = 64 << 20;
+
+    // `fd`: a connected stream socket.
+    Connection(common::Loop& loop, common::Fd fd, Sink* sink);
+    ~Connection(); // what was sent and fits the socket's buffer still goes out
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    // Frames read from now on (also the rest of those that came together) go there.
+    void attach(Sink* sink) { sink_ = sink; }
+
+    // Send: append the content to the buffer begin() returns, then end(). Nothing is sent on a dead connection.
+    std::string& begin() {
+        begun_ = begin_frame(out_);
+        return out_;
+    }
+    void end();
+
+    // Bytes not yet taken by the kernel: a writer that can wait looks at this first.
+    std::size_t unsent() const { return out_.size() + in_flight_.size(); }
+    bool congested() const { return unsent() > high_water; }
+    bool open() const { return open_; }
+    // Back-pressure towards the peer.
+    void stop_reading();
+    void resume_reading();
+    // Closes with a reason that on_closed() will tell at the end of the turn.
+    void fail(std::string reason);
+
+private:
+    static void on_alloc(uv_handle_t* handle, std::size_t, uv_buf_t* buffer);
+    static void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer);
+    static void on_written(uv_write_t* request, int status);
+    void take(std::string_view bytes);
+    void end_turn();
+    void flush();
+    void check_drained();
+
+    common::Loop& loop_;
+    Sink* sink_;
+    common::Handle<uv_pipe_t> pipe_;
+    common::TurnHook hook_;
+    FrameReader reader_;
+    std::string out_;       // gathered since the last flush
+    std::string in_flight_; // held by a write under way
+    std::size_t begun_ = 0;
+    std::string reason_;
+    bool open_ = true, told_ = false, was_congested_ = false;
+    bool* destroyed_ = nullptr; // set while a callback runs
+    struct Write;
+    Write* write_ = nullptr;
+};
+
+} // namespace ipc

@@ -1,0 +1,108 @@
+// The calling end: connects to a server's local socket, says Hello, keeps the connection up (50 ms to 2 s
+// between tries) and tells when it is up and down. While down, nothing is sent: who connects says everything
+// anew when it is up again.
+#pragma once
+#include "daemons/common/ipc/channel.h"
+#include "daemons/common/ipc/hello.h"
+#include "daemons/common/log.h"
+#include "daemons/common/timer.h"
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace ipc {
+
+// The part without types: connects, greets, hands over, again and again.
+class Dialer final : Connection::Sink {
+public:
+    // `path`: of the socket; `connected` takes over a connection that has been welcomed.
+    Dialer(common::Loop& loop, common::Log& log, std::string path, std::string_view conversation, Identity identity,
+           std::function<void(std::unique_ptr<Connection>)> connected);
+    // Connect now, or, after a connection was lost, a little later.
+    void start() { dial(); }
+    void again();
+
+private:
+    void dial();
+    void on_frame(std::string_view frame) override;
+    void on_closed(const std::string& reason) override;
+
+    common::Loop& loop_;
+    common::Log& log_;
+    std::string path_, conversation_;
+    Identity identity_;
+    std::function<void(std::unique_ptr<Connection>)> connected_;
+    common::Timer retry_;
+    std::unique_ptr<Connection> connection_; // until welcomed
+    int failures_ = 0;
+    bool told_ = false;
+};
+
+template <class Message>
+class Connector {
+public:
+    struct Callbacks {
+        std::function<void(Message&&)> on_message;
+        std::function<void()> on_up = {};
+        std::function<void(const std::string& reason)> on_down = {}; // what was sent may or may not have arrived
+        std::function<void()> on_drained = {};
+    };
+
+    // Starts to connect at once; callbacks come from the loop.
+    Connector(common::Loop& loop, common::Log& log, std::string path, std::string_view conversation,
+              Identity identity, Callbacks callbacks)
+        : loop_(loop), callbacks_(std::move(callbacks)),
+          dialer_(loop, log, std::move(path), conversation, std::move(identity),
+                  [this](std::unique_ptr<Connection> connection) { up_now(std::move(connection)); }) {
+        dialer_.start();
+    }
+    Connector(const Connector&) = delete;
+    Connector& operator=(const Connector&) = delete;
+
+    bool up() const { return channel_ && channel_->open(); }
+    // False if the connection is down: nothing was sent.
+    template <class M>
+    bool send(const M& message) {
+        if (!up()) return false;
+        channel_->send(message);
+        return true;
+    }
+    std::size_t unsent() const { return channel_ ? channel_->unsent() : 0; }
+    bool congested() const { return channel_ && channel_->congested(); }
+    void stop_reading() {
+        if (channel_) channel_->stop_reading();
+    }
+    void resume_reading() {
+        if (channel_) channel_->resume_reading();
+    }
+    // The peer makes no sense: drop the connection (on_down follows) and connect anew.
+    void fail(std::string reason) {
+        if (channel_) channel_->fail(std::move(reason));
+    }
+
+private:
+    void up_now(std::unique_ptr<Connection> connection) {
+        channel_ = std::make_unique<Channel<Message>>(
+            std::move(connection),
+            typename Channel<Message>::Callbacks{
+                callbacks_.on_message,
+                [this](const std::string& reason) { down_now(reason); },
+                callbacks_.on_drained,
+            });
+        if (callbacks_.on_up) callbacks_.on_up();
+    }
+    void down_now(std::string reason) { // a copy: the channel that names it goes now
+        auto dead = std::move(channel_);
+        dialer_.again();
+        if (callbacks_.on_down) callbacks_.on_down(reason);
+        // The closure that is running belongs to `dead`: it may only go when the turn ends.
+        loop_.later([keep = std::shared_ptr<Channel<Message>>(std::move(dead))] {});
+    }
+
+    common::Loop& loop_;
+    Callbacks callbacks_;
+    Dialer dialer_;
+    std::unique_ptr<Channel<Message>> channel_;
+};
+
+} // namespace ipc

@@ -1,0 +1,42 @@
+// Frames on a stream: four bytes of length (little-endian), then that many bytes. Bounded and strict: an empty
+// or oversized frame breaks the stream for good. Knows bytes only.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ipc {
+
+inline constexpr std::size_t max_frame = std::size_t{1} << 20;
+
+// Appends a frame in place: what is appended to `out` between begin_frame() and end_frame() is its content.
+inline std::size_t begin_frame(std::string& out) {
+    out.append(4, '\0');
+    return out.size();
+}
+// False, and `out` as before begin_frame(), if the content is empty or too long.
+bool end_frame(std::string& out, std::size_t begun);
+
+class FrameReader {
+public:
+    // The views handed out by next() stay good until the following feed().
+    void feed(std::string_view bytes);
+    // The next whole frame, if there is one.
+    std::optional<std::string_view> next();
+    // After a malformed frame: nothing more will come.
+    bool broken() const { return broken_; }
+    // Bytes of a frame that is not whole yet.
+    std::size_t left_over() const { return kept_.size() - kept_at_ + fresh_.size(); }
+    // Keeps what is left of the bytes fed; call before they go away.
+    void keep();
+
+private:
+    std::string kept_; // the beginning of a frame that came in pieces
+    std::size_t kept_at_ = 0;
+    std::string_view fresh_; // fed, not yet looked at
+    bool broken_ = false;
+};
+
+} // namespace ipc

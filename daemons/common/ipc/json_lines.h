@@ -1,0 +1,80 @@
+// The JSON-lines protocol of the control sockets (run/control, run/master), both sides.
+//   client:  {"version":1,"op":"status", …}\n     one request at a time
+//   server:  {…}\n {…}\n … {"done":true}\n        or {"done":true,"error":"what, in plain words"}
+// The server streams with back-pressure, knows who asks (the kernel says), bounds what it reads and keeps.
+// The client is for commands: it blocks, with a limit.
+#pragma once
+#include "daemons/common/local_socket.h"
+#include "daemons/common/log.h"
+#include "daemons/common/loop.h"
+#include "daemons/common/timer.h"
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace ipc {
+
+inline constexpr int json_version = 1;
+
+class JsonServer {
+public:
+    struct Request {
+        std::uint64_t peer; // for send() and finish(); may be kept: a peer that has gone is simply unknown
+        common::Credentials credentials;
+    };
+    // Answer with any number of send()s and one finish() or refuse(), now or later; meanwhile nothing more is
+    // read from this peer. `body` is an object of the right version with a string "op".
+    using Handler = std::function<void(const Request& request, const nlohmann::json& body)>;
+
+    // `fd`: bound and listening. Every request is logged ("control: uid=0 status").
+    JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, Handler handler);
+    ~JsonServer();
+    JsonServer(const JsonServer&) = delete;
+    JsonServer& operator=(const JsonServer&) = delete;
+
+    // One line. False: the peer has gone.
+    bool send(std::uint64_t peer, const nlohmann::json& line);
+    bool finish(std::uint64_t peer);
+    bool refuse(std::uint64_t peer, std::string_view error);
+    // True: better wait for on_room() before sending more.
+    bool congested(std::uint64_t peer) const;
+    // `room` is called once when the peer has read enough; never when it goes.
+    void on_room(std::uint64_t peer, std::function<void()> room);
+
+    static constexpr std::size_t max_request = 64 * 1024, high_water = 256 * 1024, max_peers = 100;
+
+private:
+    class Session;
+    void accept();
+    Session* find(std::uint64_t peer) const;
+    void forget(std::uint64_t peer);
+    void handle(Session& session, std::string_view line);
+
+    common::Loop& loop_;
+    common::Log& log_;
+    common::Fd fd_;
+    Handler handler_;
+    common::Handle<uv_poll_t> poll_;
+    common::Timer pause_;
+    std::uint64_t last_ = 0;
+    std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;
+};
+
+class JsonClient {
+public:
+    static spool::Result<JsonClient> connect(const std::string& path);
+    // Sends {"version":1,"op":op, …fields}; each answer line goes to `on_line`. An error the server names, a
+    // silence of `seconds` or an end before "done" is an Error.
+    spool::Result<> ask(const nlohmann::json& request, const std::function<void(const nlohmann::json&)>& on_line,
+                        int seconds = 30);
+
+private:
+    explicit JsonClient(common::Fd fd) : fd_(std::move(fd)) {}
+    common::Fd fd_;
+    std::string in_;
+};
+
+} // namespace ipc

@@ -1,0 +1,60 @@
+// Accepts other daemons on a listening local socket. Who has said Hello properly is handed to the service of
+// the conversation it asked for; anyone else is closed and logged.
+#pragma once
+#include "daemons/common/ipc/channel.h"
+#include "daemons/common/ipc/hello.h"
+#include "daemons/common/log.h"
+#include "daemons/common/timer.h"
+#include <functional>
+#include <initializer_list>
+#include <list>
+#include <memory>
+
+namespace ipc {
+
+struct Peer {
+    proto::Role role;
+    std::uint32_t instance;
+};
+
+class Listener {
+public:
+    // `fd`: bound and listening.
+    Listener(common::Loop& loop, common::Log& log, common::Fd fd, ExpectedTokens expected);
+    ~Listener();
+    Listener(const Listener&) = delete;
+    Listener& operator=(const Listener&) = delete;
+
+    // listener.serve<proto::submission::Message>(proto::submission::conversation, {Role::smtpd, …},
+    //     [](Peer peer, std::unique_ptr<Channel<…>> channel) { … });
+    template <class Message>
+    void serve(std::string_view conversation, std::initializer_list<proto::Role> roles,
+               std::function<void(Peer, std::unique_ptr<Channel<Message>>)> accepted) {
+        services_.push_back({conversation, roles, [accepted](Peer peer, std::unique_ptr<Connection> connection) {
+                                 accepted(peer, std::make_unique<Channel<Message>>(std::move(connection)));
+                             }});
+    }
+    void expect(ExpectedTokens expected) { expected_ = std::move(expected); }
+
+private:
+    struct Service {
+        std::string_view conversation; // a literal
+        std::vector<proto::Role> roles;
+        std::function<void(Peer, std::unique_ptr<Connection>)> accepted;
+    };
+    class Greeting;
+    void accept();
+    void welcome(Greeting& greeting, const proto::hello::Hello& hello);
+    void dismiss(Greeting& greeting, const std::string& why);
+
+    common::Loop& loop_;
+    common::Log& log_;
+    ExpectedTokens expected_;
+    std::vector<Service> services_;
+    std::list<std::unique_ptr<Greeting>> greetings_;
+    common::Fd fd_;
+    common::Handle<uv_poll_t> poll_;
+    common::Timer pause_; // after running out of descriptors
+};
+
+} // namespace ipc

@@ -1,0 +1,38 @@
+// What a process may do, given up in good time. Linux only; no policy: callers say when.
+#pragma once
+#include "libspool/result.h"
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace common {
+
+struct Identity {
+    uid_t uid = 0;
+    gid_t gid = 0;
+    std::vector<gid_t> groups; // supplementary
+    std::string name, home;
+};
+
+// From the user database; may block (NSS).
+spool::Result<Identity> look_up_user(const std::string& name);
+spool::Result<gid_t> look_up_group(const std::string& name);
+
+// Becomes this user for good (real, effective and saved); refuses to leave a way back.
+spool::Result<> become(const Identity& user);
+
+// No program started from here can gain rights.
+spool::Result<> no_new_privileges();
+
+// Descriptors 0, 1 and 2 are open (to /dev/null if they were not).
+void keep_standard_descriptors();
+// Everything above 2 but `keep` is closed.
+void close_descriptors_except(int keep);
+// Only what is needed stays: PATH is fixed, TZ kept; kill point variables kept in test builds.
+void clean_environment();
+// As many descriptors as the hard limit allows; core dumps off.
+void set_limits();
+// Few malloc arenas, small thread stacks: many small processes must stay small.
+void keep_memory_small();
+
+} // namespace common
