@@ -1,0 +1,24 @@
+// What a server offers in answer to EHLO. The list sent follows from this value, and so does what MAIL and
+// RCPT parameters are understood: what is advertised is served, and nothing else.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace smtp {
+
+struct Capabilities {
+    bool pipelining = true;            // RFC 2920
+    std::optional<std::uint64_t> size; // RFC 1870; 0: no limit is named
+    bool enhanced_status_codes = true; // RFC 2034
+    bool eight_bit_mime = true;        // RFC 6152
+    bool dsn = true;                   // RFC 3461
+    bool vrfy = true;                  // RFC 5321; answered 252
+
+    // The lines of the EHLO reply after the first: "PIPELINING\nSIZE 52428800\n…", without a final newline.
+    std::string lines() const;
+    bool operator==(const Capabilities&) const = default;
+};
+
+} // namespace smtp

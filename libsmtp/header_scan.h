@@ -1,0 +1,37 @@
+// Looks at a message's header while its content streams past: the Message-ID, the number of Received fields,
+// sizes. Sees every byte of the header once, in views of any length, and keeps only what it reports. Changes
+// nothing.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace smtp {
+
+class HeaderScan {
+public:
+    // Content with CRLF line ends, in order. Cheap once the header has ended.
+    void feed(std::string_view content) {
+        if (!ended_) scan(content);
+    }
+
+    bool ended() const { return ended_; } // the empty line, or a line that is no header field, was seen
+    // "<id@example.org>", unfolded and made printable, at most 998 bytes; "" if there is none (yet).
+    std::string message_id() const;
+    std::uint32_t received() const { return received_; } // Received fields: hops so far
+    std::uint32_t fields() const { return fields_; }
+    std::uint64_t size() const { return size_; } // bytes of header so far
+
+private:
+    void scan(std::string_view content);
+    void field_named(std::string_view name);
+
+    enum class Place : std::uint8_t { line_start, name, rest_of_line, message_id, header_end };
+    Place place_ = Place::line_start;
+    bool ended_ = false, in_message_id_ = false;
+    std::uint32_t received_ = 0, fields_ = 0;
+    std::uint64_t size_ = 0;
+    std::string name_, message_id_;
+};
+
+} // namespace smtp

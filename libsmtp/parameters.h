@@ -1,0 +1,63 @@
+// The parameters of MAIL and RCPT (RFC 1870, 6152, 3461): "SIZE=100 BODY=8BITMIME RET=HDRS ENVID=x". Strict:
+// an unknown, repeated or ill-formed one refuses the command. A new extension is one more field here and one
+// row in the table of parameters.cpp; it is only understood where Capabilities offers it.
+#pragma once
+#include "libsmtp/capabilities.h"
+#include "libsmtp/reply.h"
+#include "libsmtp/text.h"
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace smtp {
+
+enum class Body : std::uint8_t { seven_bit, eight_bit_mime, last_ = eight_bit_mime };
+enum class Ret : std::uint8_t { unspecified, full, headers, last_ = headers };
+
+// NOTIFY: when the sender wants to hear of a recipient. None set: not given, which means failure (and delay).
+struct Notify {
+    bool never = false, success = false, failure = false, delay = false;
+
+    bool given() const { return never || success || failure || delay; }
+    bool on_failure() const { return !given() || failure; }
+    bool on_delay() const { return !given() || delay; }
+    bool on_success() const { return success; }
+    // "NEVER" or "SUCCESS,FAILURE,DELAY" or "": as in the parameter.
+    std::string text() const;
+    static std::expected<Notify, Malformed> parse(std::string_view text);
+    std::uint8_t bits() const; // 1 never, 2 success, 4 failure, 8 delay: for storage
+    static Notify from_bits(std::uint8_t bits);
+    bool operator==(const Notify&) const = default;
+};
+
+struct MailParameters {
+    std::optional<std::uint64_t> size; // SIZE=
+    Body body = Body::seven_bit;       // BODY=
+    Ret ret = Ret::unspecified;        // RET=
+    std::string envid;                 // ENVID=, decoded; "": not given
+    bool operator==(const MailParameters&) const = default;
+};
+
+struct RcptParameters {
+    Notify notify;     // NOTIFY=
+    std::string orcpt; // ORCPT=: "rfc822;user@example.org", the address decoded; "": not given
+    bool operator==(const RcptParameters&) const = default;
+};
+
+// What follows the path. The error is the reply to send: 501 5.5.4 ill-formed or twice, 555 5.5.4 unknown or
+// not offered.
+std::expected<MailParameters, Reply> parse_mail_parameters(std::string_view text,
+                                                           const Capabilities& offered);
+std::expected<RcptParameters, Reply> parse_rcpt_parameters(std::string_view text,
+                                                           const Capabilities& offered);
+
+// xtext (RFC 3461, 4). Decoding refuses +hex that is ill-formed or stands for a byte outside 0x20..0x7e.
+std::expected<std::string, Malformed> decode_xtext(std::string_view text);
+std::string encode_xtext(std::string_view text);
+// ORCPT's two halves, "type;address"; the address as xtext on the wire, decoded in the value.
+std::expected<std::string, Malformed> decode_orcpt(std::string_view text);
+std::string encode_orcpt(std::string_view orcpt);
+
+} // namespace smtp

@@ -1,0 +1,231 @@
+// The server's half of an SMTP conversation, as a value: no socket, no file, no clock.
+//
+// The driver feeds bytes in, asks for the next event, answers the events that ask a question, and sends
+// whatever output() holds. A question stops the parse, so replies leave in the order the commands came (RFC
+// 2920) however late an answer is. Time comes in with feed(), answer() and expired(). The same bytes whole or
+// in pieces give the same events. What the session cannot know (who may relay, which recipients exist) it
+// asks.
+//
+// A further command (AUTH, STARTTLS, BDAT, ETRN, XCLIENT …) is one more event, one more value of Asked and
+// one more row in the table of commands.
+#pragma once
+#include "libsmtp/address.h"
+#include "libsmtp/capabilities.h"
+#include "libsmtp/framing.h"
+#include "libsmtp/parameters.h"
+#include "libsmtp/reply.h"
+#include "libsmtp/time.h"
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace smtp {
+
+// What one listener's sessions obey. Shared by all of them; must outlive them.
+struct ServerSettings {
+    enum class ContentLines : std::uint8_t { normalise, reject }; // a bare CR or LF in content
+    enum class CommandLines : std::uint8_t { crlf_only, lf_allowed };
+    enum class EarlyBytes : std::uint8_t { refuse, tolerate }; // before the banner, after EHLO or DATA
+
+    std::string hostname = "localhost";
+    std::string banner = "ESMTP Postrider"; // after the host name
+    Capabilities capabilities;
+    ContentLines content_lines = ContentLines::normalise;
+    CommandLines command_lines = CommandLines::crlf_only;
+    EarlyBytes early_bytes = EarlyBytes::refuse;
+
+    std::size_t line = 2048;                       // a command with its CRLF
+    std::uint64_t message_size = 50 * 1024 * 1024; // bytes of decoded content; 0: no limit
+    std::uint64_t skipped = 64 * 1024 * 1024;      // bytes read and thrown away of a message over the limit
+    std::uint32_t recipients = 1000;               // per transaction
+    std::uint32_t soft_errors = 10;                // from here each refusal is held back for error_delay
+    std::uint32_t hard_errors = 20;                // 421 and closed
+    std::uint32_t bare_lines = 3;                  // commands with a bare CR or LF before the session ends
+    std::uint32_t junk_commands = 100;             // NOOP, RSET, HELP, VRFY between two messages; then errors
+    Duration error_delay = std::chrono::seconds(1);
+    Duration command_time = std::chrono::minutes(5); // from a reply to the next whole command
+    Duration data_time = std::chrono::minutes(5);    // between two pieces of content
+    Duration rate_window = std::chrono::minutes(1);  // content is measured over this
+    std::uint64_t min_data_rate = 100;               // bytes per second over a window; 0: none asked
+};
+
+namespace event {
+struct Connect {}; // question: 220 greets (text is ours if empty), else closed
+struct Helo {
+    bool extended;
+    std::string name;
+}; // question: 250 accepts; the list of EHLO is ours
+struct Mail {
+    ReversePath path;
+    MailParameters parameters;
+}; // question
+struct Rcpt {
+    ForwardPath path;
+    RcptParameters parameters;
+};              // question
+struct Data {}; // question: 354 starts the content
+struct Chunk {
+    std::string_view bytes;
+};                   // notice: content, valid until the next call of next() or feed()
+struct EndOfData {}; // question: 250 once the message is durable
+struct Vrfy {
+    std::string argument;
+}; // question
+struct Unknown {
+    std::string verb, argument;
+}; // question
+// Notice: the transaction that MAIL had opened is gone without EndOfData having been answered. `refused` is
+// what the client was told if the session itself refused the message after DATA (too large, bare line
+// breaks).
+struct Reset {
+    Reply refused;
+};
+struct Quit {};     // notice; Disconnect follows
+struct Disconnect { // notice, the last event of every session, once
+    enum class Cause : std::uint8_t {
+        quit,
+        lost,
+        timed_out,
+        too_many_errors,
+        not_smtp,
+        too_early,
+        turned_away,
+        shut_down
+    };
+    Cause cause;
+};
+} // namespace event
+
+using ServerEvent =
+    std::variant<event::Connect, event::Helo, event::Mail, event::Rcpt, event::Data, event::Chunk,
+                 event::EndOfData, event::Vrfy, event::Unknown, event::Reset, event::Quit, event::Disconnect>;
+
+class ServerSession {
+public:
+    ServerSession(const ServerSettings& settings, Monotonic now);
+    ServerSession(const ServerSession&) = delete;
+    ServerSession& operator=(const ServerSession&) = delete;
+
+    // Bytes from the client; copied.
+    void feed(std::string_view bytes, Monotonic now);
+    // The client is gone.
+    void disconnected();
+    // The next event; none: needs input, an answer, or time (a held reply).
+    std::optional<ServerEvent> next();
+
+    // What happens after the reply to a question.
+    enum class Then : std::uint8_t {
+        go_on,
+        hold,  // the reply leaves only after error_delay: a cost for who gets it
+        close, // the reply is the last
+    };
+    // To the question that next() returned last. A 421 closes whatever `then` says.
+    void answer(const Reply& reply, Monotonic now, Then then = Then::go_on);
+    // 421 and the end, at the next point where no question is open.
+    void shut_down(const Reply& reply, Monotonic now);
+
+    // What is to be sent, taken away from the session. Empty while a reply is held.
+    bool has_output() const { return !output_.empty() && !held_until_; }
+    std::string output() { return has_output() ? std::exchange(output_, {}) : std::string(); }
+
+    bool wants_input() const { return !ending_ && asked_ == Asked::nothing && !held_until_; }
+    bool question_open() const { return asked_ != Asked::nothing; }
+    bool closed() const { return ended_; } // Disconnect was handed out: send output(), then close
+
+    // When expired() must be called; none while a question is open.
+    std::optional<Monotonic> next_deadline() const;
+    void expired(Monotonic now);
+    // The driver did not read for a while (back-pressure of its own): the client is not to blame.
+    void resumed(Monotonic now);
+    // Other limits from now on, e.g. under stress.
+    void use(const ServerSettings& settings) { settings_ = &settings; }
+
+    // Facts for policy, Received: and logs.
+    const std::string& helo() const { return helo_; }
+    bool greeted() const { return greeting_ != Greeting::none; }
+    std::string_view protocol() const { return greeting_ == Greeting::ehlo ? "ESMTP" : "SMTP"; }
+    bool in_transaction() const { return in_mail_; }
+    std::uint32_t recipients() const { return recipients_; } // accepted, of this transaction
+    std::uint64_t content_size() const { return content_; }  // decoded so far, of this transaction
+    // For "lost connection after CMD": "CONNECT", "EHLO", "DATA (120 bytes)", "END-OF-MESSAGE", "UNKNOWN".
+    std::string last_command() const;
+    // For the disconnect line: "ehlo=1 mail=1 rcpt=0/1 quit=1 commands=3/4".
+    std::string statistics() const;
+
+private:
+    enum class State : std::uint8_t { connect, command, skip_line, content, skip_content, over };
+    enum class Asked : std::uint8_t { nothing, connect, helo, mail, rcpt, data, end_of_data, vrfy, unknown };
+    enum class Greeting : std::uint8_t { none, helo, ehlo };
+    enum class Verb : std::uint8_t {
+        ehlo,
+        helo,
+        mail,
+        rcpt,
+        data,
+        rset,
+        noop,
+        vrfy,
+        help,
+        quit,
+        unknown,
+        count_
+    };
+    struct Command;
+    static const Command commands[];
+    struct Count {
+        std::uint32_t accepted = 0, total = 0;
+    };
+
+    std::optional<ServerEvent> next_command();
+    std::optional<ServerEvent> next_content();
+    std::optional<ServerEvent> end_of_content();
+    std::optional<ServerEvent> run(std::string_view line);
+    std::optional<ServerEvent> on_helo(std::string_view argument);
+    std::optional<ServerEvent> on_mail(std::string_view argument);
+    std::optional<ServerEvent> on_rcpt(std::string_view argument);
+    std::optional<ServerEvent> on_data(std::string_view argument);
+    std::optional<ServerEvent> on_rset(std::string_view argument);
+    std::optional<ServerEvent> on_noop(std::string_view argument);
+    std::optional<ServerEvent> on_vrfy(std::string_view argument);
+    std::optional<ServerEvent> on_help(std::string_view argument);
+    std::optional<ServerEvent> on_quit(std::string_view argument);
+    std::optional<ServerEvent> on_unknown(std::string_view argument);
+
+    std::optional<ServerEvent> ask(Asked question, ServerEvent event);
+    void accept(int code, EnhancedStatus status, std::string_view text); // a positive reply of our own
+    void refuse(int code, EnhancedStatus status,
+                std::string_view text); // a negative one, counted as an error
+    void refuse(const Reply& reply);
+    void count_error();
+    void count_junk();
+    void end(event::Disconnect::Cause cause);
+    void end_transaction(); // the one exit of every transaction
+    void wait_for_command();
+    void consume(std::size_t bytes);
+    std::string_view pending() const { return std::string_view(input_).substr(begin_); }
+    Count& count(Verb verb) { return counts_[static_cast<std::size_t>(verb)]; }
+
+    const ServerSettings* settings_;
+    std::string input_, output_, helo_, line_;
+    std::size_t begin_ = 0; // of what is not yet parsed in input_
+    DataDecoder decoder_;
+    State state_ = State::connect;
+    Asked asked_ = Asked::nothing;
+    Greeting greeting_ = Greeting::none;
+    Verb verb_ = Verb::count_; // the command being worked on or last worked on; count_: none yet
+    bool in_mail_ = false, after_content_ = false, ending_ = false, ended_ = false, quit_ = false,
+         reset_ = false;
+    event::Disconnect::Cause cause_ = event::Disconnect::Cause::lost;
+    Reply refused_, shut_down_;
+    std::uint32_t recipients_ = 0, errors_ = 0, bare_lines_ = 0, junk_ = 0;
+    std::uint64_t content_ = 0, skipped_ = 0, window_bytes_ = 0;
+    Monotonic now_, deadline_, window_end_;
+    std::optional<Monotonic> held_until_;
+    std::array<Count, static_cast<std::size_t>(Verb::count_)> counts_{};
+};
+
+} // namespace smtp
