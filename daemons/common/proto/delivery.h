@@ -10,6 +10,7 @@
 // at a time, without hosts.
 #pragma once
 #include "daemons/common/proto/route.h"
+#include "libsmtp/stage.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
 #include <cstdint>
@@ -65,9 +66,7 @@ struct Acknowledged { // queue-manager → agent: this result is recorded
 };
 
 // Where in the conversation something was said or went wrong.
-enum class Stage : std::uint8_t {
-    none, lookup, connect, banner, ehlo, tls, auth, mail, rcpt, data, content, final_dot, local, last_ = local,
-};
+using Stage = smtp::Stage;
 
 struct Reply {
     std::uint16_t code = 0; // SMTP reply code; 0: no reply (network, file system …)

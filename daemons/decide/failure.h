@@ -1,0 +1,37 @@
+// Whose failure is it, and for how long? From the stage of the conversation and the reply's code, never from
+// human text. Pure: knows QUEUEING's table of kinds, nothing of queues or connections.
+#pragma once
+#include "libsmtp/stage.h"
+#include <cstdint>
+#include <string_view>
+
+namespace decide {
+
+enum class FailureKind : std::uint8_t {
+    connection, // of this address: try the next one; all exhausted: the link failed
+    policy,     // of the domain (TLS required and missing): its queue failed, the link did not
+    message,    // this message on this queue
+    recipient,  // this recipient alone
+};
+
+enum class Severity : std::uint8_t { temporary, permanent };
+
+struct Failure {
+    FailureKind kind = FailureKind::message;
+    Severity severity = Severity::temporary;
+    bool push_back = false; // 421 4.7.x: against our address; fewer connections, and no tour of the other hosts
+
+    // Another address may do better, with the same message.
+    bool next_host() const { return kind == FailureKind::connection && !push_back; }
+    bool operator==(const Failure&) const = default;
+};
+
+struct Observation {
+    smtp::Stage stage = smtp::Stage::none;
+    int code = 0;            // reply code; 0: network, time, garbage, or a decision of our own
+    std::string_view status; // enhanced status, the server's or our own; may be empty
+};
+
+Failure classify(const Observation& seen);
+
+} // namespace decide

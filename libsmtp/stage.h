@@ -1,0 +1,41 @@
+// The stages of handing a message to its next hop: where something was said, or went wrong.
+#pragma once
+#include <cstdint>
+#include <string_view>
+
+namespace smtp {
+
+enum class Stage : std::uint8_t {
+    none,      // before anything was tried
+    lookup,    // the host's addresses
+    connect,   // TCP
+    banner,    // the greeting
+    ehlo,      // EHLO or HELO
+    tls,       // STARTTLS and what follows it
+    auth,      // AUTH
+    mail,      // MAIL FROM
+    rcpt,      // RCPT TO
+    data,      // the DATA command
+    content,   // the message itself
+    final_dot, // the reply to the whole message
+    local,     // no SMTP: delivery on this host
+    last_ = local,
+};
+
+// What was asked, as the log names it: "MAIL FROM command", "end of DATA command"; "" for stages without one.
+constexpr std::string_view command_of(Stage stage) {
+    switch (stage) {
+    case Stage::banner: return "initial server greeting";
+    case Stage::ehlo: return "EHLO command";
+    case Stage::tls: return "STARTTLS command";
+    case Stage::auth: return "AUTH command";
+    case Stage::mail: return "MAIL FROM command";
+    case Stage::rcpt: return "RCPT TO command";
+    case Stage::data: return "DATA command";
+    case Stage::content:
+    case Stage::final_dot: return "end of DATA command";
+    default: return "";
+    }
+}
+
+} // namespace smtp
