@@ -1,5 +1,6 @@
 // The name of a message: 48 bits of time (16 µs ticks since 2020-01-01 UTC) and the 8-bit slot of its writer.
-// Written as 14 upper-case hexadecimal digits (as few as 10 are read). Ordered by acceptance time, never reused.
+// Written as 14 upper-case hexadecimal digits (as few as 10 are read). Ordered by acceptance time, never
+// reused.
 #pragma once
 #include <compare>
 #include <cstdint>
@@ -29,8 +30,7 @@ struct QueueId {
 
 } // namespace spool
 
-template <>
-struct std::hash<spool::QueueId> {
+template <> struct std::hash<spool::QueueId> {
     std::size_t operator()(const spool::QueueId& id) const noexcept {
         return static_cast<std::size_t>(id.value * 0x9E3779B97F4A7C15u);
     }

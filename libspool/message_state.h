@@ -1,0 +1,119 @@
+// A message as it stands: its envelope with the property log folded in. A value; the fold is pure and total:
+// a record that makes no sense (a recipient that does not exist) is Malformed, never undefined.
+#pragma once
+#include "libspool/envelope.h"
+#include "libspool/property.h"
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace spool {
+
+// One or several identical tries in a row (same host, reply, outcome).
+struct AttemptEntry {
+    smtp::WallTime first{}, last{};
+    std::uint32_t count = 1;
+    std::string host;
+    Reply reply;
+    Outcome outcome = Outcome::deferred;
+    bool in_doubt = false;
+    static void fields(auto& m, auto& f) {
+        f(1, m.first);
+        f(2, m.last);
+        f(3, m.count);
+        f(4, m.host);
+        f(5, m.reply);
+        f(6, m.outcome);
+        f(7, m.in_doubt);
+    }
+    bool operator==(const AttemptEntry&) const = default;
+};
+
+struct RecipientState {
+    std::string address;
+    std::string user;           // delivery user of a local one
+    std::string reverse_path;   // "" = the message's, "<>" = the null one, else the address
+    std::uint32_t origin = 0;   // number of the recipient it was expanded from; its own for the envelope's
+    std::uint32_t envelope = 0; // number of the envelope recipient it comes from in the end (ORCPT, NOTIFY)
+    Fate fate = Fate::unknown;
+    Status status = Status::pending;
+    bool reported = false; // failed, expired: NDR issued, or none wanted
+    bool in_doubt = false; // may have been served already
+    bool delay_noticed = false;
+    std::uint32_t failures = 0;    // that count on its ladder
+    smtp::WallTime next_attempt{}; // not before; 1970: at once
+    std::uint32_t tries = 0;       // attempts in all
+    Reply reply;                   // the last one, or the decision's
+    std::string host;              // of the last attempt
+    smtp::WallTime last_attempt{};
+    std::vector<AttemptEntry> attempts; // the first 3 and the last 20
+
+    static void fields(auto& m, auto& f) {
+        f(1, m.address);
+        f(2, m.user);
+        f(3, m.reverse_path);
+        f(4, m.origin);
+        f(5, m.envelope);
+        f(6, m.fate);
+        f(7, m.status);
+        f(8, m.reported);
+        f(9, m.in_doubt);
+        f(10, m.delay_noticed);
+        f(11, m.failures);
+        f(12, m.next_attempt);
+        f(13, m.tries);
+        f(14, m.reply);
+        f(15, m.host);
+        f(16, m.last_attempt);
+        f(17, m.attempts);
+    }
+    bool operator==(const RecipientState&) const = default;
+
+    // Nothing more is owed: delivered, expanded, discarded, removed, or failed and reported.
+    bool accounted_for() const {
+        if (status == Status::pending) return false;
+        return (status != Status::failed && status != Status::expired) || reported;
+    }
+};
+
+inline constexpr std::size_t first_attempts_kept = 3;
+inline constexpr std::size_t last_attempts_kept = 20;
+
+struct MessageState {
+    Envelope envelope;
+    std::vector<RecipientState> recipients;
+    bool problem = false;
+    bool held = false;
+    std::string held_by, held_why;
+    std::int32_t priority = 0;
+    std::string lane;
+    std::optional<smtp::WallTime> expiry; // explicit or the route's; otherwise the configured life
+    std::string retry_policy;             // likewise; "" = the route's default
+    bool ndr_issued = false;              // for any recipient
+    bool delay_notice_sent = false;
+    std::uint32_t deaths_alone = 0; // agents that died with this message alone in flight
+    std::uint32_t deaths = 0;       // in all
+    std::uint32_t ndr_passes = 0;   // reports made so far
+    std::vector<std::pair<std::uint16_t, std::string>> unknown; // records of later versions, as they came
+
+    // What a fresh message stands at.
+    explicit MessageState(Envelope e = {});
+    bool operator==(const MessageState&) const = default;
+
+    // Folds one record in. On Malformed the state is as before.
+    std::expected<void, Malformed> apply(const Property& property);
+
+    // The reverse-path used for a recipient: its own or the message's. "" is the null one.
+    const std::string& reverse_path_of(const RecipientState& recipient) const;
+    // The envelope recipient whose DSN parameters hold for it.
+    const EnvelopeRecipient& envelope_of(const RecipientState& recipient) const {
+        return envelope.recipients[recipient.envelope];
+    }
+    // Every recipient is accounted for: the file may go.
+    bool finished() const;
+    // The state without the envelope, for a Checkpoint record.
+    Checkpoint checkpoint() const;
+};
+
+} // namespace spool

@@ -1,0 +1,303 @@
+// What happens to a message after acceptance, as records appended to its file by the queue-manager. Values
+// and their bytes; must not know files, framing or what the facts are used for. A recipient number is the
+// place in MessageState::recipients: the envelope's in order, then those added by Expanded records, in order.
+#pragma once
+#include "libsmtp/time.h"
+#include "libspool/envelope.h"
+#include "libspool/queue_id.h"
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace spool {
+
+// Where in a delivery something was said or went wrong; the same places in the same order as
+// proto::delivery::Stage.
+enum class Stage : std::uint8_t {
+    none,
+    lookup,
+    connect,
+    banner,
+    ehlo,
+    tls,
+    auth,
+    mail,
+    rcpt,
+    data,
+    content,
+    final_dot,
+    local,
+    last_ = local,
+};
+
+struct Reply {
+    std::uint16_t code = 0; // SMTP reply code; 0: no reply
+    std::string status;     // "4.4.2"
+    std::string text;       // one printable line
+    Stage stage = Stage::none;
+    static void fields(auto& m, auto& f) {
+        f(1, m.code);
+        f(2, m.status);
+        f(3, m.text);
+        f(4, m.stage);
+    }
+    bool operator==(const Reply&) const = default;
+};
+
+// Where a recipient stands. Only pending ones are worked on. A failed one is accounted for once it is
+// reported.
+enum class Status : std::uint8_t {
+    pending,
+    delivered,
+    failed,
+    expired,
+    discarded,
+    removed,
+    expanded,
+    last_ = expanded,
+};
+
+struct AddedRecipient {
+    std::uint32_t origin = 0; // number of the recipient it comes from
+    Fate fate = Fate::unknown;
+    std::string address;
+    std::string user;         // local: the delivery user
+    std::string reverse_path; // "" = the message's, "<>" = the null one, else the address
+    static void fields(auto& m, auto& f) {
+        f(1, m.origin);
+        f(2, m.fate);
+        f(3, m.address);
+        f(4, m.user);
+        f(5, m.reverse_path);
+    }
+    bool operator==(const AddedRecipient&) const = default;
+};
+
+// Aliases and lists: `replaced` are expanded and no longer served themselves, `added` come at the end of the
+// numbering. Synced before the first attempt for any of the added. Unchanged recipients are not written at
+// all.
+struct Expanded {
+    std::vector<std::uint32_t> replaced;
+    std::vector<AddedRecipient> added;
+    static void fields(auto& m, auto& f) {
+        f(1, m.replaced);
+        f(2, m.added);
+    }
+    bool operator==(const Expanded&) const = default;
+};
+
+// The categorizer's word on recipients whose address stays.
+struct Categorized {
+    std::vector<std::uint32_t> recipients;
+    Fate fate = Fate::unknown;
+    std::string user;
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.fate);
+        f(3, m.user);
+    }
+    bool operator==(const Categorized&) const = default;
+};
+
+enum class Outcome : std::uint8_t { delivered, deferred, failed, last_ = failed };
+
+// One try, for the recipients it went the same way for.
+struct Attempt {
+    std::vector<std::uint32_t> recipients;
+    smtp::WallTime time{};
+    std::string host; // "mx.example.org[192.0.2.1]:25"; "" for none
+    Reply reply;
+    Outcome outcome = Outcome::deferred;
+    bool in_doubt = false;         // the content had been sent, its reply never came
+    smtp::WallTime next_attempt{}; // deferred: not before
+    std::uint32_t failures = 0;    // deferred: failures that count, this one included
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.time);
+        f(3, m.host);
+        f(4, m.reply);
+        f(5, m.outcome);
+        f(6, m.in_doubt);
+        f(7, m.next_attempt);
+        f(8, m.failures);
+    }
+    bool operator==(const Attempt&) const = default;
+};
+
+// A recipient's status changes without a try: discarded by configuration, removed by an operator, expired …
+struct Decided {
+    std::vector<std::uint32_t> recipients;
+    Status status = Status::removed;
+    smtp::WallTime time{};
+    Reply reply;     // failed, expired: what the NDR is to say
+    std::string who; // operator or part of the MTA
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.status);
+        f(3, m.time);
+        f(4, m.reply);
+        f(5, m.who);
+    }
+    bool operator==(const Decided&) const = default;
+};
+
+// When the recipients are next tried, and how many failures count so far: written when that changes by
+// anything but an attempt (an operator's retry, a changed policy).
+struct Rescheduled {
+    std::vector<std::uint32_t> recipients;
+    smtp::WallTime next_attempt{};
+    std::uint32_t failures = 0;
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.next_attempt);
+        f(3, m.failures);
+    }
+    bool operator==(const Rescheduled&) const = default;
+};
+
+// An operator's or filter's word; who and why are shown wherever the state is. Synced before the command
+// succeeds.
+struct Held {
+    bool held = false;
+    smtp::WallTime time{};
+    std::string who, why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.held);
+        f(2, m.time);
+        f(3, m.who);
+        f(4, m.why);
+    }
+    bool operator==(const Held&) const = default;
+};
+
+struct PriorityChanged {
+    std::int32_t priority = 0;
+    std::string lane;
+    smtp::WallTime time{};
+    std::string who, why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.priority);
+        f(2, m.lane);
+        f(3, m.time);
+        f(4, m.who);
+        f(5, m.why);
+    }
+    bool operator==(const PriorityChanged&) const = default;
+};
+
+// Also the record of the route's own expiry and policy at first routing (who = "route").
+struct ExpiryChanged {
+    smtp::WallTime expiry{};
+    std::string policy; // retry policy by name; "" = as before
+    smtp::WallTime time{};
+    std::string who, why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.expiry);
+        f(2, m.policy);
+        f(3, m.time);
+        f(4, m.who);
+        f(5, m.why);
+    }
+    bool operator==(const ExpiryChanged&) const = default;
+};
+
+// The message failed too often and goes to the back lane (or comes from it).
+struct ProblemMarked {
+    bool problem = false;
+    std::uint32_t failures = 0;
+    smtp::WallTime time{};
+    static void fields(auto& m, auto& f) {
+        f(1, m.problem);
+        f(2, m.failures);
+        f(3, m.time);
+    }
+    bool operator==(const ProblemMarked&) const = default;
+};
+
+enum class Reported : std::uint8_t { submitted, not_wanted, kept_in_bad, last_ = kept_in_bad };
+
+// The sender has been told, or is not to be told, that these failed. The report was durable before this was
+// written.
+struct NdrIssued {
+    std::vector<std::uint32_t> recipients;
+    Reported how = Reported::submitted;
+    std::optional<QueueId> report; // submitted: the NDR's own id
+    smtp::WallTime time{};
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.how);
+        f(3, m.report);
+        f(4, m.time);
+    }
+    bool operator==(const NdrIssued&) const = default;
+};
+
+// The sender has been told that these are late.
+struct DelayNoticed {
+    std::vector<std::uint32_t> recipients;
+    std::optional<QueueId> report;
+    smtp::WallTime time{};
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.report);
+        f(3, m.time);
+    }
+    bool operator==(const DelayNoticed&) const = default;
+};
+
+// These may have been served, nobody knows: an agent died with them in flight, or a final reply was lost.
+struct InDoubt {
+    std::vector<std::uint32_t> recipients;
+    smtp::WallTime time{};
+    std::string host, why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.time);
+        f(3, m.host);
+        f(4, m.why);
+    }
+    bool operator==(const InDoubt&) const = default;
+};
+
+// An agent crashed with this message in flight.
+struct Death {
+    std::vector<std::uint32_t> recipients;
+    smtp::WallTime time{};
+    std::string agent;  // "smtp-client"
+    bool alone = false; // nothing else was in flight: this one counts towards holding it aside
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.time);
+        f(3, m.agent);
+        f(4, m.alone);
+    }
+    bool operator==(const Death&) const = default;
+};
+
+// All that the records before it came to: encode(MessageState) without the envelope. Written by Store alone.
+struct Checkpoint {
+    std::string state;
+    static void fields(auto& m, auto& f) { f(1, m.state); }
+    bool operator==(const Checkpoint&) const = default;
+};
+
+// A record of a later version: carried, never refused, without effect.
+struct UnknownProperty {
+    std::uint16_t type = 0;
+    std::string payload;
+    bool operator==(const UnknownProperty&) const = default;
+};
+
+using Property =
+    std::variant<Expanded, Categorized, Attempt, Decided, Rescheduled, Held, PriorityChanged, ExpiryChanged,
+                 ProblemMarked, NdrIssued, DelayNoticed, InDoubt, Death, Checkpoint, UnknownProperty>;
+
+// The record type and the payload's bytes.
+std::uint16_t type_of(const Property& property);
+std::string encode(const Property& property);
+std::expected<Property, Malformed> decode_property(std::uint16_t type, std::string_view payload);
+
+} // namespace spool

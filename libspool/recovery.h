@@ -1,0 +1,71 @@
+// Finds what is in the spool: at start, after a writer died. Runs in steps so that a daemon can deliver what
+// is found while the rest is still being read, on a thread of its choice. Puts aside what is no message;
+// deletes nothing.
+#pragma once
+#include "libspool/disk.h"
+#include "libspool/layout.h"
+#include "libspool/message_state.h"
+#include "libspool/queue_id.h"
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace spool {
+
+struct Found {
+    QueueId id;
+    Location location = Location::messages;
+    std::uint64_t size = 0; // of the content
+    MessageState state;
+    bool in_flight = false; // an agent of an earlier queue-manager holds it: do not dispatch until it lets go
+};
+
+// A file that was moved out of the way.
+struct PutAside {
+    std::string from, to;    // paths in the spool
+    bool incomplete = false; // never acknowledged: worth an info line; otherwise damaged: critical
+    std::string why;
+};
+
+struct ScanBatch {
+    std::vector<Found> found;
+    std::vector<QueueId> known; // skipped because `known` said so (their files exist)
+    std::vector<PutAside> put_aside;
+    std::vector<Error> errors; // files or directories that could not be read; they are still where they were
+};
+
+struct ScanOptions {
+    std::size_t batch = 256;            // files per step
+    std::function<bool(QueueId)> known; // true: exists in a checked snapshot, do not open. May be empty.
+    bool incoming_known_too = false;    // apply `known` to incoming/ as well
+};
+
+class RecoveryScan {
+public:
+    // Everything: incoming/*/ first (always short), then messages/*/.
+    static RecoveryScan everything(Disk& disk, ScanOptions options = {});
+    // One writer's directory: when its connection closed and when a new one says Hello. What belongs to the
+    // writer that lives there now is left alone.
+    static RecoveryScan writer(Disk& disk, std::uint8_t slot, ScanOptions options = {});
+
+    bool finished() const { return directories_.empty() && names_.empty(); }
+    // One batch; empty ones may come before the end.
+    ScanBatch step();
+
+private:
+    RecoveryScan(Disk& disk, ScanOptions options) : disk_(disk), options_(std::move(options)) {}
+    void open_directory(ScanBatch& batch);
+    void examine(const std::string& name, ScanBatch& batch);
+    void put_aside(const std::string& path, const std::string& name, bool incomplete, std::string why,
+                   ScanBatch& batch);
+
+    Disk& disk_;
+    ScanOptions options_;
+    std::vector<std::string> directories_; // still to be read, last first
+    std::string directory_;                // the one `names_` come from
+    std::vector<std::string> names_;
+    std::uint64_t boundary_tick_ = 0; // incoming: ids at or above belong to a living writer
+};
+
+} // namespace spool

@@ -1,0 +1,58 @@
+// What the queue-manager does to messages it has taken over: move, append properties, remove, put aside. All
+// on the pool's threads, in order per message, batched; its loop never waits. One Store per spool: it is the
+// one writer.
+#pragma once
+#include "libspool/commit_pool.h"
+#include "libspool/layout.h"
+#include "libspool/property.h"
+#include "libspool/queue_id.h"
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spool {
+
+enum class Sync : std::uint8_t { no, yes };
+
+class Store {
+public:
+    using Done = std::move_only_function<void(Result<>)>; // through the pool's drain()
+
+    // incoming/, messages/00..ff, bad/, quarantine/incomplete/, index/ exist (prepare_spool).
+    explicit Store(CommitPool& pool);
+    ~Store();
+    Store(const Store&) = delete;
+
+    // incoming/<slot>/<id> → messages/<hash>/<id>. No sync: recovery reads both places. Success if it is
+    // there already.
+    void take_over(QueueId id, Done done = {});
+    // Appends records; with Sync::yes `done` is called after they are on stable storage. Starts the log anew
+    // with a checkpoint when it has grown past 64 KiB. EIO: the message's file is finished; it is put in
+    // quarantine by the caller's decision only.
+    void append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done = {});
+    // Unlinks the file, wherever it is. Success if it is gone already.
+    void remove(QueueId id, Location hint, Done done = {});
+    // Into quarantine/, with a small text file beside it that says why.
+    void quarantine(QueueId id, Location hint, std::string why, Done done = {});
+    // Into bad/ likewise: an NDR that cannot be delivered.
+    void keep_in_bad(QueueId id, Location hint, std::string why, Done done = {});
+
+    // Hands what was asked for since the last call to the threads: once per loop turn.
+    void flush();
+    // Asked for and not finished.
+    std::uint64_t outstanding() const { return outstanding_; }
+
+private:
+    struct Operation;
+    struct Lane;
+    void ask(QueueId id, Operation operation);
+    CommitPool& pool_;
+    std::vector<std::shared_ptr<Lane>> lanes_;
+    std::uint64_t outstanding_ = 0;
+};
+
+// Makes every directory of the layout (and nothing in run/), and incoming/<slot> for the slots named.
+Result<> prepare_spool(Disk& disk, const std::vector<std::uint8_t>& slots);
+
+} // namespace spool
