@@ -1,0 +1,168 @@
+// What the engine wants done. The driver carries these out in order, after each call, before the next one:
+// views point into the engine and live until its next call.
+#pragma once
+#include "daemons/decide/queue/events.h"
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace decide::queue {
+
+// A run of Actions::numbers.
+struct Numbers {
+    std::uint32_t first = 0, count = 0;
+};
+
+struct AskCategorizer {
+    spool::QueueId id;
+    Numbers numbers; // which recipients; count 0: all of the envelope
+};
+
+struct AskRoute {
+    std::string_view domain;
+};
+
+struct OpenConnection {
+    AgentId agent = 0;
+    ConnectionId connection = 0;
+    std::string_view link; // the driver knows its hosts from Routed; "local" for the local store
+};
+
+struct Deliver {
+    AgentId agent = 0;
+    ConnectionId connection = 0;
+    DeliveryId delivery = 0;
+    spool::QueueId id;
+    spool::Location location = spool::Location::incoming;
+    smtp::WallTime arrival{}; // when accepted
+    smtp::WallTime queued{};  // when its wait for a connection began
+    Numbers numbers;
+};
+
+struct CloseConnection {
+    AgentId agent = 0;
+    ConnectionId connection = 0;
+};
+
+// ---- property records (need no sync, except as said) ----
+
+// These recipients were tried and wait. Counters as of now, to be restored after a restart.
+struct RecordDeferral {
+    spool::QueueId id;
+    Numbers numbers;
+    std::uint32_t failures = 0;
+    std::uint32_t message_failures = 0;
+    bool problem = false;
+    smtp::WallTime next_attempt{};
+    std::uint32_t reason = 0; // index into Actions::reasons
+};
+
+enum class Finish : std::uint8_t { delivered, failed, discarded, expired };
+
+// These recipients are accounted for. Comes after Reported where a report was due.
+struct RecordOutcome {
+    spool::QueueId id;
+    Numbers numbers;
+    Finish finish = Finish::delivered;
+    spool::QueueId report_id; // {}: none
+};
+
+struct RecordSuspect { // an agent crashed with it in flight; durable soon: the next try may kill again
+    spool::QueueId id;
+    Numbers numbers;
+    std::uint32_t deaths = 0; // alone in flight
+};
+
+struct RecordHeld { // poison: held aside, never retried by itself (log it)
+    spool::QueueId id;
+    std::uint32_t deaths = 0;
+};
+
+struct RecordDelayNotice {
+    spool::QueueId id;
+};
+
+// ---- messages ----
+
+struct ReportRecipient {
+    RecipientNumber number = 0;
+    bool expired = false; // reason is then the last known, or empty: the spool file's last attempt tells
+    Reason reason;
+};
+
+struct MakeReport {
+    std::uint64_t request = 0;
+    spool::QueueId id;
+    spool::Location location = spool::Location::incoming;
+    ReportKind kind = ReportKind::failed;
+    std::vector<ReportRecipient> recipients;
+    smtp::WallTime retry_until{}; // delayed
+};
+
+struct MoveToMessages { // it has to wait: rename out of incoming/ when convenient; Deliver says `messages`
+                        // from now
+    spool::QueueId id;
+};
+
+struct Remove { // every recipient is accounted for: unlink, log "removed"
+    spool::QueueId id;
+    spool::Location location = spool::Location::incoming;
+};
+
+// ---- for the log and history ----
+
+struct NoticeActive { // "from=<…>, size=, nrcpt= (queue active)"
+    spool::QueueId id;
+};
+
+struct NoticeExpired { // "from=<…>, status=expired, returned to sender"
+    spool::QueueId id;
+};
+
+enum class Health : std::uint8_t { ready, glitch, retry };
+
+struct NoticeLink {
+    std::string_view link;
+    Health health = Health::ready;
+    std::uint32_t failures = 0; // in a row
+    std::uint32_t event = 0;    // 4000: DNS or connecting; 4001: in the session; 0: none
+    smtp::WallTime next_attempt{};
+    const Reason* reason = nullptr;
+};
+
+struct NoticeQueue {
+    std::string_view queue;
+    Health health = Health::ready;
+    std::uint32_t failures = 0;
+    std::uint32_t event = 0;
+    smtp::WallTime next_attempt{};
+    const Reason* reason = nullptr;
+};
+
+struct LinkForgotten { // no queue uses it any more: its hosts may be dropped
+    std::string_view link;
+};
+
+using Action =
+    std::variant<AskCategorizer, AskRoute, OpenConnection, Deliver, CloseConnection, RecordDeferral,
+                 RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice, MakeReport, MoveToMessages,
+                 Remove, NoticeActive, NoticeExpired, NoticeLink, NoticeQueue, LinkForgotten>;
+
+struct Actions {
+    std::vector<Action> list;
+    std::vector<RecipientNumber> numbers;
+    std::vector<Reason> reasons;
+
+    std::span<const RecipientNumber> of(Numbers run) const {
+        return std::span(numbers).subspan(run.first, run.count);
+    }
+    void clear() {
+        list.clear();
+        numbers.clear();
+        reasons.clear();
+    }
+};
+
+} // namespace decide::queue

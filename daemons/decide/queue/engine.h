@@ -1,0 +1,81 @@
+// The queue: which message goes where, when, over how many connections, and what becomes of it. All of its
+// judgement and none of its doing: told what happened (events.h) and the time, it says what to do
+// (actions.h). The same events at the same times with the same seed give the same actions. No clock, no disk,
+// no sockets.
+//
+// Every call appends to `out`. Afterwards arm one timer for next_timer() and call timer() when it is due.
+#pragma once
+#include "daemons/decide/queue/actions.h"
+#include "daemons/decide/queue/events.h"
+#include "daemons/decide/queue/listing.h"
+#include "daemons/decide/queue/settings.h"
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+namespace decide::queue {
+
+class Core;
+
+class Engine {
+public:
+    Engine(const Settings& settings, std::uint64_t seed, smtp::Now now);
+    ~Engine();
+    Engine(const Engine&) = delete;
+    Engine& operator=(const Engine&) = delete;
+
+    // A message known already is left as it is (taking over twice is harmless): false.
+    bool accepted(const Accepted& event, smtp::Now now, Actions& out);
+    void categorized(const Categorized& event, smtp::Now now, Actions& out);
+    // The categorizer could not answer for this message (unreadable file …): asked again after
+    // categorize_retry.
+    void categorization_failed(spool::QueueId id, smtp::Now now, Actions& out);
+    void routed(const Routed& event, smtp::Now now, Actions& out);
+
+    // capacity: connections it takes. An id may be used again after agent_gone().
+    void agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity, smtp::Now now, Actions& out);
+    void agent_gone(AgentId agent, Departure how, smtp::Now now, Actions& out);
+    void connected(ConnectionId connection, smtp::Now now, Actions& out);
+    // A delivery unknown here (repeated by an agent after our restart) is matched by queue id and numbers.
+    void done(const Done& event, smtp::Now now, Actions& out);
+    void closed(const Closed& event, smtp::Now now, Actions& out);
+
+    void reported(const Reported& event, smtp::Now now, Actions& out);
+    // Services start out up. Down: what was asked is asked again when it is up; nothing is counted against
+    // the mail.
+    void service(Service which, Presence presence, smtp::Now now, Actions& out);
+
+    // Gates. name: of the link or queue (""  for everything); it need not exist yet. False: it was so
+    // already.
+    bool pause(Scope scope, std::string_view name, smtp::Now now, Actions& out);
+    bool resume(Scope scope, std::string_view name, smtp::Now now, Actions& out);
+    // Try now, whatever the ladder says. False: no such thing.
+    bool force(Scope scope, std::string_view name, smtp::Now now, Actions& out);
+    bool force(spool::QueueId id, smtp::Now now, Actions& out);
+    bool hold(spool::QueueId id, smtp::Now now, Actions& out);
+    bool release(spool::QueueId id, smtp::Now now, Actions& out);
+    // Forget it (removed by the operator, quarantined as unreadable); what the file becomes is the driver's
+    // affair.
+    bool forget(spool::QueueId id, smtp::Now now, Actions& out);
+
+    void configure(const Settings& settings, smtp::Now now, Actions& out);
+    // Routes may have changed: every domain is asked for again when next needed.
+    void routes_changed(smtp::Now now, Actions& out);
+
+    void timer(smtp::Now now, Actions& out);
+    std::optional<smtp::Monotonic> next_timer() const;
+
+    // Listings. A cursor starts at 0 and is 0 again at the end; what changes meanwhile may be missed or seen.
+    Counts counts() const;
+    std::optional<MessageInfo> message(spool::QueueId id, smtp::Now now) const;
+    std::optional<MessageInfo> next_message(std::uint32_t& cursor, smtp::Now now) const;
+    std::vector<LinkInfo> links(smtp::Now now) const;
+    std::vector<QueueInfo> queues(smtp::Now now) const;
+    std::size_t bytes() const; // memory held for messages, queues, links
+
+private:
+    std::unique_ptr<Core> core_;
+};
+
+} // namespace decide::queue

@@ -1,0 +1,165 @@
+// What the engine is told. Plain values; views need live only as long as the call. The driver (queue-manager)
+// makes them from the hand-off messages and the spool; the engine knows neither.
+#pragma once
+#include "libsmtp/time.h"
+#include "libspool/layout.h"
+#include "libspool/queue_id.h"
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace decide::queue {
+
+using RecipientNumber = std::uint32_t; // place in spool::MessageState::recipients
+using AgentId = std::uint32_t;         // the driver's number for a connected agent
+using ConnectionId = std::uint64_t;    // the engine's
+using DeliveryId = std::uint64_t;      // the engine's
+
+enum class Lane : std::uint8_t { high, normal, bulk, last_ = bulk };
+
+// Why a recipient, a queue or a link waits or failed. Carried from a result to records, reports and listings.
+struct Reason {
+    std::string status;       // "4.4.1"
+    std::string text;         // one line for logs, listings and NDRs: "connect to mx[192.0.2.1]:25: refused"
+    std::string remote_reply; // as the peer said it; "" where no peer spoke
+    std::string remote_host;  // "" where no peer spoke
+    bool operator==(const Reason&) const = default;
+};
+
+// Whose failure, and for how long (QUEUEING, "Failures").
+enum class FailureKind : std::uint8_t {
+    connection, // the link's
+    policy,     // the TLS policy of one domain: its queue's
+    message,    // the message's, on this queue
+    recipient,  // one recipient's
+    last_ = recipient,
+};
+enum class Severity : std::uint8_t { temporary, permanent, last_ = permanent };
+
+// Does the answer also say "not so many connections" (421, 452, 4.7.x after EHLO)?
+enum class PushBack : std::uint8_t { no, yes };
+
+// ---- messages ----
+
+// What the spool remembers of one recipient that was tried before.
+struct Restored {
+    RecipientNumber number = 0;
+    std::uint32_t failures = 0;         // rungs climbed on its own ladder
+    std::uint32_t message_failures = 0; // those that count towards the problem lane
+    std::uint32_t deaths = 0;           // agents that died with it alone in flight
+    bool suspect = false;               // was in flight in a crashed agent: next try alone
+    bool problem = false;
+    smtp::WallTime next_attempt{}; // {}: now
+};
+
+enum class Sender : std::uint8_t { ordinary, null }; // null: an NDR, expires sooner, never gets reports
+
+// A message is durable and ours: newly submitted, or found in the spool.
+struct Accepted {
+    spool::QueueId id;
+    spool::Location location = spool::Location::incoming;
+    std::uint64_t size = 0;
+    smtp::WallTime arrival{};
+    smtp::WallTime not_before{}; // {}: now
+    smtp::WallTime expiry{};     // {}: Settings::expiry after it is first free to go
+    Lane lane = Lane::normal;
+    Sender sender = Sender::ordinary;
+    std::string_view submitter;   // SASL user, else "uid:1000", else client network and sender's domain
+    std::uint32_t recipients = 1; // numbers 0 … recipients-1 are open …
+    std::span<const RecipientNumber>
+        open; // … unless these are listed: the ones still open (restored messages)
+    std::span<const Restored> restored;
+    bool delay_notice_sent = false;
+    bool held = false; // by an operator, or as poison: nothing happens until release()
+};
+
+enum class Fate : std::uint8_t { remote, local, discard, failed, deferred, last_ = deferred };
+
+// One recipient after categorization. Expansion records are durable before this is said.
+struct FinalRecipient {
+    RecipientNumber number = 0;
+    Fate fate = Fate::remote;
+    std::string_view destination;   // remote: the domain, lower case; local: name of the store ("local")
+    std::uint32_t sender_group = 0; // recipients with different reverse-paths never share a transaction
+    const Reason* reason = nullptr; // failed, deferred
+};
+
+// The answer to AskCategorizer: every number asked for that is not replaced by others is named, and those
+// that came in its place. A number that only expanded into others is not named: its new ones account for it.
+struct Categorized {
+    spool::QueueId id;
+    std::span<const FinalRecipient> recipients;
+};
+
+enum class RouteKind : std::uint8_t { mx, configured, temporary, permanent, last_ = permanent };
+
+struct Routed {
+    std::string_view domain;
+    RouteKind kind = RouteKind::temporary;
+    std::string_view link;                           // mx, configured
+    smtp::Duration valid = std::chrono::seconds(60); // ask again after that
+    const Reason* reason = nullptr;                  // temporary, permanent
+};
+
+// ---- agents ----
+
+enum class AgentKind : std::uint8_t { smtp, local };
+
+enum class Departure : std::uint8_t {
+    orderly, // stopped, killed by master or from outside, connection lost for another reason: nobody is
+             // suspect
+    crashed, // died of itself: what was in flight is suspect
+};
+
+enum class Outcome : std::uint8_t { delivered, deferred, failed };
+// The sender asked to be told of success (RFC 3461), and how it ended.
+enum class SuccessReport : std::uint8_t { none, delivered, relayed };
+
+struct Result {
+    RecipientNumber number = 0;
+    Outcome outcome = Outcome::delivered;
+    FailureKind kind = FailureKind::recipient; // deferred, failed
+    PushBack push_back = PushBack::no;
+    SuccessReport report = SuccessReport::none; // delivered
+    const Reason* reason = nullptr;             // deferred, failed
+};
+
+struct Done {
+    ConnectionId connection = 0; // 0: repeated to a new queue-manager, known by id and numbers only
+    DeliveryId delivery = 0;
+    spool::QueueId id;
+    std::span<const Result> results; // of every recipient of the delivery
+};
+
+// How far a connection came before it ended.
+enum class Phase : std::uint8_t { connecting, session };
+
+struct Closed {
+    ConnectionId connection = 0;
+    bool failed = false; // false: asked for, or the peer's polite end between deliveries
+    bool was_up = false;
+    Phase phase = Phase::connecting; // where it failed: events 4000, 4001
+    PushBack push_back = PushBack::no;
+    const Reason* reason = nullptr;
+};
+
+// ---- services ----
+
+enum class Service : std::uint8_t { categorizer, router, bounce };
+enum class Presence : std::uint8_t { down, up };
+
+enum class ReportKind : std::uint8_t { failed, delayed, delivered, relayed, last_ = relayed };
+enum class ReportOutcome : std::uint8_t { done, try_later }; // done: durable, not wanted, or kept in bad/
+
+struct Reported {
+    std::uint64_t request = 0; // MakeReport::request
+    ReportOutcome outcome = ReportOutcome::done;
+    spool::QueueId report_id; // {}: none was needed
+};
+
+// ---- the operator ----
+
+enum class Scope : std::uint8_t { everything, link, queue };
+
+} // namespace decide::queue
