@@ -88,11 +88,14 @@ enum class Outcome : std::uint8_t { delivered, deferred, failed, last_ = failed 
 struct RecipientResult {
     std::uint32_t recipient = 0; // number in spool::MessageState::recipients
     Outcome outcome = Outcome::deferred;
-    std::uint32_t reply = 0; // index into Done::replies
+    std::uint32_t reply = 0;      // index into Done::replies
+    bool report_success = false; // delivered; the sender asked to be told (NOTIFY=SUCCESS) and nobody further
+                                 // on has taken that over (RFC 3461)
     static void fields(auto& m, auto& f) {
         f("recipient", m.recipient);
         f("outcome", m.outcome);
         f("reply", m.reply);
+        f("report_success", m.report_success);
     }
 };
 
@@ -107,8 +110,8 @@ struct Done { // agent → queue-manager
     spool::QueueId queue_id;
     std::vector<RecipientResult> results;
     std::vector<Reply> replies;
-    bool unreadable = false;       // the spool file could not be read or its checksum is wrong: quarantine it
-    bool relayed_dsn = false;      // the next hop took over the DSN parameters (RFC 3461)
+    bool gone = false;             // there is no such file (any more): nothing was sent, results are empty
+    bool unreadable = false;       // the file is damaged: nothing was sent, results are empty; quarantine it
     std::string host;              // "mx.example.org[192.0.2.1]:25"; "" for none
     std::int64_t started = 0;      // µs since 1970
     std::int64_t transmission = 0; // µs from MAIL to the last reply
@@ -118,8 +121,8 @@ struct Done { // agent → queue-manager
         f("queue_id", m.queue_id);
         f("results", m.results);
         f("replies", m.replies);
+        f("gone", m.gone);
         f("unreadable", m.unreadable);
-        f("relayed_dsn", m.relayed_dsn);
         f("host", m.host);
         f("started", m.started);
         f("transmission", m.transmission);

@@ -58,6 +58,17 @@ struct Stop { // master → daemon: take nothing new, finish what is in flight w
     static void fields(auto& m, auto& f) { f("within", m.within); }
 };
 
+struct Died { // master → queue-manager: an agent's process has ended, and whose fault it was
+    std::string role;
+    std::uint32_t instance = 0;
+    bool crashed = false; // by a signal nobody sent or a failed assertion; not: stopped, killed by master or outside
+    static void fields(auto& m, auto& f) {
+        f("role", m.role);
+        f("instance", m.instance);
+        f("crashed", m.crashed);
+    }
+};
+
 struct Ready { // daemon → master: configured (generation) and serving
     std::uint64_t generation = 0;
     static void fields(auto& m, auto& f) { f("generation", m.generation); }
@@ -73,6 +84,6 @@ struct Trouble { // daemon → master: for `postrider status`; "" clears it
     static void fields(auto& m, auto& f) { f("text", m.text); }
 };
 
-using Message = std::variant<Configure, Ping, Stop, Ready, Pong, Trouble>;
+using Message = std::variant<Configure, Ping, Stop, Died, Ready, Pong, Trouble>;
 
 } // namespace proto::supervision
