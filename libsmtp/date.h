@@ -1,4 +1,5 @@
-// Dates as header fields write them (RFC 5322, 3.3). The clock and the zone are passed in; nothing is read here.
+// Dates as header fields write them (RFC 5322, 3.3). The clock and the zone are passed in; nothing is read
+// here.
 #pragma once
 #include "libsmtp/time.h"
 #include <chrono>

@@ -1,5 +1,6 @@
-// Composes delivery status notifications: RFC 3464 in the multipart/report of RFC 6522, as a whole message with
-// CRLF line ends. Pure: facts, time and wording are passed in. Who is told, and whether at all, is decided by the caller.
+// Composes delivery status notifications: RFC 3464 in the multipart/report of RFC 6522, as a whole message
+// with CRLF line ends. Pure: facts, time and wording are passed in. Who is told, and whether at all, is
+// decided by the caller.
 #pragma once
 #include "libsmtp/time.h"
 #include <chrono>
@@ -30,9 +31,9 @@ struct Recipient {
 
 enum class Return : std::uint8_t { headers, full };
 
-// Wording the operator may replace. Placeholders, each replaced once: {host} {postmaster} {sender} {recipients}
-// {arrival} {retry_until} {queue_id}. {recipients} stands for the list of addresses with their reasons and is
-// added at the end of a text that lacks it. UTF-8; line ends LF or CRLF.
+// Wording the operator may replace. Placeholders, each replaced once: {host} {postmaster} {sender}
+// {recipients} {arrival} {retry_until} {queue_id}. {recipients} stands for the list of addresses with their
+// reasons and is added at the end of a text that lacks it. UTF-8; line ends LF or CRLF.
 struct Wording {
     std::string subject;
     std::string text;
@@ -55,7 +56,8 @@ struct Report {
     std::vector<Recipient> recipients; // only those this report is about
     std::string_view content; // the message, at least its header; CRLF. Read up to `content_complete`
     bool content_complete = true;
-    Return returns = Return::headers; // full is cut to headers above the limit or when content is not complete
+    Return returns =
+        Return::headers; // full is cut to headers above the limit or when content is not complete
     std::size_t full_content_limit = 50 * 1024;
     std::size_t headers_limit = 64 * 1024; // of a header longer than this only the first fields are returned
     Wording wording = {};                  // empty text or subject: the default for the action

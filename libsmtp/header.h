@@ -1,5 +1,5 @@
-// The header block of a whole message in memory: find, read, remove and add fields. Takes LF and CRLF alike and
-// writes CRLF. Not for streaming (see header_scan.h) and without opinion about what any field means.
+// The header block of a whole message in memory: find, read, remove and add fields. Takes LF and CRLF alike
+// and writes CRLF. Not for streaming (see header_scan.h) and without opinion about what any field means.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -52,6 +52,7 @@ public:
     std::string value(std::string_view name) const;
     // How many fields went.
     std::size_t remove(std::string_view name);
+    // A line end in a value stays only where it folds (a blank follows), so that no value can start a field.
     void prepend(std::string_view name, std::string_view value);
     void append(std::string_view name, std::string_view value);
     std::size_t size() const { return fields_.size(); }

@@ -1,6 +1,7 @@
 // What a program hands to sendmail(1), turned into a message fit to travel: CRLF line ends, the fields every
-// message must have, those that must not leave removed, bare names completed; with -t the recipients read from
-// the header. Fed bytes as they come, so size does not matter. Pure: time, names and defaults are passed in.
+// message must have, those that must not leave removed, bare names completed; with -t the recipients read
+// from the header. Fed bytes as they come, so size does not matter. Pure: time, names and defaults are passed
+// in.
 #pragma once
 #include "libsmtp/time.h"
 #include <chrono>
@@ -45,19 +46,21 @@ public:
     State finish(std::string& content);
 
     State state() const { return state_; }
-    const std::vector<std::string>& recipients() const { return recipients_; } // -t: completed, in order, once each
-    const std::string& message_id() const { return message_id_; }              // "<…@…>"
-    const std::string& problem() const { return problem_; }                    // "To: comment is not closed"
+    const std::vector<std::string>& recipients() const {
+        return recipients_;
+    }                                                             // -t: completed, in order, once each
+    const std::string& message_id() const { return message_id_; } // "<…@…>"
+    const std::string& problem() const { return problem_; }       // "To: comment is not closed"
 
 private:
     void take_line_ends(std::string_view bytes, std::string& out);
-    bool header_ended(std::size_t from);
+    bool header_ended();
     void fix_header(std::string& content);
     State refuse(std::string problem);
 
     SubmissionOptions options_;
     State state_ = State::header;
-    std::string header_;         // as it comes, line ends already CRLF
+    std::string header_;         // so far, line ends already CRLF
     std::size_t line_start_ = 0; // of the header's line not yet looked at
     bool at_line_start_ = true;
     bool after_cr_ = false;
@@ -66,8 +69,8 @@ private:
     std::string problem_;
 };
 
-// A list of addresses as sendmail's arguments give them, bare names completed: every address in envelope form.
-// Empty `problem` means success.
+// A list of addresses as sendmail's arguments give them, bare names completed: every address in envelope
+// form. Empty `problem` means success.
 struct CompletedList {
     std::vector<std::string> addresses;
     std::string problem;

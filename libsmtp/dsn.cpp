@@ -1,0 +1,161 @@
+#include "libsmtp/dsn.h"
+#include "libsmtp/date.h"
+#include "libsmtp/dsn_text.h"
+#include "libsmtp/encoded_word.h"
+#include "libsmtp/header.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace smtp::dsn {
+namespace {
+
+// What the third part holds: the message, or only its header.
+struct Returned {
+    bool full = false;
+    std::string_view bytes;
+};
+
+Returned returned_of(const Report& report) {
+    // Only failures may carry the whole message (RFC 3461, 4.3).
+    if (report.returns == Return::full && report.action == Action::failed && report.content_complete &&
+        report.content.size() <= report.full_content_limit)
+        return {true, report.content};
+    const HeaderBlock header = scan_header(report.content);
+    if (header.length <= report.headers_limit) return {false, report.content.substr(0, header.length)};
+    std::size_t length = 0;
+    for (const HeaderField& field : header.fields) {
+        if (length + field.raw.size() > report.headers_limit) break;
+        length += field.raw.size();
+    }
+    return {false, report.content.substr(0, length)};
+}
+
+// Addresses that only an SMTPUTF8 report can show (RFC 6533).
+bool needs_utf8(const Report& report) {
+    return !is_ascii(report.sender) ||
+           std::any_of(report.recipients.begin(), report.recipients.end(), [](auto& r) {
+               return !is_ascii(r.final_recipient) || !is_ascii(r.original_recipient);
+           });
+}
+
+// A boundary that no line of the returned message can be taken for.
+std::string boundary_of(const Report& report, std::string_view returned) {
+    const std::string base =
+        fmt::format("=_{}.{:X}", report.report_id.substr(0, 20), report.now.time_since_epoch().count());
+    std::string boundary = base;
+    for (unsigned i = 1; returned.find(boundary) != returned.npos; ++i)
+        boundary = fmt::format("{}.{}", base, i);
+    return boundary;
+}
+
+void field(std::string& out, std::string_view name, std::string_view value, Charset charset) {
+    out += folded_field(name, printable(value, charset));
+}
+
+// The machine's part (RFC 3464, 2.1).
+std::string delivery_status(const Report& report, Charset charset) {
+    const std::string_view type = charset == Charset::utf8 ? "utf-8" : "rfc822";
+    const std::string_view own_type = "X-Postrider";
+    std::string out;
+    field(out, "Reporting-MTA", fmt::format("dns; {}", report.host), Charset::ascii);
+    if (!report.envelope_id.empty()) field(out, "Original-Envelope-Id", report.envelope_id, charset);
+    field(out, "X-Postrider-Queue-ID", report.queue_id, Charset::ascii);
+    field(out, "X-Postrider-Sender", fmt::format("{}; {}", type, report.sender), charset);
+    field(out, "Arrival-Date", rfc5322_date(report.arrival, report.zone), Charset::ascii);
+    for (const Recipient& r : report.recipients) {
+        out += "\r\n";
+        if (!r.original_recipient.empty()) field(out, "Original-Recipient", r.original_recipient, charset);
+        field(out, "Final-Recipient", fmt::format("{}; {}", type, r.final_recipient), charset);
+        field(out, "Action", name_of(report.action), Charset::ascii);
+        field(out, "Status", fitting_status(r.status, report.action), Charset::ascii);
+        if (!r.remote_mta.empty())
+            field(out, "Remote-MTA", fmt::format("dns; {}", r.remote_mta), Charset::ascii);
+        if (!r.remote_reply.empty())
+            field(out, "Diagnostic-Code", fmt::format("smtp; {}", r.remote_reply), charset);
+        else if (!r.diagnostic.empty())
+            field(out, "Diagnostic-Code", fmt::format("{}; {}", own_type, r.diagnostic), charset);
+        if (r.last_attempt)
+            field(out, "Last-Attempt-Date", rfc5322_date(*r.last_attempt, report.zone), Charset::ascii);
+        if (report.action == Action::delayed && report.retry_until)
+            field(out, "Will-Retry-Until", rfc5322_date(*report.retry_until, report.zone), Charset::ascii);
+    }
+    return out;
+}
+
+// The Message-ID of the original, if it is one that can be put into our own header as it stands.
+std::string references_of(const Report& report) {
+    for (const HeaderField& f : scan_header(report.content).fields) {
+        if (!f.is("Message-ID")) continue;
+        std::string id = f.unfolded();
+        const bool sane = id.size() > 2 && id.size() < 500 && id.front() == '<' &&
+                          id.find('>') == id.size() - 1 &&
+                          std::all_of(id.begin(), id.end(), [](char c) { return c > ' ' && c < 127; });
+        return sane ? id : std::string();
+    }
+    return {};
+}
+
+std::string header_of(const Report& report, std::string_view subject, std::string_view boundary,
+                      bool eight_bit, Charset charset) {
+    std::string out;
+    field(out, "Date", rfc5322_date(report.now, report.zone), charset);
+    field(out, "From", fmt::format("Mail Delivery System <{}>", report.from), charset);
+    field(out, "To", fmt::format("<{}>", report.sender), charset);
+    const bool plain = charset == Charset::utf8 || is_ascii(subject);
+    field(out, "Subject", plain ? std::string(subject) : encoded_words(printable(subject, Charset::utf8)),
+          charset);
+    field(out, "Message-ID",
+          fmt::format("<{}.{}@{}>", compact_date(report.now), report.report_id, report.host), charset);
+    if (const std::string original = references_of(report); !original.empty()) {
+        field(out, "In-Reply-To", original, charset);
+        field(out, "References", original, charset);
+    }
+    field(out, "Auto-Submitted", "auto-replied", charset);
+    out += "MIME-Version: 1.0\r\n";
+    out += fmt::format(
+        "Content-Type: multipart/report; report-type=delivery-status;\r\n\tboundary=\"{}\"\r\n", boundary);
+    if (eight_bit) out += "Content-Transfer-Encoding: 8bit\r\n";
+    return out += "\r\nThis is a message in MIME format: a report on the delivery of a mail.\r\n";
+}
+
+void open_part(std::string& out, std::string_view boundary, std::string_view type,
+               std::string_view description, bool eight_bit) {
+    out += fmt::format(
+        "\r\n--{}\r\nContent-Description: {}\r\nContent-Type: {}\r\nContent-Transfer-Encoding: {}\r\n\r\n",
+        boundary, description, type, eight_bit ? "8bit" : "7bit");
+}
+
+} // namespace
+
+std::string compose(const Report& report) {
+    const Charset charset = needs_utf8(report) ? Charset::utf8 : Charset::ascii;
+    const Wording standard = default_wording(report.action);
+    const std::string& subject = report.wording.subject.empty() ? standard.subject : report.wording.subject;
+    const std::string text =
+        human_text(report, report.wording.text.empty() ? standard.text : report.wording.text);
+    const std::string status = delivery_status(report, charset);
+    const Returned returned = returned_of(report);
+    const std::string boundary = boundary_of(report, returned.bytes);
+    const bool text_8bit = !is_ascii(text), status_8bit = !is_ascii(status),
+               returned_8bit = !is_ascii(returned.bytes);
+    const bool utf8 = charset == Charset::utf8;
+
+    std::string out =
+        header_of(report, subject, boundary, text_8bit || status_8bit || returned_8bit, charset);
+    out.reserve(out.size() + text.size() + status.size() + returned.bytes.size() + 1024);
+    open_part(out, boundary, text_8bit ? "text/plain; charset=utf-8" : "text/plain; charset=us-ascii",
+              "Notification", text_8bit);
+    out += text;
+    open_part(out, boundary, utf8 ? "message/global-delivery-status" : "message/delivery-status",
+              "Delivery report", status_8bit);
+    out += status;
+    std::string_view type = utf8 ? "message/global-headers" : "text/rfc822-headers";
+    if (returned.full) type = utf8 ? "message/global" : "message/rfc822";
+    open_part(out, boundary, type, returned.full ? "Undelivered message" : "Header of the message",
+              returned_8bit);
+    out += returned.bytes;
+    if (!out.ends_with("\r\n")) out += "\r\n";
+    return out += fmt::format("\r\n--{}--\r\n", boundary);
+}
+
+} // namespace smtp::dsn
