@@ -72,12 +72,14 @@ struct Reply {
     std::uint16_t code = 0; // SMTP reply code; 0: no reply (network, file system …)
     std::string status;     // enhanced status "4.4.2", the agent's own where the peer gave none
     std::string text;       // one printable line for log and NDR, at most 512 bytes
+    std::string said;       // the peer's own words, "550 5.1.1 No such user"; "" where no peer spoke
     Stage stage = Stage::none;
     bool in_doubt = false;  // the content had been sent, its reply never came
     static void fields(auto& m, auto& f) {
         f("code", m.code);
         f("status", m.status);
         f("text", m.text);
+        f("said", m.said);
         f("stage", m.stage);
         f("in_doubt", m.in_doubt);
     }
