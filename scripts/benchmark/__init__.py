@@ -1,0 +1,1 @@
+"""The parts of scripts/bench: the ground both MTAs stand on, the MTAs, the load, the measuring."""
