@@ -61,7 +61,8 @@ struct RecordDeferral {
 
 enum class Finish : std::uint8_t { delivered, failed, discarded, expired };
 
-// These recipients are accounted for. Comes after Reported where a report was due.
+// These recipients are accounted for. Comes after Reported where a report was due. Not said of the last ones
+// of a message when nothing was to be reported: Remove follows from the same event and says it all.
 struct RecordOutcome {
     spool::QueueId id;
     Numbers numbers;

@@ -1,6 +1,7 @@
 // What the engine is told. Plain values; views need live only as long as the call. The driver (queue-manager)
 // makes them from the hand-off messages and the spool; the engine knows neither.
 #pragma once
+#include "daemons/decide/failure.h"
 #include "libsmtp/time.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
@@ -27,16 +28,6 @@ struct Reason {
     bool operator==(const Reason&) const = default;
 };
 
-// Whose failure, and for how long (QUEUEING, "Failures").
-enum class FailureKind : std::uint8_t {
-    connection, // the link's
-    policy,     // the TLS policy of one domain: its queue's
-    message,    // the message's, on this queue
-    recipient,  // one recipient's
-    last_ = recipient,
-};
-enum class Severity : std::uint8_t { temporary, permanent, last_ = permanent };
-
 // Does the answer also say "not so many connections" (421, 452, 4.7.x after EHLO)?
 enum class PushBack : std::uint8_t { no, yes };
 
@@ -51,6 +42,15 @@ struct Restored {
     bool suspect = false;               // was in flight in a crashed agent: next try alone
     bool problem = false;
     smtp::WallTime next_attempt{}; // {}: now
+};
+
+// A recipient that failed before a restart and whose sender was not told yet.
+enum class ReportKind : std::uint8_t { failed, delayed, delivered, relayed, last_ = relayed };
+struct Unreported {
+    RecipientNumber number = 0;
+    ReportKind kind = ReportKind::failed; // failed, delivered or relayed
+    bool expired = false;
+    const Reason* reason = nullptr;
 };
 
 enum class Sender : std::uint8_t { ordinary, null }; // null: an NDR, expires sooner, never gets reports
@@ -70,6 +70,7 @@ struct Accepted {
     std::span<const RecipientNumber>
         open; // … unless these are listed: the ones still open (restored messages)
     std::span<const Restored> restored;
+    std::span<const Unreported> unreported; // beside the open ones
     bool delay_notice_sent = false;
     bool held = false; // by an operator, or as poison: nothing happens until release()
 };
@@ -130,6 +131,7 @@ struct Done {
     DeliveryId delivery = 0;
     spool::QueueId id;
     std::span<const Result> results; // of every recipient of the delivery
+    bool dropped = false;            // the peer hung up or fell silent at or after DATA
 };
 
 // How far a connection came before it ended.
@@ -149,7 +151,6 @@ struct Closed {
 enum class Service : std::uint8_t { categorizer, router, bounce };
 enum class Presence : std::uint8_t { down, up };
 
-enum class ReportKind : std::uint8_t { failed, delayed, delivered, relayed, last_ = relayed };
 enum class ReportOutcome : std::uint8_t { done, try_later }; // done: durable, not wanted, or kept in bad/
 
 struct Reported {

@@ -1,0 +1,33 @@
+// How long to wait after the n-th failure in a row. Pure; jitter comes from the engine's seed.
+#pragma once
+#include "daemons/decide/queue/settings.h"
+#include <cstdint>
+
+namespace decide::queue {
+
+// A small reproducible generator (splitmix64).
+class Random {
+public:
+    explicit Random(std::uint64_t seed) : state_(seed) {}
+    std::uint64_t number() {
+        std::uint64_t z = state_ += 0x9E3779B97F4A7C15u;
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+        return z ^ (z >> 31);
+    }
+    double fraction() { return static_cast<double>(number() >> 11) * 0x1.0p-53; } // [0, 1)
+
+private:
+    std::uint64_t state_;
+};
+
+// The rung after `failures` failures in a row (1, 2, …), without jitter.
+smtp::Duration rung(const Settings& settings, std::uint32_t failures);
+
+// Lengthened by 0 to settings.jitter, never shortened.
+smtp::Duration jittered(const Settings& settings, smtp::Duration wait, Random& random);
+
+// first, 2·first, 4·first … up to most, for services that fail.
+smtp::Duration doubling(smtp::Duration first, smtp::Duration most, std::uint32_t failures);
+
+} // namespace decide::queue
