@@ -15,7 +15,7 @@
 
 namespace common {
 
-enum class Severity : std::uint8_t { info, warning, error, critical };
+enum class Severity : std::uint8_t { debug, info, warning, error, critical };
 
 struct LogSettings {
     std::string name = "postfix";           // tag is name/service[number]
@@ -23,6 +23,8 @@ struct LogSettings {
     bool syslog = false;                    // datagrams to socket
     std::string syslog_socket = "/dev/log";
     bool json = false;                      // the file gets JSON lines instead
+    Severity least = Severity::info;        // what is less severe is not logged
+    std::size_t most_gathered = 1 << 20;    // bytes waiting to be written, per sink
 };
 
 class Log;
@@ -68,8 +70,12 @@ public:
     // At birth, reload and when logs are re-opened. `file`: opened with O_APPEND; empty: no file.
     void configure(LogSettings settings, Fd file);
 
-    // number 0: the process id.
+    // number 0: the process id. `service` is a literal.
     Voice as(std::string_view service, std::uint64_t number = 0) { return Voice(*this, service, number); }
+    template <class... A>
+    void debug(fmt::format_string<A...> format, A&&... args) {
+        if (wants(Severity::debug)) write(Severity::debug, service_, 0, format, fmt::make_format_args(args...));
+    }
     template <class... A>
     void info(fmt::format_string<A...> format, A&&... args) {
         write(Severity::info, service_, 0, format, fmt::make_format_args(args...));
@@ -93,17 +99,25 @@ public:
     // Now instead of at the end of the turn.
     void flush();
 
-    static constexpr std::size_t max_line = 2000;        // bytes of one line's text, tag included
-    static constexpr std::size_t max_gathered = 1 << 20; // bytes waiting to be written, per sink
+    bool wants(Severity severity) const { return severity >= settings_.least; }
+
+    static constexpr std::size_t max_line = 2000; // bytes of one line
 
 private:
+    struct Line {
+        Severity severity;
+        std::string_view service;
+        std::uint64_t number;
+        std::string_view text;
+    };
     void new_second(std::time_t second);
-    void gather(Severity severity, std::string_view service, std::uint64_t number, std::string_view text);
-    void gather_json(Severity severity, std::string_view service, std::uint64_t number, std::string_view text);
-    void flush_file();
-    void flush_syslog();
-    void connect_syslog();
+    void gather(const Line& line);
+    void gather_for_file(const Line& line);
+    void gather_for_syslog(const Line& line);
     void say_lost();
+    bool flush_file();
+    bool flush_syslog();
+    bool connect_syslog();
 
     std::string_view service_;
     LogSettings settings_;
@@ -117,6 +131,7 @@ private:
     std::vector<std::uint32_t> syslog_ends_;
     std::time_t second_ = -1;
     std::array<char, 16> stamp_{};   // "Nov 20 15:38:00"
+    std::array<char, 24> utc_{};     // "2026-11-20T15:38:00Z"
     std::uint64_t lost_ = 0;
     std::time_t syslog_tried_ = 0;
 };

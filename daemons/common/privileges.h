@@ -1,4 +1,4 @@
-// What a process may do, given up in good time. Linux only; no policy: callers say when.
+// What a process may do and what it keeps, set in good time. Linux only; no policy: callers say when.
 #pragma once
 #include "libspool/result.h"
 #include <string>
@@ -30,9 +30,9 @@ void keep_standard_descriptors();
 void close_descriptors_except(int keep);
 // Only what is needed stays: PATH is fixed, TZ kept; kill point variables kept in test builds.
 void clean_environment();
-// As many descriptors as the hard limit allows; core dumps off.
-void set_limits();
-// Few malloc arenas, small thread stacks: many small processes must stay small.
+// As many descriptors as the hard limit allows.
+void raise_descriptor_limit();
+// Few malloc arenas: many small processes must stay small.
 void keep_memory_small();
 
 } // namespace common

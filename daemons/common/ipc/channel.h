@@ -12,7 +12,7 @@ namespace ipc {
 template <class Message>
 class Channel final : Connection::Sink {
 public:
-    // Any callback may destroy the channel.
+    // Each callback may destroy the channel, as the last thing it does.
     struct Callbacks {
         std::function<void(Message&&)> on_message;
         std::function<void(const std::string& reason)> on_closed; // once; never from within send()

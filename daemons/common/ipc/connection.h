@@ -14,7 +14,7 @@ namespace ipc {
 
 class Connection {
 public:
-    // Whom it reports to. Any of these may destroy the connection.
+    // Whom it reports to. Each of these may destroy the connection, as the last thing it does.
     class Sink {
     public:
         virtual void on_frame(std::string_view frame) = 0;
@@ -46,10 +46,10 @@ public:
     void end();
 
     // Bytes not yet taken by the kernel: a writer that can wait looks at this first.
-    std::size_t unsent() const { return out_.size() + in_flight_.size(); }
+    std::size_t unsent() const { return out_.size() + in_flight_; }
     bool congested() const { return unsent() > high_water; }
     bool open() const { return open_; }
-    // Back-pressure towards the peer.
+    // Back-pressure towards the peer; frames already read still arrive (64 KiB of them at most).
     void stop_reading();
     void resume_reading();
     // Closes with a reason that on_closed() will tell at the end of the turn.
@@ -70,7 +70,7 @@ private:
     common::TurnHook hook_;
     FrameReader reader_;
     std::string out_;       // gathered since the last flush
-    std::string in_flight_; // held by a write under way
+    std::size_t in_flight_ = 0; // bytes of a write under way
     std::size_t begun_ = 0;
     std::string reason_;
     bool open_ = true, told_ = false, was_congested_ = false;

@@ -24,6 +24,7 @@ public:
 
 private:
     void dial();
+    void failed(const std::string& reason);
     void on_frame(std::string_view frame) override;
     void on_closed(const std::string& reason) override;
 
@@ -35,7 +36,6 @@ private:
     common::Timer retry_;
     std::unique_ptr<Connection> connection_; // until welcomed
     int failures_ = 0;
-    bool told_ = false;
 };
 
 template <class Message>

@@ -21,20 +21,23 @@ bool end_frame(std::string& out, std::size_t begun);
 
 class FrameReader {
 public:
-    // The views handed out by next() stay good until the following feed().
-    void feed(std::string_view bytes);
-    // The next whole frame, if there is one.
+    // `bytes` must stay where they are until keep().
+    void feed(std::string_view bytes) { fresh_ = bytes; }
+    // The next whole frame, if there is one. The view is good until the next call of anything here.
     std::optional<std::string_view> next();
     // After a malformed frame: nothing more will come.
     bool broken() const { return broken_; }
     // Bytes of a frame that is not whole yet.
-    std::size_t left_over() const { return kept_.size() - kept_at_ + fresh_.size(); }
+    std::size_t left_over() const { return kept_.size() + fresh_.size(); }
     // Keeps what is left of the bytes fed; call before they go away.
     void keep();
 
 private:
-    std::string kept_; // the beginning of a frame that came in pieces
-    std::size_t kept_at_ = 0;
+    std::optional<std::size_t> length(std::string_view header); // nothing: broken
+    void fill(std::size_t size);
+
+    std::string kept_;       // the beginning of a frame that came in pieces
+    std::string whole_;      // such a frame, handed out
     std::string_view fresh_; // fed, not yet looked at
     bool broken_ = false;
 };

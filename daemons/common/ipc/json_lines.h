@@ -48,10 +48,11 @@ public:
 
 private:
     class Session;
+    void listen();
     void accept();
     Session* find(std::uint64_t peer) const;
     void forget(std::uint64_t peer);
-    void handle(Session& session, std::string_view line);
+    void handle(Session& session, std::uint64_t peer, std::string_view line);
 
     common::Loop& loop_;
     common::Log& log_;

@@ -43,6 +43,7 @@ private:
         std::function<void(Peer, std::unique_ptr<Connection>)> accepted;
     };
     class Greeting;
+    void listen();
     void accept();
     void welcome(Greeting& greeting, const proto::hello::Hello& hello);
     void dismiss(Greeting& greeting, const std::string& why);
@@ -54,7 +55,8 @@ private:
     std::list<std::unique_ptr<Greeting>> greetings_;
     common::Fd fd_;
     common::Handle<uv_poll_t> poll_;
-    common::Timer pause_; // after running out of descriptors
+    common::Timer pause_;    // after running out of descriptors
+    common::TurnHook sweep_; // removes greetings that are over
 };
 
 } // namespace ipc

@@ -1,0 +1,196 @@
+#include "daemons/common/daemon.h"
+#include "daemons/common/privileges.h"
+#include "daemons/common/supervision.h"
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <fcntl.h>
+#include <optional>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace common {
+
+using namespace std::chrono_literals;
+namespace supervision = proto::supervision;
+
+namespace {
+
+constexpr int master_descriptor = 3;
+constexpr smtp::Duration orphan_bound = 15s; // when master has gone
+
+std::optional<proto::Role> role_named(std::string_view name) {
+    for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
+        if (proto::name_of(static_cast<proto::Role>(i)) == name) return static_cast<proto::Role>(i);
+    return {};
+}
+
+LogSettings log_settings(const config::Log& log) {
+    LogSettings settings;
+    settings.name = log.name;
+    settings.syslog = log.syslog;
+    settings.syslog_socket = log.syslog_socket;
+    settings.most_gathered = log.buffer;
+    constexpr Severity least[] = {Severity::error, Severity::warning, Severity::info, Severity::debug};
+    settings.least = least[static_cast<std::size_t>(log.level)];
+    return settings;
+}
+
+std::string whole_text(int fd) {
+    std::string text;
+    char space[16384];
+    for (;;) {
+        const auto n = pread(fd, space, sizeof space, static_cast<off_t>(text.size()));
+        if (n <= 0) return text;
+        text.append(space, static_cast<std::size_t>(n));
+    }
+}
+
+// A daemon between birth and end.
+class Frame {
+public:
+    Frame(proto::Role role, std::string_view service, const CreateDaemon& create, unsigned pool_threads)
+        : create_(create), loop_(pool_threads), log_(loop_, service),
+          master_(loop_, Fd(master_descriptor),
+                  {[this](supervision::Message&& message, std::vector<Fd> descriptors) {
+                       take(std::move(message), std::move(descriptors));
+                   },
+                   [this](const std::string&) { orphaned(); }}),
+          bound_(loop_, [this] { too_late(); }),
+          terminate_(make_signal(loop_.uv(), this)),
+          surroundings_{loop_, log_, {role, 0, {}}, {}, [this](std::string_view text) { trouble(text); }} {
+        uv_signal_start(
+            terminate_.get(), [](uv_signal_t* s, int) { owner_of<Frame>(s)->stop(orphan_bound); }, SIGTERM);
+        uv_unref(reinterpret_cast<uv_handle_t*>(terminate_.get()));
+    }
+
+    int run() {
+        loop_.run();
+        if (daemon_) {
+            alarm(5); // whatever happens while it goes, it goes
+            daemon_.reset();
+        }
+        log_.flush();
+        return status_;
+    }
+
+private:
+    void take(supervision::Message&& message, std::vector<Fd> descriptors) {
+        if (auto* configure = std::get_if<supervision::Configure>(&message))
+            return this->configure(*configure, std::move(descriptors));
+        if (auto* ping = std::get_if<supervision::Ping>(&message)) return master_.send(supervision::Pong{ping->number});
+        if (auto* stop = std::get_if<supervision::Stop>(&message)) this->stop(smtp::Duration(stop->within));
+    }
+
+    void configure(const supervision::Configure& message, std::vector<Fd> descriptors) {
+        if (stopping_) return;
+        const std::size_t wanted = 1 + (message.has_log_file ? 1 : 0) + message.listeners.size();
+        if (descriptors.size() != wanted) return give_up("master's orders are incomplete", 70);
+        auto config = config::parse(whole_text(descriptors[0].number()), message.file);
+        if (!config) { // master has read the same text without a complaint
+            if (!daemon_) return give_up(config.error().front().to_string(), 78);
+            log_.error("{}: keeping the former configuration", config.error().front().to_string());
+            return trouble(config.error().front().to_string());
+        }
+        std::size_t next = 1;
+        log_.configure(log_settings(config->log), message.has_log_file ? std::move(descriptors[next++]) : Fd());
+        auto fresh = std::make_unique<config::Config>(*std::move(config));
+        Orders orders{*fresh, message.generation, {}, {}};
+        for (const auto& listener : message.listeners)
+            orders.listeners.push_back({listener.name, listener.address, std::move(descriptors[next++])});
+        for (const auto& token : message.expected)
+            if (auto role = role_named(token.role)) orders.expected.push_back({*role, token.token});
+        serve(message, std::move(orders));
+        config_ = std::move(fresh); // only now may the former one go
+        if (!stopping_) master_.send(supervision::Ready{message.generation});
+    }
+
+    void serve(const supervision::Configure& message, Orders orders) {
+        if (daemon_) return daemon_->reconfigure(std::move(orders));
+        surroundings_.identity.instance = message.instance;
+        surroundings_.identity.token = message.token;
+        surroundings_.run = orders.config.spool.directory + "/run";
+        auto daemon = create_(surroundings_, std::move(orders));
+        if (!daemon) return give_up(daemon.error().what, 75);
+        daemon_ = *std::move(daemon);
+    }
+
+    void trouble(std::string_view text) { master_.send(supervision::Trouble{std::string(text)}); }
+
+    void give_up(const std::string& why, int status) {
+        log_.critical("{}", why);
+        trouble(why);
+        stopping_ = true;
+        finish(status);
+    }
+
+    void orphaned() {
+        if (stopping_) return;
+        log_.warning("master has gone: finishing what is in flight");
+        stop(orphan_bound);
+    }
+
+    void stop(smtp::Duration within) {
+        if (stopping_) return;
+        stopping_ = true;
+        bound_.start(within);
+        if (daemon_) daemon_->stop(within, [this] { finish(0); });
+        else finish(0);
+    }
+
+    void finish(int status) {
+        status_ = status;
+        loop_.stop();
+    }
+
+    void too_late() {
+        log_.warning("stopping although something is still in flight");
+        finish(0);
+    }
+
+    const CreateDaemon& create_;
+    Loop loop_;
+    Log log_;
+    MasterLink master_;
+    Timer bound_;
+    Handle<uv_signal_t> terminate_;
+    Surroundings surroundings_;
+    std::unique_ptr<config::Config> config_;
+    std::unique_ptr<Daemon> daemon_;
+    bool stopping_ = false;
+    int status_ = 0;
+};
+
+bool born_of_master() {
+    int type = 0;
+    socklen_t size = sizeof type;
+    return getsockopt(master_descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+}
+
+} // namespace
+
+Fd Orders::take(std::string_view name) {
+    const auto found = std::ranges::find(listeners, name, &HandedListener::name);
+    return found == listeners.end() ? Fd() : std::move(found->fd);
+}
+
+int run_daemon(proto::Role role, std::string_view service, const CreateDaemon& create, unsigned pool_threads) {
+    keep_standard_descriptors();
+    if (!born_of_master()) {
+        std::fprintf(stderr, "postrider %s is started by master: use \"postrider start\"\n",
+                     std::string(proto::name_of(role)).c_str());
+        return 64;
+    }
+    fcntl(master_descriptor, F_SETFD, FD_CLOEXEC);
+    close_descriptors_except(master_descriptor);
+    std::signal(SIGINT, SIG_IGN); // the terminal's: master will say Stop
+    std::signal(SIGHUP, SIG_IGN);
+    umask(0077);
+    keep_memory_small();
+    raise_descriptor_limit();
+    return Frame(role, service, create, pool_threads).run();
+}
+
+} // namespace common

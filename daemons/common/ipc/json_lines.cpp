@@ -1,0 +1,246 @@
+#include "daemons/common/ipc/json_lines.h"
+#include "daemons/common/uv_handle.h"
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <poll.h>
+#include <sys/socket.h>
+#include <utility>
+
+namespace ipc {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+} // namespace
+
+// One client: reads a line, has it answered, reads the next.
+class JsonServer::Session {
+public:
+    Session(JsonServer& server, std::uint64_t number, common::Fd fd, common::Credentials credentials)
+        : server_(server), number_(number), credentials_(credentials),
+          pipe_(common::make_pipe(server.loop_.uv(), this)), hook_(server.loop_, [this] { end_turn(); }) {
+        if (uv_pipe_open(pipe_.get(), fd.number()) == 0) (void)fd.release();
+        else gone_ = true;
+        hook_.schedule();
+    }
+    ~Session() {
+        if (write_) write_->owner = nullptr;
+    }
+
+    const common::Credentials& credentials() const { return credentials_; }
+    bool gone() const { return gone_; }
+    bool congested() const { return out_.size() + in_flight_ > high_water; }
+    void on_room(std::function<void()> room) {
+        room_ = std::move(room);
+        hook_.schedule();
+    }
+    void send(const json& line) {
+        out_.append(text_of(line)).push_back('\n');
+        hook_.schedule();
+    }
+    void finish() {
+        busy_ = false;
+        room_ = nullptr;
+        hook_.schedule();
+    }
+    // Writes, answers the next request if there is one whole, and reads on.
+    void end_turn() {
+        flush();
+        if (room_ && !congested() && !gone_) std::exchange(room_, nullptr)();
+        if (gone_ || (over_ && !busy_ && out_.empty() && !write_)) return server_.forget(number_);
+        const auto newline = busy_ ? in_.npos : in_.find('\n');
+        if (newline != in_.npos) {
+            const std::string line = in_.substr(0, newline);
+            in_.erase(0, newline + 1);
+            busy_ = true;
+            hook_.schedule();
+            return server_.handle(*this, number_, line);
+        }
+        if (in_.size() > max_request) return server_.forget(number_);
+        if (busy_ || over_) uv_read_stop(stream_of(pipe_));
+        else uv_read_start(stream_of(pipe_), on_alloc, on_read);
+    }
+
+private:
+    struct Write {
+        uv_write_t request;
+        std::string bytes;
+        Session* owner;
+    };
+    static void on_alloc(uv_handle_t* handle, std::size_t, uv_buf_t* buffer) {
+        auto* self = common::owner_of<Session>(handle);
+        const auto space = self ? self->server_.loop_.read_buffer() : std::span<char>{};
+        *buffer = uv_buf_init(space.data(), static_cast<unsigned>(space.size()));
+    }
+    static void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer) {
+        auto* self = common::owner_of<Session>(stream);
+        if (!self || n == 0) return;
+        if (n > 0) self->in_.append(buffer->base, static_cast<std::size_t>(n));
+        else if (n == UV_EOF) self->over_ = true; // what was asked for is still answered
+        else self->gone_ = true;
+        self->hook_.schedule();
+    }
+    void flush() {
+        if (gone_ || write_ || out_.empty()) return;
+        in_flight_ = out_.size();
+        write_ = new Write{{}, std::exchange(out_, {}), this};
+        auto bytes = uv_buf_init(write_->bytes.data(), static_cast<unsigned>(in_flight_));
+        uv_write(&write_->request, stream_of(pipe_), &bytes, 1, [](uv_write_t* request, int status) {
+            auto* write = reinterpret_cast<Write*>(request);
+            auto* self = write->owner;
+            delete write;
+            if (!self) return;
+            self->write_ = nullptr;
+            self->in_flight_ = 0;
+            if (status < 0) self->gone_ = true;
+            self->hook_.schedule();
+        });
+    }
+
+    JsonServer& server_;
+    std::uint64_t number_;
+    common::Credentials credentials_;
+    common::Handle<uv_pipe_t> pipe_;
+    common::TurnHook hook_;
+    std::string in_, out_;
+    std::size_t in_flight_ = 0;
+    Write* write_ = nullptr;
+    std::function<void()> room_;
+    bool busy_ = false; // a request is being answered
+    bool over_ = false; // the client sends nothing more
+    bool gone_ = false;
+};
+
+JsonServer::JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, Handler handler)
+    : loop_(loop), log_(log), fd_(std::move(fd)), handler_(std::move(handler)),
+      poll_(common::make_poll(loop.uv(), this, fd_.number())), pause_(loop, [this] { listen(); }) {
+    listen();
+}
+
+JsonServer::~JsonServer() = default;
+
+void JsonServer::listen() {
+    uv_poll_start(poll_.get(), UV_READABLE, [](uv_poll_t* poll, int, int) {
+        if (auto* self = common::owner_of<JsonServer>(poll)) self->accept();
+    });
+}
+
+void JsonServer::accept() {
+    for (int i = 0; i < 16; ++i) {
+        common::Fd fd(accept4(fd_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (!fd) {
+            if (errno == EAGAIN || errno == ECONNABORTED || errno == EINTR) return;
+            uv_poll_stop(poll_.get()); // out of descriptors: else it would spin
+            return pause_.start(500ms);
+        }
+        const auto who = common::peer_credentials(fd.number());
+        if (!who || sessions_.size() >= max_peers) continue;
+        const auto number = ++last_;
+        sessions_.emplace(number, std::make_unique<Session>(*this, number, std::move(fd), *who));
+    }
+}
+
+JsonServer::Session* JsonServer::find(std::uint64_t peer) const {
+    const auto found = sessions_.find(peer);
+    return found == sessions_.end() || found->second->gone() ? nullptr : found->second.get();
+}
+
+void JsonServer::forget(std::uint64_t peer) { sessions_.erase(peer); }
+
+void JsonServer::handle(Session& session, std::uint64_t peer, std::string_view line) {
+    const auto body = json::parse(line, nullptr, false);
+    if (!body.is_object()) {
+        refuse(peer, "this is not a JSON object");
+        return;
+    }
+    const auto version = body.find("version"), op = body.find("op");
+    if (version == body.end() || *version != json_version) {
+        refuse(peer, fmt::format("version {} is spoken here: the command and the running programs differ", json_version));
+        return;
+    }
+    if (op == body.end() || !op->is_string()) {
+        refuse(peer, "\"op\" is missing");
+        return;
+    }
+    log_.info("control: uid={} {}", session.credentials().uid, line.substr(0, 200));
+    handler_(Request{peer, session.credentials()}, body);
+}
+
+bool JsonServer::send(std::uint64_t peer, const json& line) {
+    auto* session = find(peer);
+    if (session) session->send(line);
+    return session != nullptr;
+}
+
+bool JsonServer::finish(std::uint64_t peer) {
+    auto* session = find(peer);
+    if (!session) return false;
+    session->send({{"done", true}});
+    session->finish();
+    return true;
+}
+
+bool JsonServer::refuse(std::uint64_t peer, std::string_view error) {
+    auto* session = find(peer);
+    if (!session) return false;
+    session->send({{"done", true}, {"error", error}});
+    session->finish();
+    return true;
+}
+
+bool JsonServer::congested(std::uint64_t peer) const {
+    const auto* session = find(peer);
+    return session && session->congested();
+}
+
+void JsonServer::on_room(std::uint64_t peer, std::function<void()> room) {
+    if (auto* session = find(peer)) session->on_room(std::move(room));
+}
+
+spool::Result<JsonClient> JsonClient::connect(const std::string& path) {
+    return JsonClient(TRY(common::connect_local(path)));
+}
+
+spool::Result<> JsonClient::ask(const json& request, const std::function<void(const json&)>& on_line, int seconds) {
+    json whole = request;
+    whole["version"] = json_version;
+    std::string out = text_of(whole) + "\n";
+    const auto wait = [&](short events) {
+        pollfd p{fd_.number(), events, 0};
+        return poll(&p, 1, seconds * 1000);
+    };
+    while (!out.empty()) {
+        const auto n = ::send(fd_.number(), out.data(), out.size(), MSG_NOSIGNAL);
+        if (n > 0) out.erase(0, static_cast<std::size_t>(n));
+        else if (n < 0 && errno != EAGAIN && errno != EINTR) return std::unexpected(spool::Error::from_errno("ask"));
+        else if (wait(POLLOUT) == 0) return std::unexpected(spool::Error{ETIMEDOUT, "no answer"});
+    }
+    for (std::size_t looked = 0;;) {
+        if (const auto newline = in_.find('\n', looked); newline != in_.npos) {
+            const auto line = json::parse(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(newline), nullptr, false);
+            in_.erase(0, newline + 1);
+            looked = 0;
+            if (!line.is_object()) return std::unexpected(spool::Error{EPROTO, "the answer makes no sense"});
+            if (!line.contains("done")) {
+                on_line(line);
+                continue;
+            }
+            if (const auto error = line.find("error"); error != line.end() && error->is_string())
+                return std::unexpected(spool::Error{0, error->get<std::string>()});
+            return {};
+        }
+        looked = in_.size();
+        char space[16384];
+        const auto n = recv(fd_.number(), space, sizeof space, 0);
+        if (n > 0) in_.append(space, static_cast<std::size_t>(n));
+        else if (n == 0) return std::unexpected(spool::Error{ECONNRESET, "the connection was closed before the answer"});
+        else if (errno != EAGAIN && errno != EINTR) return std::unexpected(spool::Error::from_errno("read the answer"));
+        else if (wait(POLLIN) == 0) return std::unexpected(spool::Error{ETIMEDOUT, "no answer"});
+    }
+}
+
+} // namespace ipc

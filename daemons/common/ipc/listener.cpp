@@ -1,0 +1,95 @@
+#include "daemons/common/ipc/listener.h"
+#include <algorithm>
+#include <sys/socket.h>
+
+namespace ipc {
+
+using namespace std::chrono_literals;
+
+// A connection that has not said Hello yet.
+class Listener::Greeting final : Connection::Sink {
+public:
+    Greeting(Listener& listener, common::Fd fd)
+        : listener_(listener), connection_(new Connection(listener.loop_, std::move(fd), this)),
+          patience_(listener.loop_, [this] { listener_.dismiss(*this, "it said nothing for 5 s"); }) {
+        patience_.start(5s);
+    }
+    std::unique_ptr<Connection> take() {
+        patience_.stop();
+        return std::move(connection_);
+    }
+    void end() {
+        patience_.stop();
+        over_ = true;
+    }
+    bool over() const { return over_; }
+
+private:
+    void on_frame(std::string_view frame) override {
+        if (over_) return;
+        auto message = decode<proto::hello::Message>(frame);
+        if (!message) return listener_.dismiss(*this, "malformed: " + message.error().why);
+        if (auto* hello = std::get_if<proto::hello::Hello>(&*message)) return listener_.welcome(*this, *hello);
+        listener_.dismiss(*this, "it did not begin with Hello");
+    }
+    void on_closed(const std::string& reason) override {
+        if (!over_) listener_.dismiss(*this, reason);
+    }
+
+    Listener& listener_;
+    std::unique_ptr<Connection> connection_;
+    common::Timer patience_;
+    bool over_ = false;
+};
+
+Listener::Listener(common::Loop& loop, common::Log& log, common::Fd fd, ExpectedTokens expected)
+    : loop_(loop), log_(log), expected_(std::move(expected)), fd_(std::move(fd)),
+      poll_(common::make_poll(loop.uv(), this, fd_.number())), pause_(loop, [this] { listen(); }),
+      sweep_(loop, [this] { greetings_.remove_if([](const auto& each) { return each->over(); }); }) {
+    listen();
+}
+
+Listener::~Listener() = default;
+
+void Listener::listen() {
+    uv_poll_start(poll_.get(), UV_READABLE, [](uv_poll_t* poll, int, int) {
+        if (auto* self = common::owner_of<Listener>(poll)) self->accept();
+    });
+}
+
+void Listener::accept() {
+    for (int i = 0; i < 64; ++i) {
+        common::Fd fd(accept4(fd_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+        if (fd) {
+            greetings_.push_back(std::make_unique<Greeting>(*this, std::move(fd)));
+            continue;
+        }
+        if (errno == EAGAIN) return;
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+            log_.warning("cannot accept a local connection: {}", std::strerror(errno));
+            uv_poll_stop(poll_.get()); // else it would spin
+            pause_.start(200ms);
+            return;
+        }
+    }
+}
+
+void Listener::welcome(Greeting& greeting, const proto::hello::Hello& hello) {
+    const auto service = std::ranges::find(services_, hello.conversation, &Service::conversation);
+    if (service == services_.end()) return dismiss(greeting, "unknown conversation \"" + hello.conversation + "\"");
+    if (auto why = refusal(hello, service->roles, expected_); !why.empty()) return dismiss(greeting, why);
+    auto connection = greeting.take();
+    greeting.end();
+    sweep_.schedule();
+    encode<proto::hello::Message>(proto::hello::Welcome{}, connection->begin());
+    connection->end();
+    service->accepted({hello.role, hello.instance}, std::move(connection));
+}
+
+void Listener::dismiss(Greeting& greeting, const std::string& why) {
+    log_.warning("local connection refused: {}", why);
+    greeting.end();
+    sweep_.schedule();
+}
+
+} // namespace ipc
