@@ -13,21 +13,17 @@ struct Line {
     enum class Kind : std::uint8_t {
         none,     // no whole line yet
         complete, // ended by CRLF, no other CR or LF in it
-        bare,     // ended by a bare LF, or holds a bare CR
-        too_long, // longer than the limit (whether or not its end is there): skip to the next LF
+        bare_lf,  // its only fault is the missing CR at its end (some may be allowed that)
+        bare_cr,  // a CR inside
+        too_long, // longer than the limit: all that is there of it is consumed
     };
     Kind kind = Kind::none;
-    std::string_view text;     // complete and bare: without its end
-    std::size_t consumed = 0;  // bytes of the buffer the line took; 0 for none
-    bool bare_lf_only = false; // bare: the only fault is the missing CR at the end (some may be allowed that)
+    std::string_view text;    // without its end
+    std::size_t consumed = 0; // bytes of the buffer the line took; 0 for none
+    bool ended = true;        // too_long: its LF was there; otherwise skip to the next one
 };
-
-// `limit` counts the CRLF. A too_long line has consumed what is there up to and including the next LF;
-// `ended` tells whether that LF was there.
-struct CutLine : Line {
-    bool ended = true;
-};
-CutLine cut_line(std::string_view buffer, std::size_t limit);
+// `limit` counts the line's end.
+Line cut_line(std::string_view buffer, std::size_t limit);
 
 // Content as it comes after 354: undoes dot-stuffing, turns a bare CR or LF into CRLF, finds the end. A lone
 // dot next to a bare CR or LF (an attempt to smuggle, or a broken sender) never ends the message; it is
@@ -53,13 +49,15 @@ private:
         start,      // after CRLF (or at the beginning)
         bare_start, // after a bare CR or LF
         text,       // inside a line
-        cr,         // inside a line, a CR was held back
-        start_cr,   // an empty line so far and a CR held back; the line began after CRLF
+        cr,         // inside a line or at its start, a CR was held back
         dot,        // after CRLF and a dot, held back
         dot_cr,     // the same and a CR
         bare_dot,   // after a bare line break and a dot, held back
         bare_dot_cr,
     };
+    Step lone_dot(State next, std::size_t consumed);
+    Step decode_lines(std::string_view input, std::size_t from);
+
     State state_ = State::start;
     bool bare_ = false, lone_dot_ = false;
 };

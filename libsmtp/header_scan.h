@@ -26,7 +26,7 @@ private:
     void scan(std::string_view content);
     void field_named(std::string_view name);
 
-    enum class Place : std::uint8_t { line_start, name, rest_of_line, message_id, header_end };
+    enum class Place : std::uint8_t { line_start, name, after_name, rest_of_line, message_id, header_end };
     Place place_ = Place::line_start;
     bool ended_ = false, in_message_id_ = false;
     std::uint32_t received_ = 0, fields_ = 0;

@@ -66,11 +66,11 @@ struct Mail {
 struct Rcpt {
     ForwardPath path;
     RcptParameters parameters;
-};              // question
+}; // question
 struct Data {}; // question: 354 starts the content
 struct Chunk {
     std::string_view bytes;
-};                   // notice: content, valid until the next call of next() or feed()
+}; // notice: content, valid until the next call of next() or feed()
 struct EndOfData {}; // question: 250 once the message is durable
 struct Vrfy {
     std::string argument;
@@ -125,14 +125,16 @@ public:
     };
     // To the question that next() returned last. A 421 closes whatever `then` says.
     void answer(const Reply& reply, Monotonic now, Then then = Then::go_on);
-    // 421 and the end, at the next point where no question is open.
-    void shut_down(const Reply& reply, Monotonic now);
+    // 421 and the end: when no transaction is open, or at once unless a question is open (then after its
+    // answer).
+    enum class When : std::uint8_t { after_transaction, now };
+    void shut_down(const Reply& reply, Monotonic now, When when);
 
     // What is to be sent, taken away from the session. Empty while a reply is held.
     bool has_output() const { return !output_.empty() && !held_until_; }
     std::string output() { return has_output() ? std::exchange(output_, {}) : std::string(); }
 
-    bool wants_input() const { return !ending_ && asked_ == Asked::nothing && !held_until_; }
+    bool wants_input() const { return state_ != State::over && asked_ == Asked::nothing && !held_until_; }
     bool question_open() const { return asked_ != Asked::nothing; }
     bool closed() const { return ended_; } // Disconnect was handed out: send output(), then close
 
@@ -153,6 +155,8 @@ public:
     std::uint64_t content_size() const { return content_; }  // decoded so far, of this transaction
     // For "lost connection after CMD": "CONNECT", "EHLO", "DATA (120 bytes)", "END-OF-MESSAGE", "UNKNOWN".
     std::string last_command() const;
+    // For causes not_smtp and too_early: what the client said that it should not have, printable, cut.
+    const std::string& offending() const { return offending_; }
     // For the disconnect line: "ehlo=1 mail=1 rcpt=0/1 quit=1 commands=3/4".
     std::string statistics() const;
 
@@ -196,31 +200,39 @@ private:
     std::optional<ServerEvent> on_unknown(std::string_view argument);
 
     std::optional<ServerEvent> ask(Asked question, ServerEvent event);
-    void accept(int code, EnhancedStatus status, std::string_view text); // a positive reply of our own
-    void refuse(int code, EnhancedStatus status,
-                std::string_view text); // a negative one, counted as an error
-    void refuse(const Reply& reply);
+    std::optional<ServerEvent> skip_content(Reply refusal);
+    std::nullopt_t not_smtp(std::string_view text);
+    void answer_yes(Asked question, const Reply& reply);
+    void greet(Greeting greeting);
+    void answer_no(Asked question, const Reply& reply);
+    void accept(int code, EnhancedStatus status, std::string_view text); // a positive reply to a command
+    std::nullopt_t refuse(int code, EnhancedStatus status,
+                          std::string_view text); // permanent: counted as an error
+    std::nullopt_t refuse(const Reply& reply);
     void count_error();
     void count_junk();
+    void note_unknown();
+    void note_offending(std::string_view text);
+    void end_transaction(); // the one exit of every transaction that was not answered at its end
     void end(event::Disconnect::Cause cause);
-    void end_transaction(); // the one exit of every transaction
     void wait_for_command();
-    void consume(std::size_t bytes);
     std::string_view pending() const { return std::string_view(input_).substr(begin_); }
     Count& count(Verb verb) { return counts_[static_cast<std::size_t>(verb)]; }
 
     const ServerSettings* settings_;
-    std::string input_, output_, helo_, line_;
-    std::size_t begin_ = 0; // of what is not yet parsed in input_
+    std::string input_, output_, helo_, pending_helo_, offending_;
+    std::size_t begin_ = 0, line_begin_ = 0; // in input_: what is not yet parsed; the line being worked on
     DataDecoder decoder_;
     State state_ = State::connect;
     Asked asked_ = Asked::nothing;
     Greeting greeting_ = Greeting::none;
     Verb verb_ = Verb::count_; // the command being worked on or last worked on; count_: none yet
-    bool in_mail_ = false, after_content_ = false, ending_ = false, ended_ = false, quit_ = false,
-         reset_ = false;
+    bool in_mail_ = false, in_content_ = false, after_content_ = false;
+    bool gone_ = false;                 // the client, while a question was open
+    bool reset_ = false, quit_ = false; // notices to hand out
+    bool ended_ = false;                // Disconnect was handed out
     event::Disconnect::Cause cause_ = event::Disconnect::Cause::lost;
-    Reply refused_, shut_down_;
+    Reply refused_, refused_notice_, shut_down_;
     std::uint32_t recipients_ = 0, errors_ = 0, bare_lines_ = 0, junk_ = 0;
     std::uint64_t content_ = 0, skipped_ = 0, window_bytes_ = 0;
     Monotonic now_, deadline_, window_end_;

@@ -1,0 +1,86 @@
+#include "libsmtp/header_scan.h"
+#include "libsmtp/text.h"
+#include <cstring>
+
+namespace smtp {
+
+static constexpr std::size_t max_name = 77, max_message_id = 998;
+
+// A view may end anywhere, so the place in the line is remembered between calls; only a field's name and the
+// Message-ID are ever copied.
+void HeaderScan::scan(std::string_view content) {
+    while (!content.empty() && !ended_) {
+        const char c = content.front();
+        switch (place_) {
+        case Place::line_start:
+            if (c == '\r' || c == '\n') {
+                place_ = Place::header_end;
+            } else if (c == ' ' || c == '\t') { // goes on with the field before
+                if (fields_ == 0) ended_ = true;
+                place_ = in_message_id_ ? Place::message_id : Place::rest_of_line;
+            } else {
+                in_message_id_ = false;
+                name_.clear();
+                place_ = Place::name;
+            }
+            break;
+        case Place::header_end: // the LF of the empty line
+            ++size_;
+            ended_ = true;
+            break;
+        case Place::name: {
+            const auto end = content.find_first_of(": \t\r\n");
+            name_.append(content.substr(0, std::min(end, max_name + 1 - std::min(max_name, name_.size()))));
+            if (end == content.npos && name_.size() <= max_name) {
+                size_ += content.size();
+                return;
+            }
+            if (name_.size() > max_name || content[end] == '\r' || content[end] == '\n' || name_.empty()) {
+                ended_ = true; // no field: the body starts without an empty line
+                break;
+            }
+            size_ += end;
+            content.remove_prefix(end);
+            place_ = Place::after_name;
+            break;
+        }
+        case Place::after_name:
+            if (c == ':')
+                field_named(name_);
+            else if (c != ' ' && c != '\t')
+                ended_ = true;
+            ++size_;
+            content.remove_prefix(1);
+            break;
+        case Place::message_id:
+        case Place::rest_of_line: {
+            const void* hit = std::memchr(content.data(), '\n', content.size());
+            const auto length = hit ? static_cast<const char*>(hit) - content.data() + 1 : content.size();
+            const auto piece = content.substr(0, length);
+            if (place_ == Place::message_id && message_id_.size() < max_message_id) message_id_ += piece;
+            size_ += piece.size();
+            content.remove_prefix(piece.size());
+            if (hit) place_ = Place::line_start;
+            break;
+        }
+        }
+    }
+}
+
+void HeaderScan::field_named(std::string_view name) {
+    ++fields_;
+    if (same_ignoring_case(name, "received")) ++received_;
+    in_message_id_ = message_id_.empty() && same_ignoring_case(name, "message-id");
+    place_ = in_message_id_ ? Place::message_id : Place::rest_of_line;
+}
+
+std::string HeaderScan::message_id() const {
+    std::string_view text = message_id_;
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+    std::string out;
+    for (char c : text.substr(0, max_message_id))
+        if (!is_blank(c)) out.push_back(is_printable(c) ? c : '?');
+    return out;
+}
+
+} // namespace smtp

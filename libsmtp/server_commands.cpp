@@ -1,0 +1,163 @@
+// The commands of a ServerSession: the table, and one handler each.
+#include "libsmtp/server_session.h"
+#include <algorithm>
+
+namespace smtp {
+
+struct ServerSession::Command {
+    enum class Needs : std::uint8_t { nothing, greeting, mail };
+    std::string_view name;
+    Verb verb;
+    Needs needs;
+    std::optional<ServerEvent> (ServerSession::*run)(std::string_view argument);
+};
+
+const ServerSession::Command ServerSession::commands[] = {
+    {"EHLO", Verb::ehlo, Command::Needs::nothing, &ServerSession::on_helo},
+    {"HELO", Verb::helo, Command::Needs::nothing, &ServerSession::on_helo},
+    {"MAIL", Verb::mail, Command::Needs::greeting, &ServerSession::on_mail},
+    {"RCPT", Verb::rcpt, Command::Needs::mail, &ServerSession::on_rcpt},
+    {"DATA", Verb::data, Command::Needs::mail, &ServerSession::on_data},
+    {"RSET", Verb::rset, Command::Needs::nothing, &ServerSession::on_rset},
+    {"NOOP", Verb::noop, Command::Needs::nothing, &ServerSession::on_noop},
+    {"VRFY", Verb::vrfy, Command::Needs::greeting, &ServerSession::on_vrfy},
+    {"HELP", Verb::help, Command::Needs::nothing, &ServerSession::on_help},
+    {"QUIT", Verb::quit, Command::Needs::nothing, &ServerSession::on_quit},
+};
+
+// What a web browser, a proxy or its scanner says first.
+static bool is_http(std::string_view verb) {
+    constexpr std::string_view methods[] = {"GET",     "POST",  "HEAD",  "PUT", "DELETE",
+                                            "CONNECT", "TRACE", "PATCH", "PRI", "OPTIONS"};
+    return std::ranges::any_of(methods, [&](auto method) { return same_ignoring_case(verb, method); });
+}
+
+std::optional<ServerEvent> ServerSession::run(std::string_view line) {
+    const auto space = std::min(line.find_first_of(" \t"), line.size());
+    const auto name = line.substr(0, space);
+    auto argument = line.substr(space);
+    argument.remove_prefix(std::min(argument.find_first_not_of(" \t"), argument.size()));
+    argument = argument.substr(0, argument.find_last_not_of(" \t") + 1);
+
+    const auto command =
+        std::ranges::find_if(commands, [&](auto& c) { return same_ignoring_case(c.name, name); });
+    if (command == std::end(commands)) {
+        if (is_http(name)) return not_smtp(line);
+        note_unknown();
+        return ask(Asked::unknown, event::Unknown{printable(name, 64), std::string(argument)});
+    }
+    // A new greeting ends the transaction; its notice comes first, and the line is read again after it.
+    const bool greets = command->verb == Verb::ehlo || command->verb == Verb::helo;
+    if (greets && in_mail_ && !argument.empty()) {
+        begin_ = line_begin_;
+        end_transaction();
+        return {};
+    }
+    verb_ = command->verb;
+    after_content_ = false;
+    ++count(verb_).total;
+    if (command->needs >= Command::Needs::greeting && greeting_ == Greeting::none) {
+        refuse(503, {5, 5, 1}, "Error: send HELO/EHLO first");
+        return {};
+    }
+    if (command->needs == Command::Needs::mail && !in_mail_) {
+        refuse(503, {5, 5, 1}, "Error: need MAIL command");
+        return {};
+    }
+    return (this->*command->run)(argument);
+}
+
+std::optional<ServerEvent> ServerSession::on_helo(std::string_view argument) {
+    const bool extended = verb_ == Verb::ehlo;
+    if (argument.empty()) {
+        refuse(501, {}, extended ? "Syntax: EHLO hostname" : "Syntax: HELO hostname");
+        return {};
+    }
+    pending_helo_ = argument;
+    count_junk();
+    if (state_ == State::over) return {};
+    return ask(Asked::helo, event::Helo{extended, pending_helo_});
+}
+
+// "FROM:<a@b> …": what follows the keyword.
+static std::optional<std::string_view> after_keyword(std::string_view argument, std::string_view keyword) {
+    if (!starts_with_ignoring_case(argument, keyword)) return {};
+    return argument.substr(keyword.size());
+}
+
+std::optional<ServerEvent> ServerSession::on_mail(std::string_view argument) {
+    const auto rest = after_keyword(argument, "FROM:");
+    if (in_mail_) return refuse(503, {5, 5, 1}, "Error: nested MAIL command");
+    if (!rest) return refuse(501, {5, 5, 4}, "Syntax: MAIL FROM:<address>");
+    const auto split = split_path(*rest);
+    if (!split) return refuse(501, {5, 1, 7}, "Bad sender address syntax: " + split.error().why);
+    auto path = ReversePath::parse(split->inside);
+    if (!path) return refuse(501, {5, 1, 7}, "Bad sender address syntax: " + path.error().why);
+    auto parameters = parse_mail_parameters(split->parameters, settings_->capabilities);
+    if (!parameters) return refuse(parameters.error());
+    if (settings_->message_size != 0 && parameters->size.value_or(0) > settings_->message_size)
+        return refuse(552, {5, 3, 4}, "Message size exceeds fixed limit");
+    return ask(Asked::mail, event::Mail{*std::move(path), *std::move(parameters)});
+}
+
+std::optional<ServerEvent> ServerSession::on_rcpt(std::string_view argument) {
+    const auto rest = after_keyword(argument, "TO:");
+    if (!rest) return refuse(501, {5, 5, 4}, "Syntax: RCPT TO:<address>");
+    const auto split = split_path(*rest);
+    if (!split) return refuse(501, {5, 1, 3}, "Bad recipient address syntax: " + split.error().why);
+    auto path = ForwardPath::parse(split->inside);
+    if (!path) return refuse(501, {5, 1, 3}, "Bad recipient address syntax: " + path.error().why);
+    auto parameters = parse_rcpt_parameters(split->parameters, settings_->capabilities);
+    if (!parameters) return refuse(parameters.error());
+    if (recipients_ >=
+        settings_->recipients) { // no error: the client sends the rest in a further transaction
+        Reply{452, {4, 5, 3}, "Error: too many recipients"}.append_to(output_);
+        wait_for_command();
+        return {};
+    }
+    return ask(Asked::rcpt, event::Rcpt{*std::move(path), *std::move(parameters)});
+}
+
+std::optional<ServerEvent> ServerSession::on_data(std::string_view argument) {
+    if (!argument.empty()) return refuse(501, {5, 5, 4}, "Syntax: DATA");
+    if (recipients_ == 0) return refuse(554, {5, 5, 1}, "Error: no valid recipients");
+    return ask(Asked::data, event::Data{});
+}
+
+std::optional<ServerEvent> ServerSession::on_rset(std::string_view argument) {
+    if (!argument.empty()) return refuse(501, {5, 5, 4}, "Syntax: RSET");
+    end_transaction();
+    accept(250, {2, 0, 0}, "Ok");
+    count_junk();
+    return {};
+}
+
+std::optional<ServerEvent> ServerSession::on_noop(std::string_view) {
+    accept(250, {2, 0, 0}, "Ok");
+    count_junk();
+    return {};
+}
+
+std::optional<ServerEvent> ServerSession::on_vrfy(std::string_view argument) {
+    if (argument.empty()) return refuse(501, {5, 5, 4}, "Syntax: VRFY address");
+    std::string address(argument);
+    count_junk();
+    if (state_ == State::over) return {};
+    return ask(Asked::vrfy, event::Vrfy{std::move(address)});
+}
+
+std::optional<ServerEvent> ServerSession::on_help(std::string_view) {
+    accept(214, {2, 0, 0}, "Commands: EHLO HELO MAIL RCPT DATA RSET NOOP VRFY HELP QUIT");
+    count_junk();
+    return {};
+}
+
+std::optional<ServerEvent> ServerSession::on_quit(std::string_view argument) {
+    if (!argument.empty()) return refuse(501, {5, 5, 4}, "Syntax: QUIT");
+    accept(221, {2, 0, 0}, "Bye");
+    quit_ = true;
+    end(event::Disconnect::Cause::quit);
+    return {};
+}
+
+} // namespace smtp
