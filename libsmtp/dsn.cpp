@@ -38,12 +38,13 @@ bool needs_utf8(const Report& report) {
            });
 }
 
-// A boundary that no line of the returned message can be taken for.
-std::string boundary_of(const Report& report, std::string_view returned) {
+// A boundary that no line of any part can be taken for.
+std::string boundary_of(const Report& report, std::initializer_list<std::string_view> parts) {
     const std::string base =
         fmt::format("=_{}.{:X}", report.report_id.substr(0, 20), report.now.time_since_epoch().count());
     std::string boundary = base;
-    for (unsigned i = 1; returned.find(boundary) != returned.npos; ++i)
+    const auto holds = [&](std::string_view part) { return part.find(boundary) != part.npos; };
+    for (unsigned i = 1; std::any_of(parts.begin(), parts.end(), holds); ++i)
         boundary = fmt::format("{}.{}", base, i);
     return boundary;
 }
@@ -135,7 +136,7 @@ std::string compose(const Report& report) {
         human_text(report, report.wording.text.empty() ? standard.text : report.wording.text);
     const std::string status = delivery_status(report, charset);
     const Returned returned = returned_of(report);
-    const std::string boundary = boundary_of(report, returned.bytes);
+    const std::string boundary = boundary_of(report, {text, status, returned.bytes});
     const bool text_8bit = !is_ascii(text), status_8bit = !is_ascii(status),
                returned_8bit = !is_ascii(returned.bytes);
     const bool utf8 = charset == Charset::utf8;
