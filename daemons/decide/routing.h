@@ -29,9 +29,9 @@ struct NextHop {
 
 // One [route."<pattern>"].
 struct RouteRule {
-    std::string pattern;                           // "example.com", ".example.com" (everything below it), "*"; lower case
-    std::vector<std::vector<NextHop>> next_hops;   // in order of preference; those in one inner list are equals
-    std::uint32_t connections = 0;                 // of the link, at most; 0: the default for its kind
+    std::string pattern; // "example.com", ".example.com" (everything below it), "*"; lower case
+    std::vector<std::vector<NextHop>> next_hops; // in order of preference; those in one inner list are equals
+    std::uint32_t connections = 0;               // of the link, at most; 0: the default for its kind
     bool operator==(const RouteRule&) const = default;
 };
 
@@ -40,8 +40,8 @@ public:
     RouteTable() = default;
     explicit RouteTable(std::vector<RouteRule> rules);
 
-    // `domain` in lower case. The exact name first, then ".parent" from the longest to the shortest, then "*";
-    // null: no rule, so the domain's own MX hosts serve it. The rule lives as long as the table.
+    // `domain` in lower case. The exact name first, then ".parent" from the longest to the shortest, then
+    // "*"; null: no rule, so the domain's own MX hosts serve it. The rule lives as long as the table.
     const RouteRule* find(std::string_view domain) const;
 
 private:

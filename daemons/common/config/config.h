@@ -1,13 +1,15 @@
 // The configuration as every daemon sees it: plain structs with defaults, one per section of postrider.toml.
 // Filled once by parse(), which refuses what it does not know, then passed by const reference.
-// Knows no file system and no TOML library (parse.cpp does); what each key means to an operator is said once, in keys.h.
+// Knows no file system and no TOML library (parse.cpp does). What each key means to an operator is said
+// once, in tables.cpp.
 #pragma once
 #include "daemons/common/network.h"
+#include "daemons/decide/queue/settings.h"
 #include "daemons/decide/routing.h"
 #include "libsmtp/time.h"
 #include <cstdint>
 #include <expected>
-#include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,20 +31,21 @@ struct Mta {
 
 struct Spool {
     std::string directory = "/var/spool/postrider";
-    std::uint64_t minimum_free = 64 * MiB;      // below it: 452 4.3.1
-    std::uint64_t minimum_free_inodes = 1024;   // below it: 452 4.3.1
-    std::uint64_t reserve = 8 * MiB;            // kept back for NDRs
-    std::uint32_t sync_threads = 16;            // file syncs side by side, per writing process
+    std::uint64_t minimum_free = 64 * MiB;    // below it: 452 4.3.1
+    std::uint32_t minimum_free_inodes = 1024; // below it: 452 4.3.1
+    std::uint64_t reserve = 8 * MiB;          // kept back for NDRs
+    std::uint32_t sync_threads = 16;          // file syncs side by side, per writing process
 };
 
 enum class LogLevel { error, warning, info, debug };
 
 struct Log {
-    std::string file;            // "" none
+    std::string file; // "" none
     bool syslog = true;
     std::string syslog_socket = "/dev/log";
     std::string name = "postfix"; // the tag before "/smtpd[…]:"
     LogLevel level = LogLevel::info;
+    bool json = false;              // the file gets a JSON object per line
     std::uint64_t buffer = 1 * MiB; // of lines not yet written; more are counted and lost
 };
 
@@ -65,7 +68,6 @@ struct Local {
     std::string postmaster;         // where postmaster goes when no alias says so; never empty after parse()
     std::string recipient_delimiter = "+"; // "" none
     std::uint32_t minimum_uid = 1;         // mailboxes of lower ones are never written
-    std::uint32_t deliveries = 8;          // at a time
     Duration lock_timeout = 30s;           // for an mbox somebody else has locked
     std::uint32_t alias_depth = 50;
     std::uint32_t alias_recipients = 10'000; // one address may become so many
@@ -85,7 +87,8 @@ struct Listener {
 
 struct Relay {
     std::vector<common::Network> networks; // who may relay; loopback by default
-    std::vector<std::string> domains;      // lower case; accepted from anybody and sent on. ".x" = below x
+    std::set<std::string, std::less<>>
+        domains; // lower case; accepted from anybody and sent on; ".x": below x
 };
 
 struct Dns {
@@ -117,26 +120,27 @@ struct SmtpClient {
 enum class BareNewlines { normalise, reject };
 
 struct Smtpd {
-    std::uint32_t workers = 0;               // never 0 after parse(): half the processors, 1 to 8
+    std::uint32_t workers = 0; // never 0 after parse(): half the processors, 1 to 8
     std::uint64_t message_size = 50 * MiB;
     std::uint32_t recipients = 1000;
     std::uint32_t command_line = 2048;
-    std::uint64_t header_size = 2 * MiB;     // more: 552 5.3.4
-    std::uint32_t header_fields = 10'000;    // more: 5.6.0
-    std::uint32_t received_fields = 50;      // more: 554 5.4.6
-    std::uint32_t commands = 10'000;         // without a message in between
-    std::uint32_t soft_errors = 10;          // from here on every error costs error_delay
-    std::uint32_t hard_errors = 20;          // 421
+    std::uint64_t header_size = 2 * MiB;  // more: 552 5.3.4
+    std::uint32_t header_fields = 10'000; // more: 5.6.0
+    std::uint32_t received_fields = 50;   // more: 554 5.4.6
+    std::uint32_t commands = 10'000;      // without a message in between
+    std::uint32_t soft_errors = 10;       // from here on every error costs error_delay
+    std::uint32_t hard_errors = 20;       // 421
     Duration error_delay = 1s;
     Duration command_timeout = 5min;
     Duration data_timeout = 3min;
-    std::uint64_t minimum_rate = 64;         // bytes a second while content is sent, measured over a minute; 0 none
-    std::uint32_t sessions = 5000;           // per worker
-    std::uint32_t sessions_per_network = 500; // a client network is an IPv4 address or an IPv6 /64; per worker
+    std::uint64_t minimum_rate = 64; // bytes a second while content is sent, measured over a minute; 0 none
+    std::uint32_t sessions = 5000;   // per worker
+    std::uint32_t sessions_per_network =
+        500; // a client network is an IPv4 address or an IPv6 /64; per worker
     std::uint32_t connections_per_minute = 0; // of one client network, per worker; 0 no limit
     BareNewlines bare_newlines = BareNewlines::normalise;
-    bool check_recipients = true;            // unknown local users are refused at RCPT
-    bool reverse_names = true;               // look up the client's name (PTR, confirmed by A/AAAA)
+    bool check_recipients = true; // unknown local users are refused at RCPT
+    bool reverse_names = true;    // look up the client's name (PTR, confirmed by A/AAAA)
     Duration reverse_name_timeout = 5s;
 };
 
@@ -164,6 +168,13 @@ struct Master {
     Duration stop_timeout = 30s;
 };
 
+// A file or directory the configuration names and that must exist.
+struct FileReference {
+    std::string path;
+    std::string key; // "local.aliases"
+    std::uint32_t line = 0, column = 0;
+};
+
 struct Config {
     std::string file; // as given to parse()
     Mta mta;
@@ -174,11 +185,13 @@ struct Config {
     Relay relay;
     std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
     Dns dns;
+    decide::queue::Settings queue;
     SmtpClient smtp_client;
     Smtpd smtpd;
     Submit submit;
     Bounce bounce;
     Master master;
+    std::vector<FileReference> files;
 
     // Is `domain` (lower case) one of local.domains / relay.domains?
     bool is_local(std::string_view domain) const;
@@ -195,19 +208,24 @@ struct Problem {
 
 // What parse() asks of the machine; a test brings its own.
 struct System {
-    std::string hostname;         // as gethostname(2) says it
-    std::string user;             // who runs this: the one user of single-user mode
+    std::string hostname; // as gethostname(2) says it
+    std::string user;     // who runs this: the one user of single-user mode
     std::uint32_t processors = 1;
     static System here();
 };
 
-// All problems at once, in the order of the file. Relative paths in it are taken from the directory `file` is in.
+// All problems at once, in the order of the file. Relative paths in it are taken from the directory `file` is
+// in.
 std::expected<Config, std::vector<Problem>> parse(std::string_view text, std::string_view file,
                                                   const System& system = System::here());
-// Reads and parses; a file that cannot be read is a Problem too.
-std::expected<Config, std::vector<Problem>> load(const std::string& file);
+// Reads and parses; that the file cannot be read, or files it names are missing, is a Problem too.
+std::expected<Config, std::vector<Problem>> load(const std::string& file,
+                                                 const System& system = System::here());
+// What load() adds to parse(), for who has the text already.
+std::vector<Problem> missing_files(const Config& config);
 
-// The annotated sample (conf/postrider.toml) and the manual's page (man/postrider.toml.5), made from the same table.
+// The annotated sample (conf/postrider.toml) and the manual's page (man/postrider.toml.5), made from the same
+// table.
 std::string sample();
 std::string manual();
 

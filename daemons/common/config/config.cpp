@@ -1,0 +1,94 @@
+#include "daemons/common/config/config.h"
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+namespace config {
+
+std::string Mailbox::path_for(std::string_view user, std::string_view home) const {
+    std::string out;
+    std::string_view rest = path;
+    while (!rest.empty()) {
+        if (rest.starts_with("{user}") || rest.starts_with("{home}")) {
+            out += rest[1] == 'u' ? user : home;
+            rest.remove_prefix(6);
+        } else {
+            out.push_back(rest.front());
+            rest.remove_prefix(1);
+        }
+    }
+    return out;
+}
+
+std::string Mailbox::to_string() const {
+    return (format == MailboxFormat::maildir ? "maildir:" : "mbox:") + path;
+}
+
+bool Config::is_local(std::string_view domain) const {
+    return std::find(local.domains.begin(), local.domains.end(), domain) != local.domains.end();
+}
+
+bool Config::is_relay(std::string_view domain) const {
+    if (relay.domains.empty()) return false;
+    if (relay.domains.contains(domain)) return true;
+    for (auto dot = domain.find('.'); dot != domain.npos; dot = domain.find('.', dot + 1))
+        if (relay.domains.contains(domain.substr(dot))) return true;
+    return false;
+}
+
+std::string Problem::to_string() const {
+    if (line == 0) return fmt::format("{}: {}", file, message);
+    return fmt::format("{}:{}:{}: {}", file, line, column, message);
+}
+
+System System::here() {
+    System system;
+    char name[256] = {};
+    if (gethostname(name, sizeof name - 1) == 0) system.hostname = name;
+    if (const auto* entry = getpwuid(geteuid()))
+        system.user = entry->pw_name;
+    else
+        system.user = std::to_string(geteuid());
+    system.processors = std::max(1u, std::thread::hardware_concurrency());
+    return system;
+}
+
+std::expected<Config, std::vector<Problem>> load(const std::string& file, const System& system) {
+    const auto failed = [&](int code) {
+        return std::unexpected(std::vector<Problem>{{file, 0, 0, std::strerror(code)}});
+    };
+    const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) return failed(errno);
+    std::string text;
+    char block[16384];
+    ssize_t n = 0;
+    while ((n = read(fd, block, sizeof block)) > 0 && text.size() <= 4 * MiB)
+        text.append(block, static_cast<std::size_t>(n));
+    const int code = errno;
+    close(fd);
+    if (n < 0) return failed(code);
+    auto config = parse(text, file, system);
+    if (!config) return config;
+    auto missing = missing_files(*config);
+    if (!missing.empty()) return std::unexpected(std::move(missing));
+    return config;
+}
+
+std::vector<Problem> missing_files(const Config& config) {
+    std::vector<Problem> problems;
+    for (const auto& [path, key, line, column] : config.files) {
+        struct stat facts;
+        if (stat(path.c_str(), &facts) != 0)
+            problems.push_back(
+                {config.file, line, column, fmt::format("{}: {}: {}", key, path, std::strerror(errno))});
+    }
+    return problems;
+}
+
+} // namespace config

@@ -1,0 +1,223 @@
+// The annotated sample and the manual's page, written from the table of keys.
+#include "daemons/common/config/tables.h"
+#include "daemons/common/config/units.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace config {
+
+namespace {
+
+std::string quoted(std::string_view text) { return fmt::format("\"{}\"", text); }
+
+template <class... F> struct Overloaded : F... {
+    using F::operator()...;
+};
+
+// The default as TOML, or the example where the default depends on the machine.
+std::string shown(const Key& key) {
+    if (!key.example.empty()) return std::string(key.example);
+    return std::visit(
+        Overloaded{
+            [](const Text& text) { return quoted(text.show()); },
+            [](const List& list) {
+                std::string out;
+                for (const auto& each : list.show()) out += (out.empty() ? "" : ", ") + quoted(each);
+                return "[" + out + "]";
+            },
+            [](const Count& count) { return std::to_string(*count.value); },
+            [](const Size& size) { return *size.value == 0 ? "0" : quoted(print_size(*size.value)); },
+            [](const Span& span) { return quoted(print_duration(*span.value)); },
+            [](const Flag& flag) { return std::string(*flag.value ? "true" : "false"); },
+            [](const Fraction& fraction) { return fmt::format("{:.2f}", *fraction.value); },
+            [](const Counts& counts) { return fmt::format("[{}]", fmt::join(counts.values, ", ")); },
+            [](const NextHops&) { return std::string("\"mx\""); },
+        },
+        key.target);
+}
+
+std::string_view kind_of(const Key& key) {
+    constexpr std::string_view kinds[] = {"text",     "list of texts",   "number",
+                                          "size",     "duration",        "true or false",
+                                          "fraction", "list of numbers", "next hops"};
+    return kinds[key.target.index()];
+}
+
+// `text` in lines of at most `width` characters behind `prefix`; a sentence starts a new line if `sentences`.
+std::string wrapped(std::string_view text, std::string_view prefix, std::size_t width, bool sentences) {
+    std::string out, line;
+    const auto flush = [&] {
+        if (!line.empty()) out += fmt::format("{}{}\n", prefix, line);
+        line.clear();
+    };
+    while (!text.empty()) {
+        const auto word = text.substr(0, text.find(' '));
+        text.remove_prefix(std::min(text.size(), word.size() + 1));
+        if (!line.empty() && prefix.size() + line.size() + 1 + word.size() > width) flush();
+        if (!line.empty()) line += ' ';
+        line += word;
+        if (sentences && (word.ends_with('.') || word.ends_with(':'))) flush();
+    }
+    flush();
+    return out;
+}
+
+// Our own documentation stands in tables.cpp; a default Config's values are copied out, so it may go again.
+template <class F> void each_section(F&& take) {
+    Config config;
+    config.relay.networks = {*common::Network::parse("127.0.0.0/8"), *common::Network::parse("::1")};
+    Listener listener;
+    decide::RouteRule rule;
+    for (auto& section : fixed_sections(config)) {
+        take(section);
+        if (section.name == "local") take(table_of(listener));
+        if (section.name == "relay") take(table_of(rule));
+    }
+}
+
+std::string escaped(std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+        if (c == '\\')
+            out += "\\e";
+        else if (c == '"')
+            out += "\\(dq";
+        else if (c == '-')
+            out += "\\-";
+        else
+            out.push_back(c);
+    }
+    return out;
+}
+
+constexpr std::string_view manual_head =
+    R"(.\" Written from daemons/common/config/tables.cpp by config-documents; edit that.
+.Dd November 20, 2026
+.Dt POSTRIDER.TOML 5
+.Os
+.Sh NAME
+.Nm postrider.toml
+.Nd configuration of the Postrider mail transfer agent
+.Sh DESCRIPTION
+.Nm
+is one file in TOML that all parts of
+.Xr postrider 8
+are configured by.
+It is read from the file given with
+.Fl c ,
+else the one named in the environment variable
+.Ev POSTRIDER_CONFIG ,
+else
+.Pa /etc/postrider/postrider.toml .
+Every key has a default; an empty file is a valid configuration.
+.Pp
+A key or section that is not known, a value of the wrong type or out of range, a
+missing file: the configuration is refused as a whole, with file, line, column
+and the nearest key there is, before anything is started or reloaded.
+.Dl postrider check
+says so without starting anything.
+.Pp
+Durations are texts of a number and a unit
+.Pq Cm ms , s , m , h , d , w ,
+such as
+.Ql 60s ,
+.Ql 10m
+or
+.Ql 1h30m .
+Sizes are bytes, or texts such as
+.Ql 100KiB ,
+.Ql 50MiB ,
+.Ql 1GiB .
+A list of one element may be written without brackets.
+Relative file names are taken from the directory the configuration lies in.
+.Pp
+In what follows each key stands with its default, or with an example where the
+default depends on the machine.
+.Sh SECTIONS AND KEYS
+)";
+
+constexpr std::string_view manual_tail = R"(.Sh FILES
+.Bl -tag -width Ds
+.It Pa /etc/postrider/postrider.toml
+The configuration; the installed file holds every key, commented out.
+.El
+.Sh EXAMPLES
+A host that takes mail for example.com and keeps it for its users:
+.Bd -literal -offset indent
+[mta]
+hostname = "mail.example.com"
+
+[local]
+domains = ["example.com", "mail.example.com", "localhost"]
+mailbox = "maildir:{home}/Maildir"
+.Ed
+.Pp
+A host that sends everything through a relay host:
+.Bd -literal -offset indent
+[route."*"]
+next_hop = "[relay.example.net]:25"
+.Ed
+.Pp
+One user, without any privilege, below one directory:
+.Bd -literal -offset indent
+[mta]
+users = false
+
+[spool]
+directory = "spool"
+
+[log]
+file = "postrider.log"
+syslog = false
+
+[local]
+mailbox = "maildir:mail"
+
+[listen.relay]
+addresses = ["127.0.0.1:2525"]
+.Ed
+.Sh SEE ALSO
+.Xr aliases 5 ,
+.Xr postrider 8
+)";
+
+} // namespace
+
+std::string sample() {
+    std::string out = wrapped(
+        "Configuration of the Postrider mail transfer agent. Every key there is stands here, commented "
+        "out, with its default (or with an example where the default depends on the machine). "
+        "man 5 postrider.toml says the same at more length. Durations: \"60s\", \"10m\", \"5d\". Sizes: "
+        "\"50MiB\". Relative file names start at the directory of this file. \"postrider check\" tells "
+        "what is wrong before anything is started.",
+        "# ", 100, false);
+    each_section([&](const Section& section) {
+        std::string name = section.name;
+        const bool named = name.find('<') != name.npos;
+        if (name.starts_with("listen")) name = "listen.smtp";
+        if (name.starts_with("route")) name = "route.\"*\"";
+        out += "\n" + wrapped(section.meaning, "# ", 100, false);
+        out += fmt::format("{}[{}]\n", named ? "#" : "", name);
+        for (const auto& key : section.keys)
+            out += "\n" + wrapped(key.meaning, "# ", 100, false) +
+                   fmt::format("#{} = {}\n", key.name, shown(key));
+    });
+    return out;
+}
+
+std::string manual() {
+    std::string out(manual_head);
+    each_section([&](const Section& section) {
+        out += fmt::format(".Ss [{}]\n", escaped(section.name)) +
+               wrapped(escaped(section.meaning), "", 80, true);
+        out += ".Bl -tag -width Ds\n";
+        for (const auto& key : section.keys)
+            out += fmt::format(".It Cm {} No = {} Pq {}\n", key.name, escaped(shown(key)), kind_of(key)) +
+                   wrapped(escaped(key.meaning), "", 80, true);
+        out += ".El\n";
+    });
+    return out.append(manual_tail);
+}
+
+} // namespace config

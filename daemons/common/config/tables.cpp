@@ -1,0 +1,588 @@
+#include "daemons/common/config/tables.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace config {
+
+namespace {
+
+constexpr std::uint64_t GiB = 1024 * MiB;
+
+Text any_text(std::string& value) {
+    return {
+        [&](std::string_view text) -> std::string {
+            if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+                return "control characters are not allowed here";
+            value = text;
+            return "";
+        },
+        [&] { return value; }};
+}
+
+// A name that must not be empty: users, groups, the log's name.
+Text word(std::string& value) {
+    return {[&](std::string_view text) -> std::string {
+                const auto odd = [](unsigned char c) {
+                    return c <= 0x20 || c >= 0x7f || c == ':' || c == '[';
+                };
+                if (text.empty() || std::any_of(text.begin(), text.end(), odd))
+                    return "expected one plain word";
+                value = text;
+                return "";
+            },
+            [&] { return value; }};
+}
+
+Text domain(std::string& value) {
+    return {[&](std::string_view text) -> std::string {
+                const auto name = domain_name(text);
+                if (name.empty() || (name.find('.') == name.npos && name != "localhost"))
+                    return fmt::format("\"{}\" is not a full host name such as \"mail.example.com\"", text);
+                value = name;
+                return "";
+            },
+            [&] { return value; }};
+}
+
+template <class E> struct Word {
+    std::string_view name;
+    E value;
+};
+
+template <class E, std::size_t N> Text one_of(E& value, const Word<E> (&words)[N]) {
+    return {[&value, &words](std::string_view text) -> std::string {
+                std::string known;
+                for (const auto& word : words) {
+                    if (word.name == text) {
+                        value = word.value;
+                        return "";
+                    }
+                    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", word.name);
+                }
+                return fmt::format("\"{}\" is none of {}", text, known);
+            },
+            [&value, &words]() -> std::string {
+                for (const auto& word : words)
+                    if (word.value == value) return std::string(word.name);
+                return "";
+            }};
+}
+
+constexpr Word<LogLevel> levels[] = {{"error", LogLevel::error},
+                                     {"warning", LogLevel::warning},
+                                     {"info", LogLevel::info},
+                                     {"debug", LogLevel::debug}};
+constexpr Word<Service> services[] = {{"relay", Service::relay}, {"submission", Service::submission}};
+constexpr Word<BareNewlines> newlines[] = {{"normalise", BareNewlines::normalise},
+                                           {"reject", BareNewlines::reject}};
+
+Text mailbox(Mailbox& value) {
+    return {[&](std::string_view text) -> std::string {
+                Mailbox read;
+                if (text.starts_with("maildir:"))
+                    read.format = MailboxFormat::maildir;
+                else if (!text.starts_with("mbox:"))
+                    return "expected \"maildir:PATH\" or \"mbox:PATH\"";
+                read.path = text.substr(text.find(':') + 1);
+                if (read.path.empty()) return "the path is missing";
+                for (auto open = read.path.find('{'); open != read.path.npos;
+                     open = read.path.find('{', open + 1)) {
+                    const auto rest = std::string_view(read.path).substr(open);
+                    if (!rest.starts_with("{user}") && !rest.starts_with("{home}"))
+                        return "only {user} and {home} may stand in braces";
+                }
+                value = read;
+                return "";
+            },
+            [&] { return value.to_string(); }};
+}
+
+template <class T>
+List list_of(std::vector<T>& values, std::function<std::string(std::string_view, T&)> read) {
+    return {[&] { values.clear(); },
+            [&values, read](std::string_view text) {
+                T value;
+                auto wrong = read(text, value);
+                if (wrong.empty() && std::find(values.begin(), values.end(), value) != values.end())
+                    return fmt::format("\"{}\" is listed twice", text);
+                if (wrong.empty()) values.push_back(std::move(value));
+                return wrong;
+            },
+            [&values] {
+                std::vector<std::string> shown;
+                for (const T& value : values) {
+                    if constexpr (std::is_same_v<T, std::string>)
+                        shown.push_back(value);
+                    else
+                        shown.push_back(value.to_string());
+                }
+                return shown;
+            }};
+}
+
+List networks(std::vector<common::Network>& values) {
+    return list_of<common::Network>(values, [](std::string_view text, common::Network& value) -> std::string {
+        const auto read = common::Network::parse(text);
+        if (!read)
+            return fmt::format("\"{}\" is not a network such as \"192.0.2.0/24\" or \"2001:db8::/32\"{}",
+                               text,
+                               text.find('/') == text.npos ? "" : " (bits beyond the prefix must be zero)");
+        value = *read;
+        return "";
+    });
+}
+
+List endpoints(std::vector<common::Endpoint>& values, std::uint16_t default_port) {
+    return list_of<common::Endpoint>(
+        values, [=](std::string_view text, common::Endpoint& value) -> std::string {
+            std::string plain(text);
+            if (default_port == 0 && text.starts_with("*:")) plain = "[::]" + plain.substr(1);
+            const auto read = common::Endpoint::parse(plain, default_port);
+            if (!read)
+                return fmt::format("\"{}\" is not an address{} such as \"127.0.0.1:{}\" or \"[::1]:{}\"",
+                                   text, default_port == 0 ? " with a port" : "",
+                                   default_port == 0 ? 25 : default_port,
+                                   default_port == 0 ? 25 : default_port);
+            value = *read;
+            return "";
+        });
+}
+
+std::string read_domain(std::string_view text, std::string& value) {
+    value = domain_name(text);
+    return value.empty() ? fmt::format("\"{}\" is not a domain", text) : "";
+}
+
+List domains(std::vector<std::string>& values) { return list_of<std::string>(values, read_domain); }
+
+List domain_set(std::set<std::string, std::less<>>& values) {
+    return {[&] { values.clear(); },
+            [&](std::string_view text) -> std::string {
+                const bool below = text.starts_with('.');
+                auto name = domain_name(text.substr(below ? 1 : 0));
+                if (name.empty()) return fmt::format("\"{}\" is not a domain", text);
+                if (!values.insert((below ? "." : "") + name).second)
+                    return fmt::format("\"{}\" is listed twice", text);
+                return "";
+            },
+            [&] { return std::vector<std::string>(values.begin(), values.end()); }};
+}
+
+List words(std::vector<std::string>& values) {
+    return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
+        const auto odd = [](unsigned char c) { return c <= 0x20 || c == 0x7f || c == '/' || c == ':'; };
+        if (text.empty() || text == "." || text == ".." || std::any_of(text.begin(), text.end(), odd))
+            return fmt::format("\"{}\" is not a user name", text);
+        value = text;
+        return "";
+    });
+}
+
+List paths(std::vector<std::string>& values) {
+    return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
+        if (text.empty() || text.find('\0') != text.npos) return "expected the name of a file";
+        value = text;
+        return "";
+    });
+}
+
+} // namespace
+
+std::string domain_name(std::string_view text) {
+    std::string out;
+    if (text.empty() || text.size() > 253) return "";
+    std::size_t label = 0;
+    for (const char c : text) {
+        const bool letter =
+            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+        if (!letter && !((c == '-' || c == '.') && label > 0)) return "";
+        label = c == '.' ? 0 : label + 1;
+        if (label > 63) return "";
+        out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c);
+    }
+    return label == 0 || out.back() == '-' ? "" : out;
+}
+
+Section table_of(Mta& s) {
+    return {"mta",
+            "Who this system is.",
+            {
+                {"hostname", domain(s.hostname),
+                 "Full name of this host: in the greeting, in EHLO, in Received fields and reports. By "
+                 "default the "
+                 "system's name (with .localdomain added if it has no dot).",
+                 "\"mail.example.com\""},
+                {"origin", domain(s.origin),
+                 "Domain that completes addresses written without one. By default the host name.",
+                 "\"example.com\""},
+                {"users", Flag{&s.users},
+                 "With false everything runs as the user who starts it, and mail is delivered only to the "
+                 "users that "
+                 "local.users lists (single-user mode).",
+                 ""},
+                {"user", word(s.user), "The user all daemons run as when started by root.", ""},
+                {"drop_group", word(s.drop_group),
+                 "Group of the set-gid helper that writes to the drop directory.", ""},
+                {"admin_group", word(s.admin_group), "Group whose members may use the control socket.", ""},
+            }};
+}
+
+Section table_of(Spool& s) {
+    return {"spool",
+            "Where mail is kept from acceptance to the end.",
+            {
+                {"directory", any_text(s.directory),
+                 "The spool's directory. It must lie on one local file system.", ""},
+                {"minimum_free", Size{&s.minimum_free, 0, 1024 * GiB},
+                 "With less free space than this, new mail is refused for the time being (452 4.3.1).", ""},
+                {"minimum_free_inodes", Count{&s.minimum_free_inodes, 0, 1'000'000'000},
+                 "The same for free inodes.", ""},
+                {"reserve", Size{&s.reserve, 0, 16 * GiB},
+                 "Space kept back so that reports can still be written when the disk is full.", ""},
+                {"sync_threads", Count{&s.sync_threads, 1, 256},
+                 "How many files each writing process makes durable side by side.", ""},
+            }};
+}
+
+Section table_of(Log& s) {
+    return {"log",
+            "Where log lines go. Their format is the one mail log analysers know.",
+            {
+                {"file", any_text(s.file),
+                 "Log file; \"\" for none. Re-opened on SIGHUP; /dev/stdout is allowed.", ""},
+                {"syslog", Flag{&s.syslog}, "Also send every line to syslog, facility mail.", ""},
+                {"syslog_socket", any_text(s.syslog_socket), "The datagram socket syslog listens on.", ""},
+                {"name", word(s.name), "What stands before \"/smtpd[123]:\" in every line.", ""},
+                {"level", one_of(s.level, levels),
+                 "The least important lines written: error, warning, info, debug.", ""},
+                {"json", Flag{&s.json}, "The file gets one JSON object per line instead.", ""},
+                {"buffer", Size{&s.buffer, 4 * KiB, GiB},
+                 "Lines waiting for a slow sink, per process. What exceeds it is counted, lost, and the "
+                 "count logged.",
+                 ""},
+            }};
+}
+
+Section table_of(Local& s) {
+    return {
+        "local",
+        "Mail for people on this system.",
+        {
+            {"domains", domains(s.domains),
+             "Domains whose mail is delivered here. By default the host name and localhost.",
+             "[\"mail.example.com\", \"localhost\"]"},
+            {"aliases", paths(s.aliases),
+             "Alias files in the format of aliases(5), asked in this order. A change is noticed within a "
+             "second. A "
+             "file named here must exist when the configuration is checked; the default one may be missing.",
+             ""},
+            {"mailbox", mailbox(s.mailbox),
+             "\"maildir:PATH\" or \"mbox:PATH\"; {user} and {home} in it stand for the recipient's name and "
+             "home "
+             "directory.",
+             ""},
+            {"users", words(s.users),
+             "Deliver only to these users. Empty: to all users of the system; in single-user mode, to the "
+             "user "
+             "who runs it.",
+             ""},
+            {"postmaster", any_text(s.postmaster),
+             "Where mail for postmaster (and mailer-daemon) goes when no alias says so: a user or an "
+             "address. By "
+             "default root; in single-user mode the first of users.",
+             "\"root\""},
+            {"recipient_delimiter", any_text(s.recipient_delimiter),
+             "user+anything is delivered like user; \"\" turns this off.", ""},
+            {"minimum_uid", Count{&s.minimum_uid, 1, 4'294'967'294},
+             "Mailboxes of users with a lower number are never written.", ""},
+            {"lock_timeout", Span{&s.lock_timeout, 1s, 10min},
+             "How long a delivery waits for an mbox that somebody else has locked, before it is deferred.",
+             ""},
+            {"alias_depth", Count{&s.alias_depth, 1, 1000}, "Aliases of aliases: how deep.", ""},
+            {"alias_recipients", Count{&s.alias_recipients, 1, 1'000'000},
+             "How many recipients one address may become.", ""},
+        }};
+}
+
+Section table_of(Listener& s) {
+    return {
+        "listen.<name>",
+        "One section per service that listens, with a name of your choice. Without any, [listen.smtp] on "
+        "*:25.",
+        {
+            {"addresses", endpoints(s.addresses, 0),
+             "Addresses and ports to listen on. \"*:25\" is every address, IPv6 and IPv4.", "[\"*:25\"]"},
+            {"service", one_of(s.service, services),
+             "\"relay\" takes mail from other systems for our domains (port 25); \"submission\" takes mail "
+             "from our "
+             "own users' programs for anywhere and completes its header (port 587).",
+             ""},
+            {"submitters", networks(s.submitters),
+             "submission: networks that may send. Others are asked to authenticate (530). By default those "
+             "of "
+             "relay.networks.",
+             "[\"127.0.0.0/8\", \"::1/128\"]"},
+            {"message_size", Size{&s.message_size, 1 * KiB, 4 * GiB},
+             "As smtpd.message_size, for this listener.", "\"50MiB\""},
+            {"recipients", Count{&s.recipients, 1, 1'000'000}, "As smtpd.recipients, for this listener.",
+             "1000"},
+            {"sessions", Count{&s.sessions, 1, 1'000'000}, "As smtpd.sessions, for this listener.", "5000"},
+        }};
+}
+
+Section table_of(Relay& s) {
+    return {
+        "relay",
+        "Whose mail is passed on. Everything else is refused with 554 5.7.1.",
+        {
+            {"networks", networks(s.networks), "Clients that may send to any domain.", ""},
+            {"domains", domain_set(s.domains),
+             "Domains accepted from everybody and sent on by their route or MX (a secondary MX, a gateway). "
+             "\".example.com\" is everything below example.com.",
+             "[\"example.net\", \".example.net\"]"},
+        }};
+}
+
+Section table_of(decide::RouteRule& s) {
+    return {"route.\"<domain>\"",
+            "Where mail for a domain goes: \"example.com\" for itself, \".example.com\" for everything below "
+            "it, \"*\" "
+            "for what no other rule serves (a relay host). The longest match wins. Without a rule: the "
+            "domain's MX.",
+            {
+                {"next_hop", NextHops{&s.next_hops},
+                 "One place or a list in order of preference; places in a list inside the list are equals. "
+                 "\"[host]:port\" and \"[address]:port\" are a host itself; \"name\" is the MX hosts of that "
+                 "name; "
+                 "\"mx\" is the MX hosts of the recipient's domain. A rule is either hosts in brackets or "
+                 "one name.",
+                 "\"[relay.example.net]:25\""},
+                {"connections", Count{&s.connections, 1, 10'000},
+                 "Connections at the same time to this next hop. By default those of [queue].", "100"},
+            }};
+}
+
+Section table_of(Dns& s) {
+    return {
+        "dns",
+        "Name look-ups.",
+        {
+            {"servers", endpoints(s.servers, 53),
+             "Name servers, asked in this order. By default those of /etc/resolv.conf.",
+             "[\"127.0.0.1:53\"]"},
+            {"timeout", Span{&s.timeout, 100ms, 1min}, "Wait for an answer; doubles with every further try.",
+             ""},
+            {"tries", Count{&s.tries, 1, 10}, "How often each server is asked.", ""},
+            {"edns_size", Count{&s.edns_size, 512, 4096}, "Largest answer by UDP; larger ones come by TCP.",
+             ""},
+            {"cache_entries", Count{&s.cache_entries, 0, 10'000'000}, "Answers remembered, per process.", ""},
+            {"maximum_ttl", Span{&s.maximum_ttl, 0s, 7 * 24h}, "No answer is believed for longer.", ""},
+            {"minimum_ttl", Span{&s.minimum_ttl, 0s, 1h}, "Every answer is believed for at least that long.",
+             ""},
+            {"negative_ttl", Span{&s.negative_ttl, 0s, 24h},
+             "\"No such name\" and \"no such record\" are believed for no longer.", ""},
+            {"failure_ttl", Span{&s.failure_ttl, 0s, 1h},
+             "A look-up that failed is not repeated before that.", ""},
+        }};
+}
+
+Section table_of(decide::queue::Settings& s) {
+    constexpr Duration year = 365 * 24h;
+    return {
+        "queue",
+        "Waiting, retrying, giving up; how many connections. A link is all mail that shares one next hop (a "
+        "set of "
+        "hosts); a queue is the mail for one domain.",
+        {
+            {"glitch_interval", Span{&s.glitch_interval, 1s, 24h}, "Wait after a first failure.", ""},
+            {"glitch_count", Count{&s.glitch_count, 1, 100},
+             "Failures in a row until it is no glitch any more.", ""},
+            {"retry_interval", Span{&s.retry_interval, 1s, 24h}, "The wait after that.", ""},
+            {"retry_count", Count{&s.retry_count, 0, 1000}, "So many waits of that length.", ""},
+            {"retry_interval_after", Span{&s.retry_interval_after, 1s, 7 * 24h}, "All further waits.", ""},
+            {"jitter", Fraction{&s.jitter}, "Every wait is made longer by up to this fraction, at random.",
+             ""},
+            {"failures_before_problem", Count{&s.failures_before_problem, 0, 1000},
+             "A message that failed so often lets all others pass; 0 turns this off.", ""},
+            {"problem_share", Count{&s.problem_share, 2, 10'000},
+             "On a busy queue one delivery in so many is such a message all the same.", ""},
+            {"health_evidence", Span{&s.health_evidence, 0s, 1h},
+             "A queue that delivered mail so recently is healthy; a failure then concerns one message only.",
+             ""},
+            {"link_health_evidence", Span{&s.link_health_evidence, 0s, 1h},
+             "While a connection was useful so recently, a refused further one does not fail the link.", ""},
+            {"deaths_before_hold", Count{&s.deaths_before_hold, 1, 100},
+             "A message that was alone in the hands of a process when it crashed, so many times, is held.",
+             ""},
+            {"local_retry", Span{&s.local_retry, 1s, 24h}, "Wait when delivery to a mailbox failed for now.",
+             ""},
+            {"categorize_retry", Span{&s.categorize_retry, 1s, 24h},
+             "Wait when recipients could not be worked out; doubles.", ""},
+            {"categorize_retry_max", Span{&s.categorize_retry_max, 1s, 7 * 24h}, "The longest such wait.",
+             ""},
+            {"max_pending_categorizations", Count{&s.max_pending_categorizations, 1, 1'000'000},
+             "Messages whose recipients are being worked out at the same time.", ""},
+            {"routing_retry", Span{&s.routing_retry, 1s, 24h},
+             "Wait when the next hop could not be looked up; doubles.", ""},
+            {"routing_retry_max", Span{&s.routing_retry_max, 1s, 7 * 24h}, "The longest such wait.", ""},
+            {"submit_retry", Span{&s.submit_retry, 1s, 24h}, "Wait when a report could not be written.", ""},
+            {"requeue_retry", Span{&s.requeue_retry, 1s, 24h}, "Wait after an error of our own.", ""},
+            {"expiry", Span{&s.expiry, 1s, year}, "Mail not delivered by then goes back to its sender.", ""},
+            {"report_expiry", Span{&s.report_expiry, 1s, year}, "The same for reports.", ""},
+            {"delay_notice", Span{&s.delay_notice, 0s, year},
+             "The sender is told once that mail is delayed, after this time; \"0s\" turns this off.", ""},
+            {"report_gather", Span{&s.report_gather, 0s, 10min},
+             "Failures of one message within this time share a report.", ""},
+            {"lane_weights", Counts{s.lane_weights, 1, 1000}, "Shares of high, normal and bulk mail.", ""},
+            {"recipients_per_transaction", Count{&s.recipients_per_transaction, 1, 10'000},
+             "Recipients sent in one go.", ""},
+            {"batch", Count{&s.batch, 1, 1000}, "Deliveries handed to one connection at a time.", ""},
+            {"drain_target", Span{&s.drain_target, 10ms, 1h},
+             "Another connection is opened when the open ones would take longer for what waits.", ""},
+            {"window_start", Count{&s.window_start, 1, 1000},
+             "Connections of a link before any of them succeeded.", ""},
+            {"connections_mx", Count{&s.connections_mx, 1, 10'000},
+             "Connections of a link whose hosts come from MX records.", ""},
+            {"connections_route", Count{&s.connections_route, 1, 10'000},
+             "Connections of the link of a configured route.", ""},
+            {"connections_local", Count{&s.connections_local, 1, 1000},
+             "Deliveries to mailboxes at the same time.", ""},
+            {"connections_total", Count{&s.connections_total, 1, 100'000},
+             "Connections of all links together.", ""},
+            {"link_share", Count{&s.link_share, 1, 1000},
+             "While others wait, no link holds more than one part in so many of them.", ""},
+            {"messages_per_connection", Count{&s.messages_per_connection, 1, 100'000},
+             "Messages until a connection is closed.", ""},
+            {"connection_idle", Span{&s.connection_idle, 0s, 5min},
+             "How long a connection without work is kept.", ""},
+            {"push_back_pause", Span{&s.push_back_pause, 0s, 10min},
+             "After a server asked for fewer connections, none is added for so long.", ""},
+            {"settle_after", Span{&s.settle_after, 0s, 10min},
+             "A message not delivered by then is moved from incoming/ to messages/.", ""},
+            {"forget_after", Span{&s.forget_after, 1s, 7 * 24h},
+             "A link or queue with nothing to do and nothing to remember is forgotten.", ""},
+        }};
+}
+
+Section table_of(SmtpClient& s) {
+    return {
+        "smtp_client",
+        "Sending to other systems. Limits of connections and retries are in [queue].",
+        {
+            {"workers", Count{&s.workers, 1, 64},
+             "Processes. By default one for every two processors, 8 at most.", "1"},
+            {"helo", domain(s.helo), "Name given in EHLO. By default the host name.", "\"mail.example.com\""},
+            {"connect_timeout", Span{&s.connect_timeout, 1s, 10min}, "For a connection to come up.", ""},
+            {"greeting_timeout", Span{&s.greeting_timeout, 1s, 1h}, "For the server's first line.", ""},
+            {"command_timeout", Span{&s.command_timeout, 1s, 1h}, "For the reply to EHLO, MAIL, RCPT, RSET.",
+             ""},
+            {"data_timeout", Span{&s.data_timeout, 1s, 1h}, "For the reply to DATA.", ""},
+            {"block_timeout", Span{&s.block_timeout, 1s, 1h}, "For a block of content to be taken.", ""},
+            {"final_dot_timeout", Span{&s.final_dot_timeout, 1s, 2h},
+             "For the verdict on a message. A short one makes duplicates.", ""},
+            {"addresses_per_attempt", Count{&s.addresses_per_attempt, 1, 50},
+             "Addresses tried before an attempt has failed.", ""},
+            {"ipv4", Flag{&s.ipv4}, "Use IPv4.", ""},
+            {"ipv6", Flag{&s.ipv6}, "Use IPv6.", ""},
+            {"pipelining", Flag{&s.pipelining}, "Send commands in groups to servers that offer PIPELINING.",
+             ""},
+        }};
+}
+
+Section table_of(Smtpd& s) {
+    return {
+        "smtpd",
+        "Receiving from other systems and programs over SMTP.",
+        {
+            {"workers", Count{&s.workers, 1, 64},
+             "Processes. By default one for every two processors, 8 at most.", "1"},
+            {"message_size", Size{&s.message_size, 1 * KiB, 4 * GiB}, "Largest message accepted.", ""},
+            {"recipients", Count{&s.recipients, 1, 1'000'000}, "Recipients per message; more get 452 4.5.3.",
+             ""},
+            {"command_line", Count{&s.command_line, 512, 65'536}, "Longest command line, in bytes.", ""},
+            {"header_size", Size{&s.header_size, 4 * KiB, 64 * MiB}, "Largest header; more gets 552 5.3.4.",
+             ""},
+            {"header_fields", Count{&s.header_fields, 10, 1'000'000},
+             "Fields in a header; more get 554 5.6.0.", ""},
+            {"received_fields", Count{&s.received_fields, 10, 1000},
+             "A message that has come through more systems is in a loop (554 5.4.6).", ""},
+            {"commands", Count{&s.commands, 100, 10'000'000},
+             "Commands without a message among them; then 421.", ""},
+            {"soft_errors", Count{&s.soft_errors, 1, 1000}, "From here on every error costs error_delay.",
+             ""},
+            {"hard_errors", Count{&s.hard_errors, 1, 1000}, "Errors until the session is ended (421).", ""},
+            {"error_delay", Span{&s.error_delay, 0s, 1min}, "Pause before the reply to an error.", ""},
+            {"command_timeout", Span{&s.command_timeout, 1s, 1h}, "For a complete command.", ""},
+            {"data_timeout", Span{&s.data_timeout, 1s, 1h}, "For the next bytes of a message.", ""},
+            {"minimum_rate", Size{&s.minimum_rate, 0, GiB},
+             "Bytes a second a client must send of a message, measured over a minute; 0 turns this off.", ""},
+            {"sessions", Count{&s.sessions, 1, 1'000'000}, "Sessions per process; more get 421.", ""},
+            {"sessions_per_network", Count{&s.sessions_per_network, 1, 1'000'000},
+             "Sessions of one client network (an IPv4 address, an IPv6 /64) per process.", ""},
+            {"connections_per_minute", Count{&s.connections_per_minute, 0, 10'000'000},
+             "New connections of one client network per process and minute; 0 turns this off.", ""},
+            {"bare_newlines", one_of(s.bare_newlines, newlines),
+             "A bare CR or LF in a message: \"normalise\" makes it CRLF, \"reject\" refuses the message.",
+             ""},
+            {"check_recipients", Flag{&s.check_recipients},
+             "Refuse unknown local users at RCPT (550 5.1.1) instead of reporting them afterwards.", ""},
+            {"reverse_names", Flag{&s.reverse_names},
+             "Look up the client's name (PTR, confirmed by A or AAAA) for log and Received field.", ""},
+            {"reverse_name_timeout", Span{&s.reverse_name_timeout, 100ms, 1min},
+             "After that the client is \"unknown\".", ""},
+        }};
+}
+
+Section table_of(Submit& s) {
+    return {
+        "submit",
+        "Mail from programs on this host: sendmail(1), the submit socket, the drop directory.",
+        {
+            {"message_size", Size{&s.message_size, 1 * KiB, 4 * GiB}, "Largest message accepted.", ""},
+            {"recipients", Count{&s.recipients, 1, 1'000'000}, "Recipients per message.", ""},
+            {"connections", Count{&s.connections, 1, 10'000}, "Submissions at the same time.", ""},
+            {"connections_per_user", Count{&s.connections_per_user, 1, 10'000}, "The same, of one user.", ""},
+            {"timeout", Span{&s.timeout, 1s, 1h}, "For the next bytes of a submission.", ""},
+            {"drop_interval", Span{&s.drop_interval, 1s, 1h},
+             "The drop directory is watched, and looked through that often all the same.", ""},
+        }};
+}
+
+Section table_of(Bounce& s) {
+    return {
+        "bounce",
+        "Reports to senders: what failed, what is delayed.",
+        {
+            {"display_name", any_text(s.display_name), "Name in front of the report's From address.", ""},
+            {"templates", any_text(s.templates),
+             "Directory with texts of your own; \"\" for the built-in ones.", ""},
+            {"dsn_full_content_limit", Size{&s.full_content_limit, 0, 64 * MiB},
+             "A report on a larger message carries its header only.", ""},
+            {"dsn_over_quota_partial_headers", Flag{&s.over_quota_partial_headers},
+             "A report to a mailbox that is over quota carries only the most important header fields.", ""},
+        }};
+}
+
+Section table_of(Master& s) {
+    return {"master",
+            "Starting and watching the daemons.",
+            {
+                {"heartbeat_interval", Span{&s.heartbeat_interval, 100ms, 1h},
+                 "How often every daemon is asked.", ""},
+                {"heartbeat_timeout", Span{&s.heartbeat_timeout, 1s, 1h},
+                 "A daemon that has not answered for so long is killed and started anew.", ""},
+                {"restart_delay", Span{&s.restart_delay, 10ms, 1min},
+                 "Before a daemon that died is started again; doubles while it keeps dying.", ""},
+                {"restart_delay_limit", Span{&s.restart_delay_limit, 1s, 1h}, "The longest such delay.", ""},
+                {"stop_timeout", Span{&s.stop_timeout, 1s, 1h},
+                 "At stop: how long daemons may take to finish what is in flight.", ""},
+            }};
+}
+
+std::vector<Section> fixed_sections(Config& c) {
+    return {table_of(c.mta),         table_of(c.spool),  table_of(c.log),    table_of(c.local),
+            table_of(c.relay),       table_of(c.dns),    table_of(c.queue),  table_of(c.smtpd),
+            table_of(c.smtp_client), table_of(c.submit), table_of(c.bounce), table_of(c.master)};
+}
+
+} // namespace config

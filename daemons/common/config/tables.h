@@ -1,0 +1,85 @@
+// The one table of keys: what each is called, where its value goes, what may stand there, and what it means.
+// Reading a file, the annotated sample and the manual's page all follow from it. Knows no TOML.
+#pragma once
+#include "daemons/common/config/config.h"
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace config {
+
+// Where a value goes. A setter returns what is wrong with the text, or "".
+struct Text {
+    std::function<std::string(std::string_view)> set;
+    std::function<std::string()> show;
+};
+struct List {
+    std::function<void()> clear; // before the first one
+    std::function<std::string(std::string_view)> add;
+    std::function<std::vector<std::string>()> show;
+};
+struct Count {
+    std::uint32_t* value;
+    std::uint32_t least = 0, most = 0;
+};
+struct Size {
+    std::uint64_t* value;
+    std::uint64_t least = 0, most = 0;
+};
+struct Span {
+    Duration* value;
+    Duration least{}, most{};
+};
+struct Flag {
+    bool* value;
+};
+struct Fraction {
+    double* value; // 0 to 1
+};
+struct Counts { // as many as there are, in order
+    std::span<std::uint32_t> values;
+    std::uint32_t least = 0, most = 0;
+};
+struct NextHops {
+    std::vector<std::vector<decide::NextHop>>* value;
+};
+
+struct Key {
+    std::string_view name;
+    std::variant<Text, List, Count, Size, Span, Flag, Fraction, Counts, NextHops> target;
+    std::string_view meaning; // plain sentences, for the sample and the manual
+    std::string_view example; // shown instead of the default where that depends on the machine; TOML
+};
+
+struct Section {
+    std::string name; // "smtpd"; "listen.<name>" and "route.\"<domain>\"" for the named ones
+    std::string_view meaning;
+    std::vector<Key> keys;
+};
+
+Section table_of(Mta&);
+Section table_of(Spool&);
+Section table_of(Log&);
+Section table_of(Local&);
+Section table_of(Listener&);
+Section table_of(Relay&);
+Section table_of(decide::RouteRule&);
+Section table_of(Dns&);
+Section table_of(decide::queue::Settings&);
+Section table_of(SmtpClient&);
+Section table_of(Smtpd&);
+Section table_of(Submit&);
+Section table_of(Bounce&);
+Section table_of(Master&);
+
+// All sections with fixed names, in the order of the manual. They point into `config`.
+std::vector<Section> fixed_sections(Config& config);
+
+// "example.com": letters, digits, hyphens and underscores between dots; lower case on return, "" if it is
+// none.
+std::string domain_name(std::string_view text);
+
+} // namespace config

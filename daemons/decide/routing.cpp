@@ -1,0 +1,105 @@
+#include "daemons/decide/routing.h"
+#include <charconv>
+#include <utility>
+
+namespace decide {
+
+namespace {
+
+bool is_v4(std::string_view text) {
+    int parts = 0;
+    while (true) {
+        unsigned value = 0;
+        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const auto length = static_cast<std::size_t>(end - text.data());
+        if (error != std::errc{} || length > 3 || value > 255) return false;
+        text.remove_prefix(length);
+        if (++parts == 4) return text.empty();
+        if (!text.starts_with('.')) return false;
+        text.remove_prefix(1);
+    }
+}
+
+// Lower case; "" if it cannot be a host name.
+std::string host_name(std::string_view text) {
+    std::string out;
+    std::size_t label = 0;
+    if (text.size() > 253) return "";
+    for (const char c : text) {
+        const char l = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+        const bool plain = (l >= 'a' && l <= 'z') || (l >= '0' && l <= '9') || l == '_';
+        if (!plain && !((l == '-' || l == '.') && label > 0)) return "";
+        label = l == '.' ? 0 : label + 1;
+        if (label > 63) return "";
+        out.push_back(l);
+    }
+    return label == 0 ? "" : out;
+}
+
+// An IPv6 address as far as its characters go: whoever connects parses it.
+std::string v6_literal(std::string_view text) {
+    std::string out;
+    if (text.size() < 2 || text.size() > 45 || text.find(':') == text.npos) return "";
+    for (const char c : text) {
+        const char l = c >= 'A' && c <= 'F' ? static_cast<char>(c + 32) : c;
+        if (!((l >= '0' && l <= '9') || (l >= 'a' && l <= 'f') || l == ':' || l == '.')) return "";
+        out.push_back(l);
+    }
+    return out;
+}
+
+} // namespace
+
+std::optional<NextHop> NextHop::parse(std::string_view text) {
+    if (text == "mx") return NextHop{};
+    NextHop hop;
+    std::string_view port;
+    if (text.starts_with('[')) {
+        const auto close = text.find(']');
+        if (close == text.npos) return {};
+        const auto name = text.substr(1, close - 1);
+        hop.kind = Kind::host;
+        hop.name = name.find(':') == name.npos ? host_name(name) : v6_literal(name);
+        port = text.substr(close + 1);
+    } else {
+        const auto colon = text.find(':');
+        hop.kind = Kind::mx_of;
+        hop.name = host_name(text.substr(0, colon));
+        if (is_v4(hop.name)) return {};
+        if (colon != text.npos) port = text.substr(colon);
+    }
+    if (hop.name.empty()) return {};
+    if (port.empty()) return hop;
+    auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), hop.port);
+    if (port.front() != ':' || error != std::errc{} || end != port.data() + port.size() || hop.port == 0)
+        return {};
+    return hop;
+}
+
+std::string NextHop::to_string() const {
+    const auto suffix = port == 25 ? std::string() : ":" + std::to_string(port);
+    switch (kind) {
+    case Kind::recipient: return "mx";
+    case Kind::mx_of: return name + suffix;
+    case Kind::host: return "[" + name + "]" + suffix;
+    }
+    return "";
+}
+
+RouteTable::RouteTable(std::vector<RouteRule> rules) : rules_(std::move(rules)) {
+    for (std::size_t i = 0; i < rules_.size(); ++i) by_pattern_.emplace(rules_[i].pattern, i);
+}
+
+const RouteRule* RouteTable::find(std::string_view domain) const {
+    const auto look = [&](std::string_view pattern) -> const RouteRule* {
+        const auto found = by_pattern_.find(std::string(pattern));
+        return found == by_pattern_.end() ? nullptr : &rules_[found->second];
+    };
+    if (rules_.empty()) return nullptr;
+    if (const auto* rule = look(domain)) return rule;
+    for (auto dot = domain.find('.'); dot != domain.npos; dot = domain.find('.', dot + 1))
+        if (const auto* rule = look(domain.substr(dot))) return rule;
+    return look("*");
+}
+
+} // namespace decide

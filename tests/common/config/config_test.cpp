@@ -1,0 +1,290 @@
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/tables.h"
+#include "daemons/common/config/units.h"
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+
+using namespace std::chrono_literals;
+using config::Config;
+
+namespace {
+
+const config::System machine{"Mail.Example.com", "alice", 4};
+
+Config good(std::string_view text, std::string_view file = "/etc/p/postrider.toml") {
+    auto read = config::parse(text, file, machine);
+    if (!read)
+        for (const auto& problem : read.error()) MESSAGE(problem.to_string());
+    REQUIRE(read);
+    return std::move(*read);
+}
+
+// All problems, one to a line.
+std::string bad(std::string_view text) {
+    const auto read = config::parse(text, "f.toml", machine);
+    if (read) return "accepted";
+    std::string out;
+    for (const auto& problem : read.error()) out += (out.empty() ? "" : "\n") + problem.to_string();
+    return out;
+}
+
+std::string contents(const std::string& file) {
+    std::ifstream in(file);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+} // namespace
+
+TEST_CASE("an empty file is a valid configuration") {
+    const auto c = good("");
+    CHECK(c.mta.hostname == "mail.example.com");
+    CHECK(c.mta.origin == "mail.example.com");
+    CHECK(c.smtp_client.helo == "mail.example.com");
+    CHECK(c.local.domains == std::vector<std::string>{"mail.example.com", "localhost"});
+    CHECK(c.local.users.empty());
+    CHECK(c.local.postmaster == "root");
+    CHECK(c.is_local("localhost"));
+    CHECK(!c.is_local("example.com"));
+    CHECK(!c.is_relay("example.com"));
+    CHECK(common::contains(c.relay.networks, *common::IpAddress::parse("127.1.2.3")));
+    CHECK(common::contains(c.relay.networks, *common::IpAddress::parse("::1")));
+    CHECK(!common::contains(c.relay.networks, *common::IpAddress::parse("192.0.2.1")));
+    REQUIRE(c.listeners.size() == 1);
+    CHECK(c.listeners[0].addresses[0].to_string() == "[::]:25");
+    CHECK(c.listeners[0].message_size == c.smtpd.message_size);
+    CHECK(c.smtpd.workers == 2);
+}
+
+TEST_CASE("a name without a dot gets one") {
+    CHECK(config::parse("", "f", {"box", "u", 1})->mta.hostname == "box.localdomain");
+    CHECK(config::parse("", "f", {"", "u", 1})->mta.hostname == "localhost.localdomain");
+}
+
+TEST_CASE("everything can be set") {
+    const auto c = good(R"(
+[mta]
+hostname = "MX.Example.org"
+users = false
+[spool]
+directory = "spool"
+minimum_free = "1GiB"
+[log]
+file = ""
+level = "debug"
+[local]
+domains = ["Example.org", "localhost"]
+mailbox = "maildir:mail/{user}"
+[listen.relay]
+addresses = ["127.0.0.1:2525", "[::1]:2525"]
+recipients = 5
+[listen.submission]
+addresses = "*:2587"
+service = "submission"
+submitters = ["10.0.0.0/8"]
+[relay]
+networks = []
+domains = ["example.net", ".example.net"]
+[route."unreachable.example"]
+next_hop = "[127.0.0.1]:2526"
+[route.".example.com"]
+next_hop = [["[a.example]:25", "[B.example]"], "[2001:db8::1]:26"]
+connections = 7
+[route."*"]
+next_hop = "relay.example.net"
+[dns]
+servers = ["127.0.0.1:5353", "::1"]
+timeout = "1m"
+[smtp_client]
+final_dot_timeout = "1h30m"
+[bounce]
+dsn_full_content_limit = 1000
+)");
+    CHECK(c.mta.hostname == "mx.example.org");
+    CHECK(c.local.users == std::vector<std::string>{"alice"});
+    CHECK(c.local.postmaster == "alice");
+    CHECK(c.spool.directory == "/etc/p/spool");
+    CHECK(c.spool.minimum_free == 1024 * config::MiB);
+    CHECK(c.log.file.empty());
+    CHECK(c.local.mailbox.path_for("bob", "/home/bob") == "/etc/p/mail/bob");
+    CHECK(c.local.mailbox.format == config::MailboxFormat::maildir);
+    REQUIRE(c.listeners.size() == 2);
+    CHECK(c.listeners[0].addresses.size() == 2);
+    CHECK(c.listeners[0].recipients == 5);
+    CHECK(c.listeners[1].service == config::Service::submission);
+    CHECK(c.listeners[1].addresses[0].to_string() == "[::]:2587");
+    CHECK(c.listeners[1].submitters[0].to_string() == "10.0.0.0/8");
+    CHECK(c.listeners[0].submitters.empty());
+    CHECK(c.is_relay("example.net"));
+    CHECK(c.is_relay("a.b.example.net"));
+    CHECK(!c.is_relay("example.org"));
+    REQUIRE(c.routes.size() == 3);
+    const decide::RouteTable table(c.routes);
+    const auto* rule = table.find("x.example.com");
+    REQUIRE(rule);
+    CHECK(rule->connections == 7);
+    REQUIRE(rule->next_hops.size() == 2);
+    CHECK(rule->next_hops[0][1].to_string() == "[b.example]");
+    CHECK(rule->next_hops[1][0].to_string() == "[2001:db8::1]:26");
+    CHECK(c.dns.servers[1].to_string() == "[::1]:53");
+    CHECK(c.dns.timeout == 1min);
+    CHECK(c.smtp_client.final_dot_timeout == 90min);
+    CHECK(c.bounce.full_content_limit == 1000);
+}
+
+TEST_CASE("each kind of mistake is refused with its place and what was probably meant") {
+    struct Row {
+        const char *text, *problem;
+    } rows[] = {
+        {"[smtpd]\nworker = 1", "f.toml:2:1: unknown key smtpd.worker: did you mean workers?"},
+        {"[smtpd]\n  final_dot_timeout = \"1s\"",
+         "f.toml:2:3: unknown key smtpd.final_dot_timeout: did you mean smtp_client.final_dot_timeout?"},
+        {"[smtp]\nworkers = 1", "f.toml:1:2: unknown section smtp: did you mean [smtpd]?"},
+        {"hostname = 1",
+         "f.toml:1:1: unknown key hostname outside of all sections: did you mean mta.hostname?"},
+        {"mta = 1", "f.toml:1:7: mta is a number; expected a section [mta]"},
+        {"[mta]\nusers = \"no\"", "f.toml:2:9: mta.users is a text; expected true or false"},
+        {"[mta]\nhostname = \"box\"",
+         "f.toml:2:12: mta.hostname: \"box\" is not a full host name such as \"mail.example.com\""},
+        {"[smtpd]\nworkers = 0", "f.toml:2:11: smtpd.workers: 0 is out of range: 1 to 64"},
+        {"[smtpd]\nworkers = -1", "f.toml:2:11: smtpd.workers: -1 is out of range: 1 to 64"},
+        {"[smtpd]\nworkers = 1.5",
+         "f.toml:2:11: smtpd.workers is a number with a fraction; expected a whole number"},
+        {"[smtpd]\nworkers = 9223372036854775807",
+         "f.toml:2:11: smtpd.workers: 9223372036854775807 is out of range: 1 to 64"},
+        {"[dns]\ntimeout = \"5 s\"", "f.toml:2:11: dns.timeout: \"5 s\" is not a duration; write it like "
+                                     "\"60s\", \"10m\", \"5d\" or \"1h30m\""},
+        {"[dns]\ntimeout = 5", "f.toml:2:11: dns.timeout is a number; expected a duration such as \"60s\""},
+        {"[dns]\ntimeout = \"2h\"", "f.toml:2:11: dns.timeout: 2h is out of range: 100ms to 1m"},
+        {"[dns]\nservers = [\"127.0.0.1:x\"]", "f.toml:2:12: dns.servers: \"127.0.0.1:x\" is not an address "
+                                               "such as \"127.0.0.1:53\" or \"[::1]:53\""},
+        {"[dns]\nservers = [1]", "f.toml:2:12: dns.servers is a number; expected texts in quotation marks"},
+        {"[smtpd]\nmessage_size = \"10MB\"",
+         "f.toml:2:16: smtpd.message_size: not a size; write it like \"50MiB\", \"100KiB\" or 4096"},
+        {"[smtpd]\nmessage_size = \"8GiB\"", "f.toml:2:16: smtpd.message_size: out of range: 1KiB to 4GiB"},
+        {"[relay]\nnetworks = [\"10.0.0.1/8\"]", "f.toml:2:13: relay.networks: \"10.0.0.1/8\" is not a "
+                                                 "network such as \"192.0.2.0/24\" or \"2001:db8::/32\" "
+                                                 "(bits beyond the prefix must be zero)"},
+        {"[local]\nmailbox = \"/var/mail\"",
+         "f.toml:2:11: local.mailbox: expected \"maildir:PATH\" or \"mbox:PATH\""},
+        {"[local]\nmailbox = \"mbox:/m/{domain}\"",
+         "f.toml:2:11: local.mailbox: only {user} and {home} may stand in braces"},
+        {"[local]\ndomains = [\"a.example\", \"A.example\"]",
+         "f.toml:2:25: local.domains: \"A.example\" is listed twice"},
+        {"[local]\ndomains = \"a.example\"\n[relay]\ndomains = \"a.example\"",
+         "f.toml:4:1: relay.domains: a.example is in local.domains too"},
+        {"[log]\nlevel = \"loud\"",
+         "f.toml:2:9: log.level: \"loud\" is none of \"error\", \"warning\", \"info\", \"debug\""},
+        {"[listen]\naddresses = []",
+         "f.toml:2:1: listen.addresses stands outside of a section [listen.<name>]"},
+        {"[listen.a]\nservice = \"relay\"", "f.toml:1:9: listen.a: addresses is missing"},
+        {"[listen.a]\naddresses = \"*:25\"\n[listen.b]\naddresses = \"*:25\"",
+         "f.toml:4:1: listen.b.addresses: another listener has [::]:25"},
+        {"[route.\"a.example\"]", "f.toml:1:8: route.\"a.example\": next_hop is missing"},
+        {"[route.\"a.example\"]\nnext_hop = []",
+         "f.toml:2:12: route.\"a.example\".next_hop: the list is empty"},
+        {"[route.\"a.example\"]\nnext_hop = \"192.0.2.1\"",
+         "f.toml:2:12: route.\"a.example\".next_hop: an address goes in brackets: \"[192.0.2.1]:25\""},
+        {"[route.\"a.example\"]\nnext_hop = \"[x\"",
+         "f.toml:2:12: route.\"a.example\".next_hop: \"[x\" is not a next hop; write \"[host]:port\", "
+         "\"name\" or \"mx\""},
+        {"[route.\"a.example\"]\nnext_hop = [\"mx\", \"[x]\"]",
+         "f.toml:2:1: route.\"a.example\".next_hop: several places must all be hosts in brackets"},
+        {"[route.\"-\"]\nnext_hop = \"mx\"", "f.toml:1:8: route.\"-\": not a domain, \".domain\" or \"*\""},
+        {"[route.\"a.example\"]\nnext_hop = \"mx\"\n[route.\"A.example\"]\nnext_hop = \"mx\"",
+         "f.toml:3:8: there is a route for a.example already"},
+        {"[smtpd]\nsoft_errors = 30", "f.toml:2:1: smtpd: soft_errors must not exceed hard_errors"},
+        {"[master]\nheartbeat_timeout = \"5s\"",
+         "f.toml:2:1: master: heartbeat_timeout must be longer than heartbeat_interval"},
+        {"[smtpd]\nworkers = 0\nsessions = \"many\"\n[dsn]",
+         "f.toml:2:11: smtpd.workers: 0 is out of range: 1 to 64\n"
+         "f.toml:3:12: smtpd.sessions is a text; expected a whole number\n"
+         "f.toml:4:2: unknown section dsn: did you mean [dns]?"},
+    };
+    for (const auto& row : rows) CHECK(bad(row.text) == row.problem);
+}
+
+TEST_CASE("what is not TOML is refused with its place") {
+    CHECK(bad("[mta]\nusers = false\nusers = true").starts_with("f.toml:3:"));
+    CHECK(bad("[mta]\n[mta]").starts_with("f.toml:2:"));
+    CHECK(bad("[mta\n").starts_with("f.toml:1:"));
+    CHECK(bad("[mta]\nhostname = mail").starts_with("f.toml:2:"));
+    CHECK(bad(std::string_view("a = \"\0\"", 8)).starts_with("f.toml:1:"));
+    CHECK(bad("\xff\xfe").starts_with("f.toml:"));
+    CHECK(bad(std::string(5 << 20, ' ')) == "f.toml: larger than 4MiB: not a configuration");
+    CHECK(bad("x = " + std::string(100000, '[')).starts_with("f.toml:1:"));
+}
+
+TEST_CASE("a missing file is a problem") {
+    const auto none = config::load("/nonexistent/postrider.toml");
+    REQUIRE(!none);
+    CHECK(none.error()[0].to_string() == "/nonexistent/postrider.toml: No such file or directory");
+    const auto c = good("[local]\naliases = [\"/nonexistent/aliases\"]");
+    const auto missing = config::missing_files(c);
+    REQUIRE(missing.size() == 1);
+    CHECK(missing[0].to_string() ==
+          "/etc/p/postrider.toml:2:1: local.aliases: /nonexistent/aliases: No such file or directory");
+    CHECK(config::missing_files(good("")).empty());
+}
+
+TEST_CASE("durations and sizes") {
+    CHECK(config::parse_duration("60s") == 60s);
+    CHECK(config::parse_duration("1h30m") == 90min);
+    CHECK(config::parse_duration("2w") == 14 * 24h);
+    CHECK(config::parse_duration("250ms") == 250ms);
+    CHECK(config::parse_duration("0s") == 0s);
+    for (auto odd : {"", "5", "s", "-5s", "5 s", "5S", "1.5s", "5ss", "99999999999s", "4294967295d", " 5s"})
+        CHECK_MESSAGE(!config::parse_duration(odd), odd);
+    for (auto text : {"0s", "10s", "10m", "36h", "5d", "1500ms"})
+        CHECK(config::print_duration(*config::parse_duration(text)) == text);
+    CHECK(config::parse_size("4096") == 4096);
+    CHECK(config::parse_size("50MiB") == 50 * config::MiB);
+    for (auto odd : {"", "MiB", "-1", "1 MiB", "1MB", "1MiB2", "99999999999GiB"})
+        CHECK_MESSAGE(!config::parse_size(odd), odd);
+    for (auto text : {"1000", "1KiB", "50MiB", "4GiB"})
+        CHECK(config::print_size(*config::parse_size(text)) == text);
+}
+
+TEST_CASE("the sample and the manual hold every key, and the sample is right") {
+    const auto root = std::string(SOURCE_ROOT);
+    CHECK_MESSAGE(contents(root + "/conf/postrider.toml") == config::sample(),
+                  "run: config-documents sample > conf/postrider.toml");
+    CHECK_MESSAGE(contents(root + "/man/postrider.toml.5") == config::manual(),
+                  "run: config-documents manual > man/postrider.toml.5");
+    good(config::sample());
+
+    // With every comment sign before a key taken away it still parses, and means what it says.
+    std::string all, line;
+    std::istringstream text(config::sample());
+    while (std::getline(text, line)) {
+        if (line.starts_with('#') && !line.starts_with("# ") && line.size() > 1) line.erase(0, 1);
+        all += line + "\n";
+    }
+    const auto given = good(all);
+    const auto plain = good("");
+    CHECK(given.smtpd.minimum_rate == plain.smtpd.minimum_rate);
+    CHECK(given.smtp_client.final_dot_timeout == plain.smtp_client.final_dot_timeout);
+    CHECK(given.spool.directory == plain.spool.directory);
+
+    Config config;
+    config::Listener listener;
+    decide::RouteRule rule;
+    auto sections = config::fixed_sections(config);
+    sections.push_back(config::table_of(listener));
+    sections.push_back(config::table_of(rule));
+    for (const auto& section : sections)
+        for (const auto& key : section.keys) {
+            CHECK(config::sample().find(fmt::format("\n#{} = ", key.name)) != std::string::npos);
+            CHECK(config::manual().find(fmt::format("\n.It Cm {} ", key.name)) != std::string::npos);
+            CHECK_MESSAGE(key.meaning.ends_with('.'), key.name);
+        }
+}
+
+TEST_CASE("mandoc finds nothing odd in the manual's page") {
+    if (std::system("command -v mandoc >/dev/null") != 0) return;
+    CHECK(std::system("mandoc -T lint -W warning " SOURCE_ROOT "/man/postrider.toml.5") == 0);
+}

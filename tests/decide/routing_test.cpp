@@ -1,0 +1,45 @@
+#include "daemons/decide/routing.h"
+#include <doctest/doctest.h>
+
+using decide::NextHop;
+using decide::RouteRule;
+using decide::RouteTable;
+
+TEST_CASE("next hops are read and printed") {
+    CHECK(NextHop::parse("mx") == NextHop{});
+    CHECK(NextHop::parse("Relay.Example.net") == NextHop{NextHop::Kind::mx_of, "relay.example.net", 25});
+    CHECK(NextHop::parse("relay.example.net:587") == NextHop{NextHop::Kind::mx_of, "relay.example.net", 587});
+    CHECK(NextHop::parse("[relay]:2525") == NextHop{NextHop::Kind::host, "relay", 2525});
+    CHECK(NextHop::parse("[192.0.2.1]") == NextHop{NextHop::Kind::host, "192.0.2.1", 25});
+    CHECK(NextHop::parse("[2001:DB8::1]:26") == NextHop{NextHop::Kind::host, "2001:db8::1", 26});
+    for (auto text : {"mx", "relay.example.net", "relay.example.net:587", "[relay]:2525", "[192.0.2.1]",
+                      "[2001:db8::1]:26"})
+        CHECK(NextHop::parse(text)->to_string() == text);
+    for (auto odd :
+         {"",          "[",      "[]",        "[]:25",        "[a]25",       "[a]:",         "[a]:0",
+          "[a]:65536", "[a]:2x", "192.0.2.1", "192.0.2.1:25", "2001:db8::1", "a b",          "-a",
+          "a..b",      ".a",     "a.",        "[a b]",        "[:]",         "[fe80::1%lo]", "smtp:a"})
+        CHECK_MESSAGE(!NextHop::parse(odd), odd);
+}
+
+TEST_CASE("the exact rule, then the nearest parent's, then the star") {
+    const auto rule = [](const char* pattern) { return RouteRule{pattern, {{NextHop{}}}, 0}; };
+    const RouteTable table({rule("*"), rule(".example.com"), rule("example.com"), rule(".a.example.com"),
+                            rule("b.a.example.com")});
+    struct Row {
+        const char *domain, *pattern;
+    } rows[] = {
+        {"example.com", "example.com"},
+        {"x.example.com", ".example.com"},
+        {"a.example.com", ".example.com"},
+        {"x.a.example.com", ".a.example.com"},
+        {"b.a.example.com", "b.a.example.com"},
+        {"c.b.a.example.com", ".a.example.com"},
+        {"anexample.com", "*"},
+        {"com", "*"},
+        {"", "*"},
+    };
+    for (const auto& row : rows) CHECK_MESSAGE(table.find(row.domain)->pattern == row.pattern, row.domain);
+    CHECK(!RouteTable({rule("example.com")}).find("example.net"));
+    CHECK(!RouteTable().find("example.net"));
+}
