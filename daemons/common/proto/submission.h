@@ -14,10 +14,12 @@ struct Submitted {
     spool::QueueId queue_id;
     std::uint64_t size = 0; // bytes of content
     std::string envelope;   // a hint that saves opening the file: spool::encode(Envelope); may be empty
+    bool repeated = false;  // said before, on a connection that was lost: it may be finished already
     static void fields(auto& m, auto& f) {
         f("queue_id", m.queue_id);
         f("size", m.size);
         f("envelope", m.envelope);
+        f("repeated", m.repeated);
     }
 };
 
