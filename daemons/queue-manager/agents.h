@@ -1,0 +1,48 @@
+// The delivery agents that are connected: who they are, and the channel to each. Knows the conversation's
+// messages; must not know why anything is delivered.
+#pragma once
+#include "daemons/common/ipc/channel.h"
+#include "daemons/common/ipc/listener.h"
+#include "daemons/common/loop.h"
+#include "daemons/common/proto/delivery.h"
+#include "daemons/decide/queue/events.h"
+#include "daemons/queue-manager/records.h"
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace queue_manager {
+
+class Agents {
+public:
+    struct Callbacks {
+        std::function<void(decide::queue::AgentId, Agent)> attached;
+        std::function<void(decide::queue::AgentId, proto::Role, std::uint32_t instance)> gone;
+        std::function<void(decide::queue::AgentId, Agent, proto::delivery::Message&&)> said;
+    };
+
+    Agents(common::Loop& loop, Callbacks callbacks) : loop_(loop), callbacks_(std::move(callbacks)) {}
+
+    void attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel);
+
+    // To an agent that has gone nothing is said: its end tells the engine all that was in flight.
+    template <class M>
+    void send(decide::queue::AgentId agent, const M& message) {
+        if (auto found = agents_.find(agent); found != agents_.end()) found->second.channel->send(message);
+    }
+
+private:
+    struct Attached {
+        ipc::Peer peer;
+        std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel;
+    };
+    void detach(decide::queue::AgentId id);
+
+    common::Loop& loop_;
+    Callbacks callbacks_;
+    std::map<decide::queue::AgentId, Attached> agents_;
+    decide::queue::AgentId last_ = 0;
+};
+
+} // namespace queue_manager

@@ -1,0 +1,276 @@
+// The queue-manager's hands: one overload for each thing the engine can want.
+#include "daemons/common/kill_point.h"
+#include "daemons/queue-manager/queue_manager.h"
+#include <algorithm>
+#include <cassert>
+#include <fmt/chrono.h>
+
+namespace queue_manager {
+
+using namespace decide::queue;
+
+namespace {
+
+std::string utc(smtp::WallTime time) {
+    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(time));
+}
+
+std::string_view word_of(Health health) {
+    switch (health) {
+    case Health::ready: return "ready";
+    case Health::glitch: return "glitch";
+    case Health::retry: return "retry";
+    }
+    return "";
+}
+
+spool::Reply reply_of(const Reason& reason) { return {.code = 0, .status = reason.status, .text = reason.text}; }
+
+proto::report::Action action_of(ReportKind kind) {
+    switch (kind) {
+    case ReportKind::failed: return proto::report::Action::failed;
+    case ReportKind::delayed: return proto::report::Action::delayed;
+    case ReportKind::delivered: return proto::report::Action::delivered;
+    case ReportKind::relayed: return proto::report::Action::relayed;
+    }
+    return proto::report::Action::failed;
+}
+
+} // namespace
+
+// The engine's views live until its next call: nothing in here may call it. What must, goes to next_.
+void QueueManager::perform(smtp::Now now) {
+    assert(!performing_);
+    performing_ = true;
+    for (const Action& action : actions_.list)
+        std::visit([&](const auto& each) { carry_out(each, now); }, action);
+    actions_.clear();
+    performing_ = false;
+    turn_.schedule();
+    while (!next_.empty() && !performing_) {
+        auto next = std::move(next_.front());
+        next_.pop_front();
+        next();
+    }
+}
+
+void QueueManager::end_of_turn() {
+    store_.flush();
+    if (const auto due = engine_.next_timer())
+        timer_.start(std::max(smtp::Duration::zero(), *due - common::Loop::now().monotonic));
+    else
+        timer_.stop();
+}
+
+// ---- asking ----
+
+void QueueManager::carry_out(const AskCategorizer& action, smtp::Now) {
+    const auto numbers = actions_.of(action.numbers);
+    if (accepting_ != nullptr) return ask_categorizer(action.id, Subject::of(*accepting_), numbers);
+    with_file(action.id, spool::Location::messages,
+              [this, id = action.id, numbers = std::vector(numbers.begin(), numbers.end())](
+                  spool::MessageState&& state, std::uint64_t) {
+                  ask_categorizer(id, Subject::of(state), numbers);
+              });
+}
+
+void QueueManager::ask_categorizer(spool::QueueId id, Subject subject, std::span<const std::uint32_t> numbers) {
+    if (!numbers.empty()) {
+        auto other = [&](std::uint32_t number) { return std::ranges::find(numbers, number) == numbers.end(); };
+        std::erase_if(subject.open, [&](auto& each) { return other(each.index); });
+        std::erase_if(subject.settled, [&](auto& each) { return other(each.number); });
+    }
+    if (subject.open.empty()) { // the file itself knows
+        next_.push_back([this, id, settled = std::move(subject.settled)] { settle(id, settled); });
+        if (!performing_) perform(common::Loop::now());
+        return;
+    }
+    categorizer_.ask(proto::categorize::Categorize{id.value, id, subject.reverse_path, subject.open});
+    subjects_.insert_or_assign(id, std::move(subject));
+}
+
+void QueueManager::carry_out(const AskRoute& action, smtp::Now) {
+    router_.ask(proto::route::Route{0, std::string(action.domain)});
+}
+
+// ---- delivering ----
+
+void QueueManager::carry_out(const OpenConnection& action, smtp::Now) {
+    proto::delivery::Connect connect{.connection = action.connection, .link = std::string(action.link)};
+    if (auto link = links_.find(connect.link); link != links_.end()) {
+        connect.mx = link->second.mx;
+        connect.hosts = link->second.hosts;
+    }
+    agents_.send(action.agent, connect);
+}
+
+void QueueManager::carry_out(const Deliver& action, smtp::Now) {
+    const auto numbers = actions_.of(action.numbers);
+    KILL_POINT("queue-manager.deliver");
+    agents_.send(action.agent, proto::delivery::Deliver{action.connection, action.delivery, action.id,
+                                                        action.location, {numbers.begin(), numbers.end()},
+                                                        to_wire(action.arrival), to_wire(action.queued)});
+}
+
+void QueueManager::carry_out(const CloseConnection& action, smtp::Now) {
+    agents_.send(action.agent, proto::delivery::Close{action.connection});
+}
+
+// ---- recording ----
+
+void QueueManager::carry_out(const RecordDeferral& action, smtp::Now now) {
+    const auto numbers = actions_.of(action.numbers);
+    auto attempt = result_ != nullptr ? result_->attempt(numbers) : std::nullopt;
+    if (!attempt) { // no agent tried: the reason is our own
+        attempt.emplace();
+        attempt->recipients.assign(numbers.begin(), numbers.end());
+        attempt->time = now.wall;
+        attempt->reply = reply_of(actions_.reasons[action.reason]);
+    }
+    attempt->outcome = spool::Outcome::deferred;
+    attempt->next_attempt = action.next_attempt;
+    attempt->failures = action.failures;
+    std::vector<spool::Property> records;
+    records.emplace_back(std::move(*attempt));
+    if (action.problem) records.emplace_back(spool::ProblemMarked{true, action.message_failures, now.wall});
+    record(action.id, std::move(records));
+}
+
+void QueueManager::carry_out(const RecordOutcome& action, smtp::Now now) {
+    // A message that is removed in the same breath needs no last word.
+    const bool removed = std::ranges::any_of(actions_.list, [&](const Action& each) {
+        const auto* remove = std::get_if<Remove>(&each);
+        return remove != nullptr && remove->id == action.id;
+    });
+    if (removed) return;
+    const auto numbers = actions_.of(action.numbers);
+    const std::vector<std::uint32_t> recipients(numbers.begin(), numbers.end());
+    std::vector<spool::Property> records;
+    switch (action.finish) {
+    case Finish::delivered:
+        if (auto attempt = result_ != nullptr ? result_->attempt(numbers) : std::nullopt)
+            records.emplace_back(std::move(*attempt));
+        else
+            records.emplace_back(spool::Decided{
+                .recipients = recipients, .status = spool::Status::delivered, .time = now.wall, .who = "queue-manager"});
+        break;
+    case Finish::discarded:
+        records.emplace_back(spool::Decided{
+            .recipients = recipients, .status = spool::Status::discarded, .time = now.wall, .who = "categorizer"});
+        break;
+    case Finish::expired:
+        records.emplace_back(spool::Decided{
+            .recipients = recipients, .status = spool::Status::expired, .time = now.wall, .who = "queue-manager"});
+        [[fallthrough]];
+    case Finish::failed: {
+        spool::NdrIssued issued{recipients, reported_how_, {}, now.wall};
+        if (action.report_id.valid()) issued.report = action.report_id;
+        records.emplace_back(std::move(issued));
+        break;
+    }
+    }
+    record(action.id, std::move(records));
+}
+
+void QueueManager::carry_out(const RecordSuspect& action, smtp::Now now) {
+    const auto numbers = actions_.of(action.numbers);
+    // Synced: the next try may kill again.
+    std::vector<spool::Property> records;
+    records.emplace_back(spool::Death{{numbers.begin(), numbers.end()}, now.wall, "delivery agent", action.deaths > 0});
+    record(action.id, std::move(records), spool::Sync::yes);
+}
+
+void QueueManager::carry_out(const RecordHeld& action, smtp::Now now) {
+    log_.critical("{}: held: {} delivery agents died with it alone in flight: look at it with care", action.id.text(),
+                  action.deaths);
+    std::vector<spool::Property> records;
+    records.emplace_back(spool::Held{true, now.wall, "queue-manager", "delivery agents die of it"});
+    record(action.id, std::move(records), spool::Sync::yes);
+}
+
+void QueueManager::carry_out(const RecordDelayNotice& action, smtp::Now now) {
+    std::vector<spool::Property> records;
+    records.emplace_back(spool::DelayNoticed{{}, {}, now.wall});
+    record(action.id, std::move(records));
+}
+
+// ---- reports ----
+
+void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
+    proto::report::Report out{.request = action.request,
+                              .queue_id = action.id,
+                              .location = action.location,
+                              .action = action_of(action.kind),
+                              .retry_until = to_wire(action.retry_until)};
+    bool reasons_missing = false;
+    for (const ReportRecipient& each : action.recipients) {
+        out.recipients.push_back({each.number, each.reason.status, each.reason.text, each.reason.remote_reply,
+                                  each.reason.remote_host, each.expired ? 0 : to_wire(now.wall)});
+        reasons_missing = reasons_missing || each.expired || each.reason.status.empty();
+    }
+    reports_[action.request] = action.id;
+    if (!reasons_missing) return bounce_.ask(out);
+    with_file(action.id, action.location,
+              [this, out = std::move(out)](spool::MessageState&& state, std::uint64_t) mutable {
+                  for (auto& recipient : out.recipients) {
+                      if (recipient.recipient >= state.recipients.size()) continue;
+                      const auto& last = state.recipients[recipient.recipient];
+                      if (recipient.diagnostic.empty()) recipient.diagnostic = last.reply.text;
+                      if (recipient.status.empty()) recipient.status = last.reply.status;
+                      if (recipient.last_attempt == 0) recipient.last_attempt = to_wire(last.last_attempt);
+                  }
+                  bounce_.ask(out);
+              });
+}
+
+// ---- files ----
+
+void QueueManager::carry_out(const MoveToMessages& action, smtp::Now) { store_.take_over(action.id); }
+
+void QueueManager::carry_out(const Remove& action, smtp::Now) {
+    KILL_POINT("queue-manager.remove");
+    loader_.finished(action.id);
+    log_.info("{}: removed", action.id.text());
+    store_.remove(action.id, action.location,
+                  [this, id = action.id, acknowledgement = acknowledgement_](spool::Result<> removed) {
+                      if (!removed) failed_on_disk(id, removed.error());
+                  });
+}
+
+// ---- telling ----
+
+void QueueManager::carry_out(const NoticeActive& action, smtp::Now) {
+    auto say = [this, id = action.id](const spool::MessageState& state, std::uint64_t size) {
+        log_.info("{}: from=<{}>, size={}, nrcpt={} (queue active)", id.text(), state.envelope.reverse_path, size,
+                  state.envelope.recipients.size());
+    };
+    if (accepting_ != nullptr) return say(*accepting_, accepting_size_);
+    with_file(action.id, spool::Location::messages,
+              [say](spool::MessageState&& state, std::uint64_t size) { say(state, size); });
+}
+
+void QueueManager::carry_out(const NoticeExpired& action, smtp::Now) {
+    with_file(action.id, spool::Location::messages,
+              [this, id = action.id](spool::MessageState&& state, std::uint64_t) {
+                  log_.info("{}: from=<{}>, status=expired, returned to sender", id.text(),
+                            state.envelope.reverse_path);
+              });
+}
+
+void QueueManager::carry_out(const NoticeLink& action, smtp::Now) {
+    if (action.health == Health::ready) return log_.info("link={} state=ready", action.link);
+    log_.warning("link={} state={} failures={} event={} next={} reason={}", action.link, word_of(action.health),
+                 action.failures, action.event, utc(action.next_attempt),
+                 action.reason != nullptr ? action.reason->text : std::string());
+}
+
+void QueueManager::carry_out(const NoticeQueue& action, smtp::Now) {
+    if (action.health == Health::ready) return log_.info("queue={} state=ready", action.queue);
+    log_.warning("queue={} state={} failures={} event={} next={} reason={}", action.queue, word_of(action.health),
+                 action.failures, action.event, utc(action.next_attempt),
+                 action.reason != nullptr ? action.reason->text : std::string());
+}
+
+void QueueManager::carry_out(const LinkForgotten& action, smtp::Now) { links_.erase(std::string(action.link)); }
+
+} // namespace queue_manager

@@ -1,0 +1,145 @@
+#include "daemons/queue-manager/categorization.h"
+#include <algorithm>
+#include <map>
+
+namespace queue_manager {
+
+using decide::queue::Fate;
+
+namespace {
+
+constexpr std::string_view local_store = "local";
+
+Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient) {
+    Settled out{.number = number, .reverse_path = recipient.reverse_path};
+    if (recipient.status == spool::Status::failed || recipient.status == spool::Status::expired) {
+        out.fate = Fate::failed; // known to have failed, not yet reported
+        out.reason = {recipient.reply.status, recipient.reply.text, {}, recipient.host};
+    } else if (recipient.fate == spool::Fate::local) {
+        out.fate = Fate::local;
+        out.destination = local_store;
+    } else if (recipient.fate == spool::Fate::discard) {
+        out.fate = Fate::discard;
+    } else {
+        out.fate = Fate::remote;
+        out.destination = domain_of(recipient.address);
+    }
+    return out;
+}
+
+spool::Fate recorded(proto::categorize::Fate fate) {
+    switch (fate) {
+    case proto::categorize::Fate::remote: return spool::Fate::remote;
+    case proto::categorize::Fate::local: return spool::Fate::local;
+    case proto::categorize::Fate::discard: return spool::Fate::discard;
+    default: return spool::Fate::failed;
+    }
+}
+
+Settled settled_by_answer(std::uint32_t number, const std::string& address,
+                          const proto::categorize::Outcome& outcome) {
+    Settled out{.number = number,
+                .fate = static_cast<Fate>(outcome.fate), // the same fates in the same order
+                .reverse_path = outcome.reverse_path};
+    if (out.fate == Fate::remote) out.destination = domain_of(address);
+    if (out.fate == Fate::local) out.destination = local_store;
+    if (out.fate == Fate::failed || out.fate == Fate::deferred) out.reason = {outcome.status, outcome.text, {}, {}};
+    return out;
+}
+static_assert(static_cast<int>(Fate::deferred) == static_cast<int>(proto::categorize::Fate::deferred));
+
+} // namespace
+
+Subject Subject::of(const spool::MessageState& state) {
+    Subject out;
+    out.reverse_path = state.envelope.reverse_path;
+    out.total = static_cast<std::uint32_t>(state.recipients.size());
+    for (std::uint32_t number = 0; number < out.total; ++number) {
+        const spool::RecipientState& recipient = state.recipients[number];
+        if (recipient.accounted_for()) continue;
+        if (recipient.status == spool::Status::pending && recipient.fate == spool::Fate::unknown)
+            out.open.push_back({number, recipient.address});
+        else
+            out.settled.push_back(settled_by_file(number, recipient));
+    }
+    return out;
+}
+
+std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer) {
+    std::map<std::uint32_t, std::vector<const proto::categorize::Outcome*>> by_origin;
+    for (const auto& outcome : answer.outcomes) by_origin[outcome.index].push_back(&outcome);
+
+    Judgement out;
+    out.recipients = subject.settled;
+    std::uint32_t next_number = subject.total;
+    std::size_t answered = 0;
+    std::map<std::string, std::vector<std::uint32_t>> local_users;
+    spool::Expanded expansion;
+    std::vector<spool::Decided> failures; // among the added: their reasons must outlive a restart
+    for (const auto& asked : subject.open) {
+        auto found = by_origin.find(asked.index);
+        if (found == by_origin.end()) return {};
+        ++answered;
+        const auto& outcomes = found->second;
+        if (outcomes.size() == 1 && !outcomes.front()->changed) {
+            const auto& outcome = *outcomes.front();
+            if (outcome.fate == proto::categorize::Fate::local) local_users[outcome.user].push_back(asked.index);
+            out.recipients.push_back(settled_by_answer(asked.index, asked.address, outcome));
+            continue;
+        }
+        const bool table_trouble = std::ranges::any_of(
+            outcomes, [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; });
+        if (table_trouble) { // an expansion is whole or not at all: the address as it stands is asked about again
+            const auto* why = *std::ranges::find_if(
+                outcomes, [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; });
+            out.recipients.push_back(settled_by_answer(asked.index, asked.address, *why));
+            continue;
+        }
+        expansion.replaced.push_back(asked.index);
+        for (const auto* outcome : outcomes) {
+            expansion.added.push_back(
+                {asked.index, recorded(outcome->fate), outcome->address, outcome->user, outcome->reverse_path});
+            out.recipients.push_back(settled_by_answer(next_number, outcome->address, *outcome));
+            if (outcome->fate == proto::categorize::Fate::failed)
+                failures.push_back({.recipients = {next_number},
+                                    .status = spool::Status::failed,
+                                    .reply = {.status = outcome->status, .text = outcome->text},
+                                    .who = "categorizer"});
+            ++next_number;
+        }
+    }
+    if (answered != by_origin.size()) return {};
+    for (auto& [user, numbers] : local_users)
+        out.records.push_back(spool::Categorized{std::move(numbers), spool::Fate::local, user});
+    if (!expansion.replaced.empty()) {
+        out.expanded = true;
+        out.records.push_back(std::move(expansion));
+        for (auto& failure : failures) out.records.push_back(std::move(failure));
+    }
+    return out;
+}
+
+std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients) {
+    std::vector<decide::queue::FinalRecipient> out;
+    out.reserve(recipients.size());
+    std::vector<std::string_view> paths = {""};
+    for (const Settled& each : recipients) {
+        auto path = std::ranges::find(paths, each.reverse_path);
+        const auto group = static_cast<std::uint32_t>(path - paths.begin());
+        if (path == paths.end()) paths.push_back(each.reverse_path);
+        const bool reasoned = each.fate == Fate::failed || each.fate == Fate::deferred;
+        out.push_back({each.number, each.fate, each.destination, group, reasoned ? &each.reason : nullptr});
+    }
+    return out;
+}
+
+std::string domain_of(std::string_view address) {
+    const auto at = address.rfind('@');
+    if (at == address.npos) return {};
+    std::string domain(address.substr(at + 1));
+    for (char& c : domain)
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    return domain;
+}
+
+} // namespace queue_manager

@@ -1,0 +1,48 @@
+// The conversation with the categorizer, as values: what to ask about a message, and what its answer comes to:
+// records for the file, and the final recipients for the engine. Pure.
+#pragma once
+#include "daemons/common/proto/categorize.h"
+#include "daemons/decide/queue/events.h"
+#include "libspool/message_state.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace queue_manager {
+
+// One recipient's end, owning what it names.
+struct Settled {
+    decide::queue::RecipientNumber number = 0;
+    decide::queue::Fate fate = decide::queue::Fate::remote;
+    std::string destination; // remote: the domain, lower case; local: "local"
+    std::string reverse_path; // of its own; "" = the message's
+    decide::queue::Reason reason;
+};
+
+// What must be known of a message to ask about it.
+struct Subject {
+    std::string reverse_path;
+    std::vector<proto::categorize::Recipient> open; // to be asked, by number
+    std::vector<Settled> settled;                   // answered by the file itself: categorized before, or failed
+    std::uint32_t total = 0;                        // recipient numbers in use
+
+    static Subject of(const spool::MessageState& state);
+};
+
+struct Judgement {
+    std::vector<spool::Property> records; // to be written before the engine is told
+    bool expanded = false;                // … and synced: new recipients, not to be found out anew after a crash
+    std::vector<Settled> recipients;
+};
+
+// An answer that names what was not asked is not believed: nullopt.
+std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer);
+
+// The engine's form. Views into `recipients`; groups those with equal reverse-paths.
+std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients);
+
+// "example.org" of "Ann@Example.ORG"; "" where there is none.
+std::string domain_of(std::string_view address);
+
+} // namespace queue_manager

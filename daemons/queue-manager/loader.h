@@ -1,0 +1,51 @@
+// Finds messages in the spool for the queue-manager: all of it at start, one writer's directory when that writer
+// comes or goes. Reads on the pool's threads, a batch at a time, so that delivery starts while it goes on.
+// Knows how to look; must not know what a queue is.
+#pragma once
+#include "libspool/commit_pool.h"
+#include "libspool/recovery.h"
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_set>
+
+namespace queue_manager {
+
+class Loader {
+public:
+    struct Callbacks {
+        std::function<void(spool::Found&&)> found;
+        std::function<void(const spool::PutAside&)> put_aside;
+        std::function<void(const spool::Error&)> unreadable;
+        std::function<void()> all_loaded; // the scan of everything has ended
+    };
+
+    Loader(spool::CommitPool& pool, Callbacks callbacks) : pool_(pool), callbacks_(std::move(callbacks)) {}
+
+    void load_everything();
+    void load_writer(std::uint8_t slot);
+    // The scan of everything has not ended: an id that is not known yet may still turn up.
+    bool loading() const { return loading_; }
+
+    // A message was finished: a scan that read its file before it went must not bring it back.
+    void finished(spool::QueueId id) {
+        if (scans_ > 0) finished_.insert(id);
+    }
+
+    // Calls back when no agent holds the file's lock any more.
+    void when_unlocked(spool::QueueId id, spool::Location location, std::function<void()> free);
+
+private:
+    struct Scan;
+    void start(std::shared_ptr<Scan> scan);
+    void step(std::shared_ptr<Scan> scan);
+    void take(const std::shared_ptr<Scan>& scan, spool::ScanBatch batch);
+
+    spool::CommitPool& pool_;
+    Callbacks callbacks_;
+    bool loading_ = false;
+    int scans_ = 0;
+    std::unordered_set<spool::QueueId> finished_; // while a scan runs
+};
+
+} // namespace queue_manager

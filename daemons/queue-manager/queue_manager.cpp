@@ -1,0 +1,496 @@
+#include "daemons/queue-manager/queue_manager.h"
+#include "daemons/common/kill_point.h"
+#include "daemons/queue-manager/intake.h"
+#include "libspool/message_reader.h"
+#include <algorithm>
+#include <random>
+
+namespace queue_manager {
+
+using namespace std::chrono_literals;
+using common::Loop;
+using proto::Role;
+
+namespace {
+
+std::uint64_t fresh_seed() {
+    std::random_device device;
+    return static_cast<std::uint64_t>(device()) << 32 | device();
+}
+
+} // namespace
+
+spool::Result<std::unique_ptr<QueueManager>> QueueManager::create(common::Surroundings& surroundings,
+                                                                  common::Orders orders) {
+    auto disk = TRY(spool::RealDisk::open_at(orders.config.spool.directory));
+    std::unique_ptr<QueueManager> self(new QueueManager(surroundings, orders.config, std::move(disk)));
+    self->handed_ = std::move(orders.listeners);
+    self->expected_ = std::move(orders.expected);
+    self->take_lock();
+    return self;
+}
+
+QueueManager::QueueManager(common::Surroundings& surroundings, const config::Config& config,
+                           std::unique_ptr<spool::RealDisk> disk)
+    : around_(surroundings), log_(surroundings.log), config_(&config), disk_(std::move(disk)),
+      wake_(surroundings.loop, [this] { pool_.drain(); }),
+      pool_(*disk_, config.spool.sync_threads, [this] { wake_.signal(); }), store_(pool_),
+      loader_(pool_, {[this](spool::Found&& message) { found(std::move(message)); },
+                      [this](const spool::PutAside& aside) { put_aside(aside); },
+                      [this](const spool::Error& error) {
+                          log_.error("spool: {}: left where it is", error.what);
+                          trouble("spool", error.what);
+                      },
+                      [this] { log_.info("spool: all of it is loaded: {} messages", engine_.counts().messages); }}),
+      engine_(config.queue, fresh_seed(), Loop::now()),
+      timer_(surroundings.loop,
+             [this] { tell([&](smtp::Now now, auto& out) { engine_.timer(now, out); }); }),
+      turn_(surroundings.loop, [this] { end_of_turn(); }),
+      lock_retry_(surroundings.loop, [this] { take_lock(); }),
+      unlock_retry_(surroundings.loop,
+                    [this] {
+                        for (auto& [id, location] : locked_) wait_for_agent(id, location);
+                    }),
+      reserve_retry_(surroundings.loop, [this] { restore_reserve(); }),
+      agents_(surroundings.loop,
+              {[this](decide::queue::AgentId id, Agent kind) {
+                   const bool local = kind == Agent::local;
+                   const auto capacity = local ? config_->queue.connections_local : config_->queue.connections_total;
+                   tell([&](smtp::Now now, auto& out) {
+                       engine_.agent_attached(
+                           id, local ? decide::queue::AgentKind::local : decide::queue::AgentKind::smtp, capacity,
+                           now, out);
+                   });
+               },
+               [this](decide::queue::AgentId id, Role, std::uint32_t) {
+                   tell([&](smtp::Now now, auto& out) {
+                       engine_.agent_gone(id, decide::queue::Departure::orderly, now, out);
+                   });
+               },
+               [this](decide::queue::AgentId id, Agent kind, proto::delivery::Message&& message) {
+                   agent_said(id, kind, std::move(message));
+               }}),
+      categorizer_(surroundings.loop, {[this] {
+                                           tell([&](smtp::Now now, auto& out) {
+                                               engine_.service(decide::queue::Service::categorizer,
+                                                               decide::queue::Presence::up, now, out);
+                                           });
+                                       },
+                                       [this] {
+                                           subjects_.clear();
+                                           tell([&](smtp::Now now, auto& out) {
+                                               engine_.service(decide::queue::Service::categorizer,
+                                                               decide::queue::Presence::down, now, out);
+                                           });
+                                       },
+                                       [this](proto::categorize::Message&& message) {
+                                           if (auto* answer = std::get_if<proto::categorize::Categorized>(&message))
+                                               categorized(*answer);
+                                       }}),
+      router_(surroundings.loop, {[this] {
+                                      tell([&](smtp::Now now, auto& out) {
+                                          engine_.service(decide::queue::Service::router,
+                                                          decide::queue::Presence::up, now, out);
+                                      });
+                                  },
+                                  [this] {
+                                      tell([&](smtp::Now now, auto& out) {
+                                          engine_.service(decide::queue::Service::router,
+                                                          decide::queue::Presence::down, now, out);
+                                      });
+                                  },
+                                  [this](proto::route::Message&& message) {
+                                      if (auto* answer = std::get_if<proto::route::Routed>(&message))
+                                          routed(*answer);
+                                  }}),
+      bounce_(surroundings.loop, {[this] {
+                                      tell([&](smtp::Now now, auto& out) {
+                                          engine_.service(decide::queue::Service::bounce,
+                                                          decide::queue::Presence::up, now, out);
+                                      });
+                                  },
+                                  [this] {
+                                      reports_.clear();
+                                      tell([&](smtp::Now now, auto& out) {
+                                          engine_.service(decide::queue::Service::bounce,
+                                                          decide::queue::Presence::down, now, out);
+                                      });
+                                  },
+                                  [this](proto::report::Message&& message) {
+                                      if (auto* answer = std::get_if<proto::report::Reported>(&message))
+                                          reported(*answer);
+                                  }}) {
+    using decide::queue::Presence;
+    for (auto service : {decide::queue::Service::categorizer, decide::queue::Service::router,
+                         decide::queue::Service::bounce})
+        tell([&](smtp::Now now, auto& out) { engine_.service(service, Presence::down, now, out); });
+}
+
+QueueManager::~QueueManager() = default;
+
+// An earlier queue-manager may still be finishing (its master died): two must never work on one spool.
+void QueueManager::take_lock() {
+    auto file = disk_->open("run/queue-manager.lock", spool::Open::upsert);
+    auto locked = file ? disk_->lock(*file, spool::Lock::exclusive)
+                       : spool::Result<spool::Locked>(std::unexpected(file.error()));
+    if (locked && *locked == spool::Locked::yes) {
+        lock_ = std::move(*file);
+        trouble("lock", "");
+        return begin();
+    }
+    const std::string why =
+        locked ? "another queue-manager still works on this spool; waiting for it to end" : locked.error().what;
+    if (!troubles_.contains("lock")) log_.warning("run/queue-manager.lock: {}", why);
+    trouble("lock", why);
+    lock_retry_.start(200ms);
+}
+
+void QueueManager::begin() {
+    auto reserve = spool::Reserve::open(*disk_, config_->spool.reserve);
+    if (reserve)
+        reserve_.emplace(std::move(*reserve));
+    else
+        log_.warning("spool reserve: {}: there will be no room kept for reports when the disk is full",
+                     reserve.error().what);
+    auto take = [this](std::string_view name) {
+        auto found = std::ranges::find(handed_, name, &common::HandedListener::name);
+        return found == handed_.end() ? common::Fd() : std::move(found->fd);
+    };
+    listener_ = std::make_unique<ipc::Listener>(around_.loop, log_, take("queue-manager"), expected_);
+    listener_->serve<proto::submission::Message>(
+        proto::submission::conversation, {Role::smtpd, Role::pickup, Role::bounce},
+        [this](ipc::Peer peer, auto channel) { attach_writer(peer, std::move(channel)); });
+    listener_->serve<proto::delivery::Message>(
+        proto::delivery::conversation, {Role::smtp_client, Role::local},
+        [this](ipc::Peer peer, auto channel) { agents_.attach(peer, std::move(channel)); });
+    listener_->serve<proto::categorize::Message>(
+        proto::categorize::conversation, {Role::categorizer},
+        [this](ipc::Peer, auto channel) { categorizer_.attach(std::move(channel)); });
+    listener_->serve<proto::route::Message>(
+        proto::route::conversation, {Role::router},
+        [this](ipc::Peer, auto channel) { router_.attach(std::move(channel)); });
+    listener_->serve<proto::report::Message>(
+        proto::report::conversation, {Role::bounce},
+        [this](ipc::Peer, auto channel) { bounce_.attach(std::move(channel)); });
+    listing_ = std::make_unique<Listing>(around_.loop, log_, pool_, take("showq"), [this](std::uint32_t& cursor) {
+        return engine_.next_message(cursor, Loop::now());
+    });
+    if (auto fd = take("control"))
+        control_ = std::make_unique<ipc::JsonServer>(
+            around_.loop, log_, std::move(fd),
+            [this](const ipc::JsonServer::Request& request, const nlohmann::json& body) { control(request, body); });
+    handed_.clear();
+    loader_.load_everything();
+}
+
+void QueueManager::reconfigure(common::Orders orders) {
+    config_ = &orders.config;
+    if (listener_) {
+        listener_->expect(std::move(orders.expected)); // the sockets themselves stay as they are
+    } else {
+        handed_ = std::move(orders.listeners);
+        expected_ = std::move(orders.expected);
+    }
+    tell([&](smtp::Now now, auto& out) { engine_.configure(config_->queue, now, out); });
+    tell([&](smtp::Now now, auto& out) { engine_.routes_changed(now, out); });
+}
+
+void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
+    stopping_ = true;
+    lock_retry_.stop();
+    tell([&](smtp::Now now, auto& out) {
+        engine_.pause(decide::queue::Scope::everything, "", now, out); // what is in flight still comes home
+    });
+    drain_then(Loop::now().monotonic + within - within / 10, std::move(done));
+}
+
+void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done) {
+    store_.flush();
+    const bool idle = engine_.counts().active == 0 && store_.outstanding() == 0;
+    if (idle || Loop::now().monotonic >= until) return done();
+    // Renewed from within the timer's own callback: a new one takes its place once the turn has ended.
+    around_.loop.later([this, until, done = std::move(done)] {
+        stopper_ = std::make_unique<common::Timer>(around_.loop,
+                                                   [this, until, done] { drain_then(until, done); });
+        stopper_->start(10ms);
+    });
+}
+
+// ---- writers ----
+
+void QueueManager::attach_writer(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::submission::Message>> channel) {
+    const auto slot = static_cast<std::uint8_t>(peer.instance);
+    auto& writer = writers_[slot];
+    if (writer.channel)
+        around_.loop.later([gone = std::shared_ptr<ipc::Channel<proto::submission::Message>>(
+                                std::move(writer.channel))] {});
+    writer.serial = ++last_writer_;
+    writer.channel = std::move(channel);
+    writer.channel->set_callbacks({
+        [this, slot](proto::submission::Message&& message) {
+            if (auto* submitted_now = std::get_if<proto::submission::Submitted>(&message))
+                submitted(slot, *submitted_now);
+        },
+        [this, slot, serial = writer.serial](const std::string&) {
+            if (writers_[slot].serial == serial) detach_writer(slot);
+        },
+    });
+    loader_.load_writer(slot);
+}
+
+void QueueManager::detach_writer(std::uint8_t slot) {
+    around_.loop.later([gone = std::shared_ptr<ipc::Channel<proto::submission::Message>>(
+                            std::move(writers_[slot].channel))] {});
+    if (!stopping_) loader_.load_writer(slot); // what it committed and could not announce
+}
+
+void QueueManager::submitted(std::uint8_t slot, const proto::submission::Submitted& message) {
+    auto& channel = *writers_[slot].channel;
+    if (message.queue_id.slot() != slot)
+        return channel.fail("submitted " + message.queue_id.text() + ", which is another writer's");
+    KILL_POINT("queue-manager.submitted");
+    if (auto envelope = spool::decode(message.envelope);
+        envelope && !envelope->recipients.empty() && !message.repeated)
+        accept(message.queue_id, spool::Location::incoming, message.size,
+               spool::MessageState(*std::move(envelope)));
+    else
+        with_file(message.queue_id, spool::Location::incoming,
+                  [this, id = message.queue_id](spool::MessageState&& state, std::uint64_t size) {
+                      accept(id, spool::Location::incoming, size, state);
+                  });
+    channel.send(proto::submission::Taken{message.queue_id});
+}
+
+void QueueManager::accept(spool::QueueId id, spool::Location location, std::uint64_t size,
+                          const spool::MessageState& state) {
+    Intake intake(id, location, size, state);
+    if (intake.finished()) return store_.remove(id, location), turn_.schedule();
+    accepting_ = &state;
+    accepting_size_ = size;
+    tell([&](smtp::Now now, auto& out) { engine_.accepted(intake.event(), now, out); });
+    accepting_ = nullptr;
+    if (auto early = early_.extract(id))
+        done(early.mapped().first, Agent::smtp_client, early.mapped().second);
+}
+
+void QueueManager::found(spool::Found&& found) {
+    if (found.in_flight) {
+        // An agent of an earlier queue-manager still delivers it, and will tell us how that went.
+        found.state.held = true;
+        locked_.emplace(found.id, found.location);
+        unlock_retry_.start(1s);
+    }
+    accept(found.id, found.location, found.size, found.state);
+}
+
+void QueueManager::wait_for_agent(spool::QueueId id, spool::Location location) {
+    loader_.when_unlocked(id, location, [this, id] {
+        if (locked_.erase(id) == 0) return;
+        tell([&](smtp::Now now, auto& out) { engine_.release(id, now, out); });
+    });
+    unlock_retry_.start(1s);
+}
+
+void QueueManager::put_aside(const spool::PutAside& aside) {
+    if (aside.incomplete) {
+        log_.info("spool: {} was never finished by its writer, nobody was told it was accepted: moved to {}",
+                  aside.from, aside.to);
+        return;
+    }
+    log_.critical("spool: {} is damaged ({}): moved to {}: look at it by hand", aside.from, aside.why, aside.to);
+    trouble("quarantine", "damaged messages lie in quarantine/, the last one as " + aside.to);
+}
+
+// ---- the categorizer, the router, the bounce daemon ----
+
+void QueueManager::categorized(const proto::categorize::Categorized& answer) {
+    const spool::QueueId id{answer.request};
+    auto subject = subjects_.extract(id);
+    if (!subject) return; // forgotten meanwhile
+    auto judgement = judge(subject.mapped(), answer);
+    if (!judgement) {
+        log_.error("{}: the categorizer's answer does not fit the question: asking again later", id.text());
+        return tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
+    }
+    if (judgement->records.empty()) return settle(id, judgement->recipients);
+    // An expansion is durable before its first attempt: a changed alias file must not be found after a crash.
+    KILL_POINT("queue-manager.expanded");
+    store_.append(id, spool::Location::incoming, std::move(judgement->records),
+                  judgement->expanded ? spool::Sync::yes : spool::Sync::no,
+                  [this, id, recipients = std::move(judgement->recipients)](spool::Result<> written) {
+                      if (written) return settle(id, recipients);
+                      failed_on_disk(id, written.error());
+                      tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
+                  });
+    turn_.schedule();
+}
+
+void QueueManager::settle(spool::QueueId id, const std::vector<Settled>& recipients) {
+    const auto final = final_recipients(recipients);
+    tell([&](smtp::Now now, auto& out) { engine_.categorized({id, final}, now, out); });
+}
+
+void QueueManager::routed(const proto::route::Routed& answer) {
+    const decide::queue::Reason reason{answer.status, answer.text, {}, {}};
+    using decide::queue::RouteKind;
+    const auto kind = static_cast<RouteKind>(answer.kind); // the same kinds in the same order
+    static_assert(static_cast<int>(RouteKind::permanent) == static_cast<int>(proto::route::Kind::permanent));
+    const bool reached = kind == RouteKind::mx || kind == RouteKind::configured;
+    if (reached) links_[answer.link] = {kind == RouteKind::mx, answer.hosts};
+    tell([&](smtp::Now now, auto& out) {
+        engine_.routed({answer.domain, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
+                        reached ? nullptr : &reason},
+                       now, out);
+    });
+}
+
+void QueueManager::reported(const proto::report::Reported& answer) {
+    auto asked = reports_.extract(answer.request);
+    if (!asked) return;
+    using proto::report::Outcome;
+    const bool later = answer.outcome == Outcome::try_later;
+    if (later) {
+        log_.warning("{}: no report could be made: {}: trying again", asked.mapped().text(), answer.text);
+        relieve();
+    }
+    reported_how_ = answer.outcome == Outcome::submitted    ? spool::Reported::submitted
+                    : answer.outcome == Outcome::not_wanted ? spool::Reported::not_wanted
+                                                            : spool::Reported::kept_in_bad;
+    tell([&](smtp::Now now, auto& out) {
+        engine_.reported({answer.request,
+                          later ? decide::queue::ReportOutcome::try_later : decide::queue::ReportOutcome::done,
+                          answer.outcome == Outcome::submitted ? answer.report_id : spool::QueueId{}},
+                         now, out);
+    });
+}
+
+// ---- agents ----
+
+void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::delivery::Message&& message) {
+    using namespace proto::delivery;
+    if (auto* connected = std::get_if<Connected>(&message))
+        tell([&](smtp::Now now, auto& out) { engine_.connected(connected->connection, now, out); });
+    else if (auto* finished = std::get_if<Done>(&message))
+        done(agent, kind, *finished);
+    else if (auto* ended = std::get_if<Closed>(&message))
+        closed(*ended);
+}
+
+void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done) {
+    const auto id = done.queue_id;
+    if (loader_.loading() && !engine_.message(id, Loop::now())) {
+        early_.insert_or_assign(id, std::pair(agent, done)); // told by an agent before the spool was read so far
+        return;
+    }
+    // Acknowledged when everything it leads to is written: until then the agent keeps it.
+    acknowledgement_ = std::shared_ptr<void>(nullptr, [this, agent, delivery = done.delivery](void*) {
+        agents_.send(agent, proto::delivery::Acknowledged{delivery});
+    });
+    locked_.erase(id);
+    Result result(done, kind);
+    if (done.gone || done.unreadable) {
+        if (done.unreadable) {
+            log_.critical("{}: damaged on disk: moved to quarantine/: look at it by hand", id.text());
+            trouble("quarantine", "damaged messages lie in quarantine/, the last one " + id.text());
+            store_.quarantine(id, spool::Location::messages, "found damaged when it was to be delivered");
+        } else {
+            log_.warning("{}: its file has gone: nothing was delivered", id.text());
+        }
+        tell([&](smtp::Now now, auto& out) { engine_.forget(id, now, out); });
+    } else if (auto failed = result.failed_attempts(); !failed.empty()) {
+        record(id, std::move(failed));
+    }
+    result_ = &result;
+    tell([&](smtp::Now now, auto& out) { engine_.done(result.event(), now, out); });
+    result_ = nullptr;
+    acknowledgement_.reset();
+}
+
+void QueueManager::closed(const proto::delivery::Closed& closed) {
+    const auto reason = reason_of(closed.reason, closed.host);
+    const auto failure = decide::classify({closed.reason.stage, closed.reason.code, closed.reason.status});
+    using namespace decide::queue;
+    tell([&](smtp::Now now, auto& out) {
+        engine_.closed({closed.connection, closed.failed, closed.was_up,
+                        closed.reason.stage <= proto::delivery::Stage::connect ? Phase::connecting : Phase::session,
+                        failure.push_back ? PushBack::yes : PushBack::no, closed.failed ? &reason : nullptr},
+                       now, out);
+    });
+}
+
+// ---- files ----
+
+void QueueManager::with_file(spool::QueueId id, spool::Location location,
+                             std::function<void(spool::MessageState&&, std::uint64_t size)> then) {
+    pool_.post([this, id, location, then = std::move(then)]() mutable {
+        auto reader = spool::MessageReader::open(pool_.disk(), id, location, spool::ReadLock::none);
+        if (!reader) {
+            const auto* error = std::get_if<spool::Error>(&reader.error());
+            if (error && error->code == ENOENT) return; // finished meanwhile
+            return pool_.complete([this, id, what = spool::text_of(reader.error())] {
+                log_.error("{}: {}", id.text(), what);
+                trouble("spool", id.text() + ": " + what);
+            });
+        }
+        pool_.complete([then = std::move(then), state = reader->state(), size = reader->size()]() mutable {
+            then(std::move(state), size);
+        });
+    });
+}
+
+void QueueManager::record(spool::QueueId id, std::vector<spool::Property> properties, spool::Sync sync) {
+    store_.append(id, spool::Location::messages, std::move(properties), sync,
+                  [this, id, acknowledgement = acknowledgement_](spool::Result<> written) {
+                      if (!written) failed_on_disk(id, written.error());
+                  });
+    turn_.schedule();
+}
+
+void QueueManager::failed_on_disk(spool::QueueId id, const spool::Error& error) {
+    if (error.code == ENOENT) return; // finished meanwhile
+    log_.critical("{}: cannot record what happened to it: {}", id.text(), error.what);
+    trouble("disk", error.what);
+    if (spool::is_out_of_space(error)) relieve();
+}
+
+void QueueManager::relieve() {
+    if (!reserve_ || reserve_busy_) return;
+    reserve_busy_ = true;
+    reserve_short_ = true;
+    pool_.post([this] {
+        auto given = reserve_->give_up(1 << 20);
+        pool_.complete([this, given] {
+            reserve_busy_ = false;
+            if (given && !*given) log_.critical("spool: the reserve for reports and records is used up");
+            reserve_retry_.start(1min);
+        });
+    });
+}
+
+void QueueManager::restore_reserve() {
+    if (!reserve_ || reserve_busy_ || !reserve_short_) return;
+    reserve_busy_ = true;
+    pool_.post([this] {
+        auto restored = reserve_->restore();
+        pool_.complete([this, restored] {
+            reserve_busy_ = false;
+            reserve_short_ = !restored;
+            if (restored)
+                trouble("disk", "");
+            else
+                reserve_retry_.start(1min);
+        });
+    });
+}
+
+void QueueManager::trouble(const std::string& about, std::string text) {
+    if (text.empty())
+        troubles_.erase(about);
+    else
+        troubles_[about] = std::move(text);
+    std::string all;
+    for (auto& [key, each] : troubles_) all += (all.empty() ? "" : "; ") + each;
+    around_.trouble(all);
+}
+
+} // namespace queue_manager

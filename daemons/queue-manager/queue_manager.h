@@ -1,0 +1,174 @@
+// The queue-manager: the one process that changes messages after acceptance. It tells the engine
+// (daemons/decide/queue) what happens and carries out what the engine says; all judgement is there, all doing
+// here. Its loop never waits for a disk.
+#pragma once
+#include "daemons/common/daemon.h"
+#include "daemons/common/ipc/json_lines.h"
+#include "daemons/common/ipc/listener.h"
+#include "daemons/common/proto/categorize.h"
+#include "daemons/common/proto/report.h"
+#include "daemons/common/proto/route.h"
+#include "daemons/common/proto/submission.h"
+#include "daemons/common/timer.h"
+#include "daemons/common/wake.h"
+#include "daemons/decide/queue/engine.h"
+#include "daemons/queue-manager/agents.h"
+#include "daemons/queue-manager/categorization.h"
+#include "daemons/queue-manager/listing.h"
+#include "daemons/queue-manager/loader.h"
+#include "daemons/queue-manager/records.h"
+#include "daemons/queue-manager/service.h"
+#include "libspool/commit_pool.h"
+#include "libspool/real_disk.h"
+#include "libspool/reserve.h"
+#include "libspool/store.h"
+#include <nlohmann/json_fwd.hpp>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace queue_manager {
+
+class QueueManager final : public common::Daemon {
+public:
+    static spool::Result<std::unique_ptr<QueueManager>> create(common::Surroundings& surroundings,
+                                                               common::Orders orders);
+    ~QueueManager() override;
+
+    void reconfigure(common::Orders orders) override;
+    void stop(smtp::Duration within, std::function<void()> done) override;
+
+private:
+    QueueManager(common::Surroundings& surroundings, const config::Config& config,
+                 std::unique_ptr<spool::RealDisk> disk);
+    void take_lock();
+    void begin();
+
+    // Tells the engine one thing and carries out what it says.
+    template <class Tell>
+    void tell(Tell&& tell) {
+        const auto now = common::Loop::now();
+        tell(now, actions_);
+        perform(now);
+    }
+    void perform(smtp::Now now);
+    void end_of_turn();
+
+    // ---- what comes in ----
+    void attach_writer(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::submission::Message>> channel);
+    void detach_writer(std::uint8_t slot);
+    void submitted(std::uint8_t slot, const proto::submission::Submitted& message);
+    void read_and_accept(spool::QueueId id);
+    void accept(spool::QueueId id, spool::Location location, std::uint64_t size, const spool::MessageState& state);
+    void found(spool::Found&& found);
+    void wait_for_agent(spool::QueueId id, spool::Location location);
+    void put_aside(const spool::PutAside& aside);
+    void categorized(const proto::categorize::Categorized& answer);
+    void settle(spool::QueueId id, const std::vector<Settled>& recipients);
+    void routed(const proto::route::Routed& answer);
+    void agent_said(decide::queue::AgentId agent, Agent kind, proto::delivery::Message&& message);
+    void done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done);
+    void closed(const proto::delivery::Closed& closed);
+    void reported(const proto::report::Reported& answer);
+    void control(const ipc::JsonServer::Request& request, const nlohmann::json& body);
+
+    // ---- what the engine wants ----
+    void carry_out(const decide::queue::AskCategorizer& action, smtp::Now now);
+    void carry_out(const decide::queue::AskRoute& action, smtp::Now now);
+    void carry_out(const decide::queue::OpenConnection& action, smtp::Now now);
+    void carry_out(const decide::queue::Deliver& action, smtp::Now now);
+    void carry_out(const decide::queue::CloseConnection& action, smtp::Now now);
+    void carry_out(const decide::queue::RecordDeferral& action, smtp::Now now);
+    void carry_out(const decide::queue::RecordOutcome& action, smtp::Now now);
+    void carry_out(const decide::queue::RecordSuspect& action, smtp::Now now);
+    void carry_out(const decide::queue::RecordHeld& action, smtp::Now now);
+    void carry_out(const decide::queue::RecordDelayNotice& action, smtp::Now now);
+    void carry_out(const decide::queue::MakeReport& action, smtp::Now now);
+    void carry_out(const decide::queue::MoveToMessages& action, smtp::Now now);
+    void carry_out(const decide::queue::Remove& action, smtp::Now now);
+    void carry_out(const decide::queue::NoticeActive& action, smtp::Now now);
+    void carry_out(const decide::queue::NoticeExpired& action, smtp::Now now);
+    void carry_out(const decide::queue::NoticeLink& action, smtp::Now now);
+    void carry_out(const decide::queue::NoticeQueue& action, smtp::Now now);
+    void carry_out(const decide::queue::LinkForgotten& action, smtp::Now now);
+
+    void ask_categorizer(spool::QueueId id, Subject subject, std::span<const std::uint32_t> numbers);
+    void report(proto::report::Report report);
+    // Appends to the message's file; the result that is being recorded is acknowledged when all is written.
+    void record(spool::QueueId id, std::vector<spool::Property> properties,
+                spool::Sync sync = spool::Sync::no);
+    // Reads a message's file on a thread, then goes on here. Nothing is called if it has gone.
+    void with_file(spool::QueueId id, spool::Location location,
+                   std::function<void(spool::MessageState&&, std::uint64_t size)> then);
+    void failed_on_disk(spool::QueueId id, const spool::Error& error);
+    // No room for what must be written: give up some of the reserve; take it back when there is room again.
+    void relieve();
+    void restore_reserve();
+    void trouble(const std::string& about, std::string text); // "" clears it
+    void drain_then(smtp::Monotonic until, std::function<void()> done);
+    nlohmann::json status() const;
+
+    struct Writer {
+        std::uint64_t serial = 0; // which of the connections that slot has had
+        std::unique_ptr<ipc::Channel<proto::submission::Message>> channel;
+    };
+    struct LinkHosts {
+        bool mx = false;
+        std::vector<proto::route::Host> hosts;
+    };
+
+    common::Surroundings& around_;
+    common::Log& log_;
+    const config::Config* config_;
+    std::unique_ptr<spool::RealDisk> disk_;
+    spool::File lock_;
+    common::Wake wake_;
+    spool::CommitPool pool_;
+    spool::Store store_;
+    std::optional<spool::Reserve> reserve_; // touched by one job at a time only
+    bool reserve_busy_ = false, reserve_short_ = false;
+    Loader loader_;
+
+    decide::queue::Engine engine_;
+    decide::queue::Actions actions_;
+    std::deque<std::function<void()>> next_; // to be told when the actions at hand are carried out
+    bool performing_ = false;
+    common::Timer timer_;
+    common::TurnHook turn_;
+    common::Timer lock_retry_, unlock_retry_, reserve_retry_;
+    std::unique_ptr<common::Timer> stopper_;
+
+    std::vector<common::HandedListener> handed_; // until the lock is ours
+    ipc::ExpectedTokens expected_;
+    std::unique_ptr<ipc::Listener> listener_;
+    std::unique_ptr<Listing> listing_;
+    std::unique_ptr<ipc::JsonServer> control_;
+    std::map<std::uint8_t, Writer> writers_;
+    std::uint64_t last_writer_ = 0;
+    Agents agents_;
+    Service<proto::categorize::Message> categorizer_;
+    Service<proto::route::Message> router_;
+    Service<proto::report::Message> bounce_;
+
+    // Of the messages the categorizer is being asked about (max_pending_categorizations of them).
+    std::unordered_map<spool::QueueId, Subject> subjects_;
+    std::unordered_map<std::string, LinkHosts> links_;
+    std::map<std::uint64_t, spool::QueueId> reports_; // asked of bounce: request → message
+    std::unordered_map<spool::QueueId, std::pair<decide::queue::AgentId, proto::delivery::Done>> early_;
+    std::map<spool::QueueId, spool::Location> locked_; // an agent of an earlier queue-manager still has it
+    std::map<std::string, std::string> troubles_;      // for `postrider status`, by what they are about
+
+    // What is being handled while actions are carried out.
+    const spool::MessageState* accepting_ = nullptr;
+    std::uint64_t accepting_size_ = 0;
+    const Result* result_ = nullptr;
+    std::shared_ptr<void> acknowledgement_; // its end sends Acknowledged
+    spool::Reported reported_how_ = spool::Reported::submitted;
+    bool stopping_ = false;
+};
+
+} // namespace queue_manager

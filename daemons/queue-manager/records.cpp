@@ -1,0 +1,92 @@
+#include "daemons/queue-manager/records.h"
+#include "daemons/decide/failure.h"
+#include <algorithm>
+#include <map>
+
+namespace queue_manager {
+
+namespace {
+
+decide::queue::Outcome outcome_of(proto::delivery::Outcome outcome) {
+    switch (outcome) {
+    case proto::delivery::Outcome::delivered: return decide::queue::Outcome::delivered;
+    case proto::delivery::Outcome::deferred: return decide::queue::Outcome::deferred;
+    case proto::delivery::Outcome::failed: return decide::queue::Outcome::failed;
+    }
+    return decide::queue::Outcome::deferred;
+}
+
+} // namespace
+
+std::string host_name_of(const std::string& host) { return host.substr(0, host.find('[')); }
+
+decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::string& host) {
+    return {reply.status, reply.text, reply.said, reply.said.empty() ? std::string() : host_name_of(host)};
+}
+
+smtp::WallTime from_wire(std::int64_t microseconds) { return smtp::WallTime(smtp::Duration(microseconds)); }
+std::int64_t to_wire(smtp::WallTime time) { return time.time_since_epoch().count(); }
+
+Result::Result(const proto::delivery::Done& done, Agent agent) : done_(done) {
+    using namespace decide::queue;
+    reasons_.reserve(done.replies.size());
+    for (const auto& reply : done.replies) reasons_.push_back(reason_of(reply, done.host));
+    results_.reserve(done.results.size());
+    for (const auto& each : done.results) {
+        decide::queue::Result result{.number = each.recipient, .outcome = outcome_of(each.outcome)};
+        if (result.outcome == Outcome::delivered) {
+            if (each.report_success)
+                result.report = agent == Agent::local ? SuccessReport::delivered : SuccessReport::relayed;
+        } else if (each.reply < done.replies.size()) {
+            const auto& reply = done.replies[each.reply];
+            const auto failure = decide::classify({reply.stage, reply.code, reply.status});
+            result.kind = failure.kind;
+            result.push_back = failure.push_back ? PushBack::yes : PushBack::no;
+            result.reason = &reasons_[each.reply];
+        }
+        results_.push_back(result);
+    }
+    event_ = {done.connection, done.delivery, done.queue_id, results_};
+}
+
+const proto::delivery::RecipientResult* Result::result_of(decide::queue::RecipientNumber number) const {
+    auto found = std::ranges::find(done_.results, number, &proto::delivery::RecipientResult::recipient);
+    return found == done_.results.end() ? nullptr : &*found;
+}
+
+spool::Attempt Result::record(const proto::delivery::RecipientResult& result) const {
+    spool::Attempt attempt;
+    attempt.time = from_wire(done_.started);
+    attempt.host = done_.host;
+    attempt.outcome = static_cast<spool::Outcome>(result.outcome); // the same outcomes in the same order
+    if (result.reply < done_.replies.size()) {
+        const auto& reply = done_.replies[result.reply];
+        attempt.reply = {reply.code, reply.status, reply.text, static_cast<spool::Stage>(reply.stage)};
+        attempt.in_doubt = reply.in_doubt;
+    }
+    return attempt;
+}
+
+std::optional<spool::Attempt> Result::attempt(std::span<const decide::queue::RecipientNumber> numbers) const {
+    if (numbers.empty()) return {};
+    const auto* result = result_of(numbers.front());
+    if (result == nullptr) return {};
+    auto attempt = record(*result);
+    attempt.recipients.assign(numbers.begin(), numbers.end());
+    return attempt;
+}
+
+std::vector<spool::Property> Result::failed_attempts() const {
+    std::map<std::uint32_t, spool::Attempt> by_reply;
+    for (const auto& result : done_.results) {
+        if (result.outcome != proto::delivery::Outcome::failed) continue;
+        auto [place, fresh] = by_reply.try_emplace(result.reply);
+        if (fresh) place->second = record(result);
+        place->second.recipients.push_back(result.recipient);
+    }
+    std::vector<spool::Property> out;
+    for (auto& [reply, attempt] : by_reply) out.emplace_back(std::move(attempt));
+    return out;
+}
+
+} // namespace queue_manager
