@@ -1,0 +1,123 @@
+#include "daemons/common/ipc/json_lines.h"
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace ipc;
+using namespace common;
+using namespace std::chrono_literals;
+using nlohmann::json;
+
+namespace {
+
+// Serves on a thread of its own, as a daemon would.
+class Server {
+public:
+    Server() {
+        char name[] = "/tmp/postrider-json-XXXXXX";
+        REQUIRE(mkdtemp(name));
+        directory_ = name;
+        path = directory_ + "/control";
+        auto fd = listen_local(path, 0600);
+        REQUIRE(fd);
+        thread_ = std::thread([this, fd = std::make_shared<Fd>(*std::move(fd))] { run(std::move(*fd)); });
+    }
+    ~Server() {
+        auto client = JsonClient::connect(path);
+        if (client) (void)client->ask({{"op", "end"}}, [](const json&) {});
+        thread_.join();
+        unlink(path.c_str());
+        rmdir(directory_.c_str());
+    }
+    std::string path;
+
+private:
+    void run(Fd fd) {
+        Loop loop;
+        Log log(loop, "master");
+        std::unique_ptr<Timer> slow;
+        std::function<void(std::uint64_t, int)> stream;
+        JsonServer server(loop, log, std::move(fd), [&](const JsonServer::Request& request, const json& body) {
+            const std::string op = body["op"];
+            const auto peer = request.peer;
+            if (op == "end") {
+                server.finish(peer);
+                loop.later([&] { loop.stop(); });
+            } else if (op == "who") {
+                server.send(peer, {{"uid", request.credentials.uid}});
+                server.finish(peer);
+            } else if (op == "later") {
+                slow = std::make_unique<Timer>(loop, [&server, peer] {
+                    server.send(peer, {{"answer", 1}});
+                    server.finish(peer);
+                });
+                slow->start(20ms);
+            } else if (op == "many") {
+                stream = [&, peer](std::uint64_t, int from) {
+                    for (int i = from; i < 20'000; ++i) {
+                        if (server.congested(peer))
+                            return server.on_room(peer, [&stream, peer, i] { stream(peer, i); });
+                        server.send(peer, {{"n", i}, {"text", std::string(100, 'x')}});
+                    }
+                    server.finish(peer);
+                };
+                stream(peer, 0);
+            } else {
+                server.refuse(peer, "there is no \"" + op + "\"");
+            }
+        });
+        loop.run();
+    }
+    std::string directory_;
+    std::thread thread_;
+};
+
+std::string raw(const std::string& path, const std::string& bytes) {
+    auto fd = connect_local(path);
+    REQUIRE(fd);
+    REQUIRE(write(fd->number(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+    shutdown(fd->number(), SHUT_WR);
+    std::string out;
+    for (int i = 0; i < 500; ++i) {
+        char space[4096];
+        const auto n = read(fd->number(), space, sizeof space);
+        if (n > 0) out.append(space, static_cast<std::size_t>(n));
+        else if (n == 0) return out;
+        else std::this_thread::sleep_for(10ms); // non-blocking: wait for the event
+    }
+    return out + "(hangs)";
+}
+
+} // namespace
+
+TEST_CASE("commands ask and are answered: at once, later, in a stream that is not held in memory") {
+    Server server;
+    auto client = JsonClient::connect(server.path);
+    REQUIRE(client);
+    std::vector<json> lines;
+    const auto keep = [&](const json& line) { lines.push_back(line); };
+    REQUIRE(client->ask({{"op", "who"}}, keep));
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0]["uid"] == getuid());
+    REQUIRE(client->ask({{"op", "later"}}, keep));
+    CHECK(lines.back()["answer"] == 1);
+    int next = 0;
+    REQUIRE(client->ask({{"op", "many"}}, [&](const json& line) { CHECK(line["n"] == next++); }));
+    CHECK(next == 20'000);
+    const auto refused = client->ask({{"op", "dance"}}, keep);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().what == "there is no \"dance\"");
+}
+
+TEST_CASE("nonsense is answered with words or a closed door") {
+    Server server;
+    CHECK(raw(server.path, "EHLO x\r\n") == "{\"done\":true,\"error\":\"this is not a JSON object\"}\n");
+    CHECK(raw(server.path, "[1]\n{\"version\":1}\n") ==
+          "{\"done\":true,\"error\":\"this is not a JSON object\"}\n{\"done\":true,\"error\":\"\\\"op\\\" is missing\"}\n");
+    CHECK(raw(server.path, "{\"version\":2,\"op\":\"who\"}\n").find("version 1 is spoken here") != std::string::npos);
+    CHECK(raw(server.path, std::string(100'000, 'x')) == "");
+    CHECK(raw(server.path, "") == "");
+}
