@@ -1,4 +1,5 @@
 #include "libsmtp/dsn.h"
+#include "libsmtp/address_list.h"
 #include "libsmtp/date.h"
 #include "libsmtp/dsn_text.h"
 #include "libsmtp/encoded_word.h"
@@ -9,25 +10,31 @@
 namespace smtp::dsn {
 namespace {
 
-// What the third part holds: the message, or only its header.
+// What the third part holds: the message, or fields of its header.
 struct Returned {
     bool full = false;
-    std::string_view bytes;
+    std::string fields;     // unless full
+    std::string_view bytes; // of either
 };
 
+bool is_important(const HeaderField& field) {
+    constexpr std::string_view important[] = {"From", "To", "Cc", "Subject", "Date", "Message-ID"};
+    return std::any_of(std::begin(important), std::end(important), [&](auto name) { return field.is(name); });
+}
+
 Returned returned_of(const Report& report) {
+    Returned out;
     // Only failures may carry the whole message (RFC 3461, 4.3).
-    if (report.returns == Return::full && report.action == Action::failed && report.content_complete &&
-        report.content.size() <= report.full_content_limit)
-        return {true, report.content};
-    const HeaderBlock header = scan_header(report.content);
-    if (header.length <= report.headers_limit) return {false, report.content.substr(0, header.length)};
-    std::size_t length = 0;
-    for (const HeaderField& field : header.fields) {
-        if (length + field.raw.size() > report.headers_limit) break;
-        length += field.raw.size();
+    out.full = report.returns == Return::full && report.action == Action::failed && report.content_complete &&
+               report.content.size() <= report.full_content_limit;
+    if (!out.full) {
+        for (const HeaderField& field : scan_header(report.content).fields) {
+            if (report.returns == Return::few_headers && !is_important(field)) continue;
+            if (out.fields.size() + field.raw.size() > report.headers_limit) break;
+            out.fields += field.raw;
+        }
     }
-    return {false, report.content.substr(0, length)};
+    return out;
 }
 
 // Addresses that only an SMTPUTF8 report can show (RFC 6533).
@@ -100,7 +107,10 @@ std::string header_of(const Report& report, std::string_view subject, std::strin
                       bool eight_bit, Charset charset) {
     std::string out;
     field(out, "Date", rfc5322_date(report.now, report.zone), charset);
-    field(out, "From", fmt::format("Mail Delivery System <{}>", report.from), charset);
+    const std::string name = printable(report.display_name, Charset::utf8);
+    field(out, "From",
+          fmt::format("{} <{}>", is_ascii(name) ? quote_phrase(name) : encoded_words(name), report.from),
+          charset);
     field(out, "To", fmt::format("<{}>", report.sender), charset);
     const bool plain = charset == Charset::utf8 || is_ascii(subject);
     field(out, "Subject", plain ? std::string(subject) : encoded_words(printable(subject, Charset::utf8)),
@@ -135,7 +145,8 @@ std::string compose(const Report& report) {
     const std::string text =
         human_text(report, report.wording.text.empty() ? standard.text : report.wording.text);
     const std::string status = delivery_status(report, charset);
-    const Returned returned = returned_of(report);
+    Returned returned = returned_of(report);
+    returned.bytes = returned.full ? report.content : returned.fields;
     const std::string boundary = boundary_of(report, {text, status, returned.bytes});
     const bool text_8bit = !is_ascii(text), status_8bit = !is_ascii(status),
                returned_8bit = !is_ascii(returned.bytes);

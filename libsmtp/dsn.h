@@ -29,7 +29,11 @@ struct Recipient {
     std::optional<WallTime> last_attempt;
 };
 
-enum class Return : std::uint8_t { headers, full };
+enum class Return : std::uint8_t {
+    few_headers, // only those by which a person knows the message again
+    headers,
+    full,
+};
 
 // Wording the operator may replace. Placeholders, each replaced once: {host} {postmaster} {sender}
 // {recipients} {arrival} {retry_until} {queue_id}. {recipients} stands for the list of addresses with their
@@ -42,11 +46,12 @@ Wording default_wording(Action action);
 
 struct Report {
     Action action = Action::failed;
-    std::string host;        // who reports: the MTA's host name
-    std::string from;        // header From, "MAILER-DAEMON@example.org"
-    std::string postmaster;  // whom to ask, "postmaster@example.org"
-    std::string sender;      // reverse-path of the message: who is told
-    std::string queue_id;    // of the message reported on
+    std::string host;                                  // who reports: the MTA's host name
+    std::string from;                                  // header From, "MAILER-DAEMON@example.org"
+    std::string display_name = "Mail Delivery System"; // before it; UTF-8
+    std::string postmaster;                            // whom to ask, "postmaster@example.org"
+    std::string sender;                                // reverse-path of the message: who is told
+    std::string queue_id;                              // of the message reported on
     std::string report_id;   // queue id of the report: Message-ID and boundary come from it
     std::string envelope_id; // ENVID, xtext decoded; "" for none
     WallTime arrival;

@@ -1,6 +1,7 @@
 #include "libsmtp/dsn_text.h"
 #include "libsmtp/date.h"
 #include "libsmtp/header.h"
+#include "libsmtp/text.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -81,7 +82,7 @@ std::string_view alias_of(const Recipient& r) {
     if (semicolon == std::string::npos) return {};
     std::string_view address = std::string_view(r.original_recipient).substr(semicolon + 1);
     while (address.starts_with(' ')) address.remove_prefix(1);
-    return equal_ignoring_case(address, r.final_recipient) ? std::string_view() : address;
+    return same_ignoring_case(address, r.final_recipient) ? std::string_view() : address;
 }
 
 std::string recipient_list(const Report& report) {

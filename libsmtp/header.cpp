@@ -1,10 +1,10 @@
 #include "libsmtp/header.h"
+#include "libsmtp/text.h"
 #include <algorithm>
 
 namespace smtp {
 namespace {
 
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 bool blank(char c) { return c == ' ' || c == '\t'; }
 
 std::string_view without_line_end(std::string_view line) {
@@ -25,17 +25,12 @@ std::size_t name_length(std::string_view line, std::size_t& colon) {
 
 } // namespace
 
-bool equal_ignoring_case(std::string_view a, std::string_view b) {
-    return a.size() == b.size() &&
-           std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return lower(x) == lower(y); });
-}
-
 std::string_view first_line(std::string_view text) {
     const std::size_t end = text.find('\n');
     return end == text.npos ? text : text.substr(0, end + 1);
 }
 
-bool HeaderField::is(std::string_view other) const { return equal_ignoring_case(name, other); }
+bool HeaderField::is(std::string_view other) const { return same_ignoring_case(name, other); }
 
 std::string HeaderField::unfolded() const {
     std::string out;
@@ -117,19 +112,19 @@ bool Header::has(std::string_view name) const { return count(name) > 0; }
 
 std::size_t Header::count(std::string_view wanted) const {
     std::size_t n = 0;
-    for (std::size_t i = 0; i < fields_.size(); ++i) n += equal_ignoring_case(name(i), wanted);
+    for (std::size_t i = 0; i < fields_.size(); ++i) n += same_ignoring_case(name(i), wanted);
     return n;
 }
 
 std::string Header::value(std::string_view wanted) const {
     for (std::size_t i = 0; i < fields_.size(); ++i)
-        if (equal_ignoring_case(name(i), wanted)) return HeaderField{{}, {}, raw_value(i)}.unfolded();
+        if (same_ignoring_case(name(i), wanted)) return HeaderField{{}, {}, raw_value(i)}.unfolded();
     return {};
 }
 
 std::size_t Header::remove(std::string_view name) {
     return std::erase_if(fields_, [&](const Field& field) {
-        return equal_ignoring_case(std::string_view(field.text).substr(0, field.name_length), name);
+        return same_ignoring_case(std::string_view(field.text).substr(0, field.name_length), name);
     });
 }
 

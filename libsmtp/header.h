@@ -38,8 +38,6 @@ HeaderBlock scan_header(std::string_view message);
 // The one line at the start of `text`, with its line end (LF or CRLF); all of it when there is none.
 std::string_view first_line(std::string_view text);
 
-bool equal_ignoring_case(std::string_view a, std::string_view b);
-
 // A header being changed: fields in order, each "Name: value CRLF", folded as they came.
 class Header {
 public:

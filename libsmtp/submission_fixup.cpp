@@ -3,6 +3,7 @@
 #include "libsmtp/date.h"
 #include "libsmtp/encoded_word.h"
 #include "libsmtp/header.h"
+#include "libsmtp/text.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <span>
@@ -19,8 +20,7 @@ constexpr std::string_view plain_recipients[] = {"To", "Cc", "Bcc"};
 constexpr std::string_view resent_recipients[] = {"Resent-To", "Resent-Cc", "Resent-Bcc"};
 
 bool one_of(std::string_view name, std::span<const std::string_view> names) {
-    return std::any_of(names.begin(), names.end(),
-                       [&](auto each) { return equal_ignoring_case(name, each); });
+    return std::any_of(names.begin(), names.end(), [&](auto each) { return same_ignoring_case(name, each); });
 }
 
 bool any_in(const Header& header, std::span<const std::string_view> names) {
@@ -64,7 +64,7 @@ void add_what_is_missing(Header& header, const SubmissionOptions& options, const
     const std::string date = rfc5322_date(options.now, options.zone);
     bool resent = false;
     for (std::size_t i = 0; i < header.size(); ++i)
-        resent = resent || equal_ignoring_case(header.name(i).substr(0, 7), "Resent-");
+        resent = resent || same_ignoring_case(header.name(i).substr(0, 7), "Resent-");
     if (resent) { // a block of their own, at the top (RFC 5322, 3.6.6)
         if (!header.has("Resent-From")) header.prepend("Resent-From", author);
         if (!header.has("Resent-Date")) header.prepend("Resent-Date", date);

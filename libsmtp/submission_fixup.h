@@ -48,7 +48,7 @@ public:
     State state() const { return state_; }
     const std::vector<std::string>& recipients() const {
         return recipients_;
-    }                                                             // -t: completed, in order, once each
+    } // -t: completed, in order, once each
     const std::string& message_id() const { return message_id_; } // "<…@…>"
     const std::string& problem() const { return problem_; }       // "To: comment is not closed"
 

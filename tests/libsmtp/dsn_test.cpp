@@ -113,6 +113,10 @@ TEST_CASE("how much is returned") {
     CHECK_FALSE(has(compose(r), "\r\nbody\r\n"));
     r.headers_limit = 40;
     CHECK(has(compose(r), "Message-ID: <orig@example.com>\r\n\r\n--"));
+    r.headers_limit = 10000;
+    r.content = "X-Long: x\r\nSubject: y\r\nReceived: z\r\n\r\nbody\r\n";
+    r.returns = Return::few_headers;
+    CHECK(has(compose(r), "7bit\r\n\r\nSubject: y\r\n\r\n--"));
     r.content = "";
     CHECK(has(compose(r), "text/rfc822-headers\r\nContent-Transfer-Encoding: 7bit\r\n\r\n\r\n--"));
 }
