@@ -81,6 +81,8 @@ private:
         if (auto* configure = std::get_if<supervision::Configure>(&message))
             return this->configure(*configure, std::move(descriptors));
         if (auto* ping = std::get_if<supervision::Ping>(&message)) return master_.send(supervision::Pong{ping->number});
+        if (auto* died = std::get_if<supervision::Died>(&message); died && daemon_)
+            daemon_->died(died->role, died->instance, died->crashed);
         if (auto* stop = std::get_if<supervision::Stop>(&message)) this->stop(smtp::Duration(stop->within));
     }
 

@@ -53,6 +53,10 @@ public:
     // Take nothing new, finish what is in flight, then call done (once, not from within this call's caller's
     // frame being gone: calling it at once is fine). After `within` the process ends anyway.
     virtual void stop(smtp::Duration within, std::function<void()> done) = 0;
+    // Another daemon's process has ended (told to the queue-manager). crashed: of itself, not stopped or killed.
+    virtual void died(const std::string& role, std::uint32_t instance, bool crashed) {
+        static_cast<void>(role), static_cast<void>(instance), static_cast<void>(crashed);
+    }
 };
 
 using CreateDaemon =

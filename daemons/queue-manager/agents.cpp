@@ -1,8 +1,18 @@
 #include "daemons/queue-manager/agents.h"
+#include <algorithm>
 
 namespace queue_manager {
 
+using decide::queue::Departure;
+
+namespace {
+constexpr smtp::Duration word_awaited = std::chrono::seconds(1);
+
+bool same(const ipc::Peer& a, const ipc::Peer& b) { return a.role == b.role && a.instance == b.instance; }
+} // namespace
+
 void Agents::attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel) {
+    judge(peer, Departure::orderly); // it is back: its earlier self did not crash, or its word would be here
     const auto id = ++last_;
     const auto kind = peer.role == proto::Role::local ? Agent::local : Agent::smtp_client;
     channel->set_callbacks({
@@ -20,7 +30,34 @@ void Agents::detach(decide::queue::AgentId id) {
     // The callback that is running is the channel's own: it may only go when the turn ends.
     loop_.later([gone = std::shared_ptr<ipc::Channel<proto::delivery::Message>>(
                      std::move(node.mapped().channel))] {});
-    callbacks_.gone(id, peer.role, peer.instance);
+    if (std::erase_if(crashed_, [&](auto& each) { return same(each, peer); }) > 0)
+        return callbacks_.gone(id, Departure::crashed);
+    departed_.push_back({id, peer});
+    verdict_.start(word_awaited);
+}
+
+void Agents::died(const std::string& role, std::uint32_t instance, bool crashed) {
+    for (const auto known : {proto::Role::smtp_client, proto::Role::local}) {
+        if (role != proto::name_of(known)) continue;
+        const ipc::Peer peer{known, instance};
+        const bool connected =
+            std::ranges::any_of(agents_, [&](auto& each) { return same(each.second.peer, peer); });
+        if (connected && crashed)
+            crashed_.push_back(peer); // its end is still to be read
+        else
+            judge(peer, crashed ? Departure::crashed : Departure::orderly);
+    }
+}
+
+void Agents::judge(const ipc::Peer& peer, Departure how) {
+    auto mine = std::ranges::partition(departed_, [&](auto& each) { return !same(each.peer, peer); });
+    const std::vector<Departed> judged(mine.begin(), mine.end());
+    departed_.erase(mine.begin(), mine.end());
+    for (const auto& each : judged) callbacks_.gone(each.id, how);
+}
+
+void Agents::judge_all() {
+    for (const auto& each : std::exchange(departed_, {})) callbacks_.gone(each.id, Departure::orderly);
 }
 
 } // namespace queue_manager

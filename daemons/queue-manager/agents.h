@@ -5,12 +5,14 @@
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/loop.h"
 #include "daemons/common/proto/delivery.h"
+#include "daemons/common/timer.h"
 #include "daemons/decide/queue/events.h"
 #include "daemons/queue-manager/records.h"
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace queue_manager {
 
@@ -18,11 +20,16 @@ class Agents {
 public:
     struct Callbacks {
         std::function<void(decide::queue::AgentId, Agent)> attached;
-        std::function<void(decide::queue::AgentId, proto::Role, std::uint32_t instance)> gone;
+        std::function<void(decide::queue::AgentId, decide::queue::Departure)> gone;
         std::function<void(decide::queue::AgentId, Agent, proto::delivery::Message&&)> said;
     };
 
-    Agents(common::Loop& loop, Callbacks callbacks) : loop_(loop), callbacks_(std::move(callbacks)) {}
+    Agents(common::Loop& loop, Callbacks callbacks)
+        : loop_(loop), callbacks_(std::move(callbacks)), verdict_(loop, [this] { judge_all(); }) {}
+
+    // Master's word on how a process ended. It comes a little before or after the connection's end; an agent
+    // that went without such a word within a second was not to blame.
+    void died(const std::string& role, std::uint32_t instance, bool crashed);
 
     void attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel);
 
@@ -37,11 +44,20 @@ private:
         ipc::Peer peer;
         std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel;
     };
+    struct Departed {
+        decide::queue::AgentId id;
+        ipc::Peer peer;
+    };
     void detach(decide::queue::AgentId id);
+    void judge(const ipc::Peer& peer, decide::queue::Departure how);
+    void judge_all();
 
     common::Loop& loop_;
     Callbacks callbacks_;
     std::map<decide::queue::AgentId, Attached> agents_;
+    std::vector<Departed> departed_;     // disconnected, and why is not known yet
+    std::vector<ipc::Peer> crashed_;     // crashed, and the connection's end is not seen yet
+    common::Timer verdict_;
     decide::queue::AgentId last_ = 0;
 };
 

@@ -62,10 +62,8 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                            now, out);
                    });
                },
-               [this](decide::queue::AgentId id, Role, std::uint32_t) {
-                   tell([&](smtp::Now now, auto& out) {
-                       engine_.agent_gone(id, decide::queue::Departure::orderly, now, out);
-                   });
+               [this](decide::queue::AgentId id, decide::queue::Departure how) {
+                   tell([&](smtp::Now now, auto& out) { engine_.agent_gone(id, how, now, out); });
                },
                [this](decide::queue::AgentId id, Agent kind, proto::delivery::Message&& message) {
                    agent_said(id, kind, std::move(message));
@@ -193,6 +191,10 @@ void QueueManager::reconfigure(common::Orders orders) {
     }
     tell([&](smtp::Now now, auto& out) { engine_.configure(config_->queue, now, out); });
     tell([&](smtp::Now now, auto& out) { engine_.routes_changed(now, out); });
+}
+
+void QueueManager::died(const std::string& role, std::uint32_t instance, bool crashed) {
+    agents_.died(role, instance, crashed);
 }
 
 void QueueManager::stop(smtp::Duration within, std::function<void()> done) {

@@ -41,6 +41,7 @@ public:
 
     void reconfigure(common::Orders orders) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
+    void died(const std::string& role, std::uint32_t instance, bool crashed) override;
 
 private:
     QueueManager(common::Surroundings& surroundings, const config::Config& config,
