@@ -1,11 +1,11 @@
 // The client's half of an SMTP conversation, as a value: no socket, no file, no clock.
 //
-// The driver feeds it the server's bytes and asks for events; output() is what waits to be written, as views, so
-// that content is never copied. Up to two transactions are in it at a time: the second one's commands follow
-// right behind the first one's final dot (RFC 2920), and their replies are read in order.
+// The driver feeds it the server's bytes and asks for events; output() is what waits to be written, as views,
+// so that content is never copied. Up to two transactions are in it at a time: the second one's commands
+// follow right behind the first one's final dot (RFC 2920), and their replies are read in order.
 //
-// Every transaction handed over ends in exactly one of: Finished, Ended::interrupted, or (untouched, to be done
-// elsewhere) being in neither when Ended comes.
+// Every transaction handed over ends in exactly one of: Finished, Ended::interrupted, or (untouched, to be
+// done elsewhere) being in neither when Ended comes.
 #pragma once
 #include "libsmtp/outgoing_content.h"
 #include "libsmtp/parameters.h"
@@ -30,12 +30,10 @@ struct Verdict {
     int code = 0;          // the server's; 0: it said nothing, or nothing intelligible
     std::string status;    // "4.4.2": the server's, else our own
     std::string text;      // one printable line for log and NDR: "host NAME[IP] said: 550 … (in reply to …)"
+    std::string said;      // the server's own words, "550 5.1.1 No such user"; "": it said nothing
     bool in_doubt = false; // all of the message had been sent, its reply never came
     bool operator==(const Verdict&) const = default;
 };
-
-// The server's own words inside a Verdict's text ("550 5.1.1 No such user"); "" where it said nothing.
-std::string_view remote_reply_in(std::string_view verdict_text);
 
 // One message for some recipients of one host.
 struct Transaction {
@@ -43,9 +41,9 @@ struct Transaction {
         std::string address; // without brackets
         RcptParameters parameters;
     };
-    std::uint64_t id = 0;       // the driver's
-    std::string reverse_path;   // without brackets; "" is the null sender
-    MailParameters parameters;  // size: of the content; body: eight_bit_mime where the content has 8-bit bytes
+    std::uint64_t id = 0;      // the driver's
+    std::string reverse_path;  // without brackets; "" is the null sender
+    MailParameters parameters; // size: of the content; body: eight_bit_mime where the content has 8-bit bytes
     std::uint64_t longest_line = UINT64_MAX; // of the content, if known
     std::vector<Recipient> recipients;
 };
@@ -54,8 +52,8 @@ struct TransactionResult {
     std::uint64_t id = 0;
     std::vector<Verdict> verdicts;           // each one once
     std::vector<std::uint32_t> of_recipient; // for each recipient, in order: the index of its verdict
-    bool dsn_relayed = false; // the server took over the DSN parameters (RFC 3461)
-    Monotonic started{};      // MAIL was sent, or the transaction before it was over
+    bool dsn_relayed = false;                // the server took over the DSN parameters (RFC 3461)
+    Monotonic started{};                     // MAIL was sent, or the transaction before it was over
     Monotonic finished{};
 };
 
@@ -75,13 +73,14 @@ struct Ended {
     bool orderly = false; // after quit(), or the server's polite end between transactions
     Verdict why;          // if not orderly
     std::optional<TransactionResult> interrupted; // what was under way: verdicts where known, else `why`
-    bool server_spoke_to_it = false; // the interrupted one's MAIL had been accepted
-    bool distrust_pipelining = false; // replies did not match: come again without
+    bool mail_accepted = false;                   // the interrupted one's MAIL had been
+    bool distrust_pipelining = false;             // replies did not match: come again without
 };
 
 } // namespace client_event
 
-using ClientEvent = std::variant<client_event::Up, client_event::ContentWanted, client_event::Finished, client_event::Ended>;
+using ClientEvent =
+    std::variant<client_event::Up, client_event::ContentWanted, client_event::Finished, client_event::Ended>;
 
 class ClientSession {
 public:
@@ -113,21 +112,21 @@ public:
     // Nothing is under way.
     bool idle() const { return up_ && transactions_.empty(); }
 
-    // Answers to ContentWanted. The chunk's bytes must stay where they are until the next ContentWanted, Finished
-    // or Ended. content_broken(): the message cannot be read to its end; the conversation ends without the final
-    // dot, and `interrupted` is that transaction.
+    // Answers to ContentWanted. The chunk's bytes must stay where they are until the next ContentWanted,
+    // Finished or Ended. content_broken(): the message cannot be read to its end; the conversation ends
+    // without the final dot, and `interrupted` is that transaction.
     void content(std::string_view chunk, Monotonic now);
     void content_end(Monotonic now);
-    void content_broken(Verdict why);
+    void content_broken(std::string_view why);
 
     // QUIT after what is under way. Nothing more may be handed over.
     void quit(Monotonic now);
 
     // What happened on the connection.
     void feed(std::string_view bytes, Monotonic now);
-    void end_of_input(Monotonic now);             // the server closed
-    void broken(std::string_view error, Monotonic now); // "Connection reset by peer", "Broken pipe"
-    void wrote(std::size_t bytes, Monotonic now);       // of output(), from its front
+    void end_of_input();                          // the server closed
+    void broken(std::string_view error);          // "Connection reset by peer", "Broken pipe"
+    void wrote(std::size_t bytes, Monotonic now); // of output(), from its front
     void expired(Monotonic now);
 
     std::optional<ClientEvent> next();
@@ -145,10 +144,13 @@ private:
         std::uint32_t recipient = 0; // rcpt: its place in the transaction
     };
     enum class Phase : std::uint8_t {
-        waiting,  // nothing of this round has been sent
-        commands, // RSET, MAIL, RCPT …, DATA
-        content,
-        dot,      // all has been sent, the reply is awaited
+        waiting, // nothing of this round has been sent
+        mail,    // what is to be sent next: (RSET and) MAIL …
+        rcpt,    // … a further RCPT …
+        data,    // … DATA …
+        answer,  // … nothing until DATA is answered
+        content, // … the message …
+        dot,     // … nothing: all has been sent, the reply is awaited
     };
     // A transaction under way: one or more rounds, as the server takes only so many recipients at once.
     struct Active {
@@ -158,52 +160,57 @@ private:
         std::vector<std::uint32_t> round;    // recipients of this round
         std::vector<std::uint32_t> accepted; // of this round
         std::vector<std::uint32_t> too_many; // of this round: answered 452, may get a further round
-        std::uint32_t too_many_verdict = 0;
-        std::size_t asked = 0; // of this round: RCPTs sent
+        std::size_t asked = 0;               // of this round: RCPTs sent
         Phase phase = Phase::waiting;
-        bool mail_accepted = false, mail_refused = false;
+        bool begun = false;         // MAIL has been sent
+        bool refused = false;       // MAIL was, in this round: what else is said about it means nothing
+        bool mail_accepted = false; // in any round
     };
-    struct Piece { // of output: a view, or a part of commands_
+    static constexpr std::uint32_t undecided = UINT32_MAX; // in of_recipient, while under way
+    struct Piece {                                         // of output: a view, or a part of commands_
         const char* bytes;
         std::size_t offset, size;
     };
 
-    void take(const Reply& reply, Monotonic now);
-    void take_banner(const Reply& reply, Monotonic now);
-    void take_ehlo(const Reply& reply, bool helo, Monotonic now);
+    void take(const Reply& reply);
+    void take_banner(const Reply& reply);
+    void take_hello(const Reply& reply, Awaited which);
     void take_mail(const Reply& reply);
     void take_rcpt(const Reply& reply, std::uint32_t recipient);
-    void take_data(const Reply& reply, Monotonic now);
-    void take_dot(const Reply& reply, Monotonic now);
+    void take_data(const Reply& reply);
+    void take_dot(const Reply& reply);
+    void take_421(const Reply& reply);
     void take_unasked(const Reply& reply);
-    void read_offers(const Reply& reply);
 
-    void advance(Monotonic now);
-    bool begin_round(Active& active, Monotonic now);
-    void send_round(Active& active, Monotonic now);
-    void send_next_command(Active& active);
+    void advance();
+    Active* next_to_send();
+    void begin_round(Active& active);
+    void send_command(Active& active);
     void send_mail(const Active& active);
     void send_rcpt(const Active& active, std::uint32_t recipient);
+    void send_dot(Active& active);
     void end_round(Active& active);
-    void finish_front(Monotonic now);
-    bool refuse_unsent(Active& active) const;
-    Active* may_send();
+    void finish(Active& active);
+    void refuse_unsent(Active& active) const;
 
-    std::uint32_t add_verdict(Active& active, Verdict verdict) const;
-    void decide_undecided(Active& active, const Verdict& verdict) const;
+    static std::uint32_t add_verdict(TransactionResult& result, Verdict verdict);
+    static void decide(TransactionResult& result, const std::vector<std::uint32_t>& recipients,
+                       Verdict verdict);
     Verdict said(Stage stage, const Reply& reply) const;
-    Verdict lost(std::string_view what_happened, std::string_view status, Stage stage) const;
+    Verdict lost(std::string_view how) const;
     Stage stage() const;
-    std::string_view doing() const;
+    bool all_sent() const { return written_ >= dot_at_; }
+    bool nothing_at_stake() const;
 
     void send(std::string_view command, Awaited what, std::uint32_t recipient = 0);
     void put(std::string_view text);
-    void put_views(const std::vector<std::string_view>& views);
-    void end(client_event::Ended ended);
+    void put_scratch();
     void fail(Verdict why);
-    void mismatch(std::string_view why, int code);
-    void end_politely();
-    void rearm(Monotonic now);
+    void refused(Stage stage, const Reply& reply);
+    void mismatch(std::string_view why);
+    void part();
+    void end(client_event::Ended ended);
+    void rearm();
 
     Options options_;
     ReplyParser parser_;
@@ -211,23 +218,23 @@ private:
     std::vector<Active> transactions_; // at most two; replies always belong to the first
     std::vector<Expected> expected_;   // replies to come, in order
     std::size_t expected_front_ = 0;
-    OutgoingContent codec_;
+    OutgoingContent codec_; // of the first transaction
 
     std::string commands_;
     std::vector<Piece> pieces_;
     std::vector<std::string_view> scratch_;
-    std::size_t piece_ = 0;            // the first unwritten one
+    std::size_t piece_ = 0;                               // the first unwritten one
     std::uint64_t queued_ = 0, written_ = 0, dot_at_ = 0; // bytes since the beginning
 
     std::vector<ClientEvent> events_;
     std::size_t events_front_ = 0;
+    Monotonic now_{}; // as told last
     std::optional<Monotonic> deadline_;
-    std::size_t at_most_ = SIZE_MAX;   // recipients per round this server was seen to take
-    std::uint64_t completed_ = 0;      // transactions
+    std::size_t at_most_ = SIZE_MAX; // recipients per round this server was seen to take
+    std::uint64_t completed_ = 0;    // transactions
     bool up_ = false, over_ = false, quitting_ = false, pipelining_ = false;
-    bool needs_reset_ = false;         // the server is still in a transaction that went nowhere
-    bool chunk_wanted_ = false;        // tell when the chunk has been written
-    Monotonic free_since_{};           // when the transaction before was over
+    bool needs_reset_ = false;  // the server is still in a transaction that went nowhere
+    bool chunk_wanted_ = false; // tell when the chunk has been written
 };
 
 } // namespace smtp

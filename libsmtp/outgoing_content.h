@@ -1,6 +1,6 @@
-// Message content on its way into DATA: dots stuffed, over-long lines wrapped, the final dot. Knows lines; must
-// not know who owns the bytes. Content comes in chunks of any size and leaves as views into those chunks (and
-// into constants): nothing is copied, and a chunk without anything odd leaves as one view.
+// Message content on its way into DATA: dots stuffed, over-long lines wrapped, the final dot. Knows lines;
+// must not know who owns the bytes. Content comes in chunks of any size and leaves as views into those chunks
+// (and into constants): nothing is copied, and a chunk without anything odd leaves as one view.
 //
 // Whatever comes in, no bare CR or LF ever leaves, and nothing but finish() ends the message.
 #pragma once
@@ -15,7 +15,8 @@ class OutgoingContent {
 public:
     static constexpr std::size_t line_limit = 998; // RFC 5321, 4.5.3.1.6, without CRLF
 
-    // `longest_line`: of the whole content, without CRLF, if known; up to line_limit saves looking for long lines.
+    // `longest_line`: of the whole content, without CRLF, if known; up to line_limit saves looking for long
+    // lines.
     explicit OutgoingContent(std::uint64_t longest_line = UINT64_MAX) : wrap_(longest_line > line_limit) {}
 
     // Appends the views that carry `chunk`. They are good as long as the chunk's bytes are.

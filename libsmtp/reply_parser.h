@@ -3,6 +3,7 @@
 // Malformed, for a peer whose replies cannot be told apart cannot be trusted with mail.
 #pragma once
 #include "libsmtp/reply.h"
+#include "libsmtp/text.h"
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -10,33 +11,28 @@
 
 namespace smtp {
 
-struct MalformedReply {
-    std::string why; // printable: "line too long", "not a reply: HTTP/1.1 …"
-};
-
 class ReplyParser {
 public:
     static constexpr std::size_t line_limit = 8192; // bytes, without CRLF
     static constexpr std::size_t lines_limit = 100; // of one reply
-    static constexpr std::size_t kept = 512;        // bytes of text kept of all lines together
+    static constexpr std::size_t kept = 512;        // bytes of text kept, of all lines together, unless asked
 
     struct Incomplete {};
-    using Result = std::variant<Incomplete, Reply, MalformedReply>;
+    using Result = std::variant<Incomplete, Reply, Malformed>;
 
     // Takes bytes off the front of `input`, up to the end of one reply. Incomplete: all of them were taken.
-    // After MalformedReply the stream is lost.
-    Result next(std::string_view& input);
+    // After Malformed ("line too long", "not a reply: HTTP/1.1 …") the stream is lost. `keep`: bytes of text.
+    Result next(std::string_view& input, std::size_t keep = kept);
 
     // Nothing of a further reply has come yet.
     bool at_rest() const { return line_.empty() && lines_ == 0; }
 
 private:
-    Result take_line(std::string_view line);
+    Result take_line(std::string_view line, std::size_t keep);
 
     std::string line_; // the part of a line that came before
     Reply reply_;
     std::size_t lines_ = 0;
-    std::size_t bytes_ = 0;
 };
 
 } // namespace smtp

@@ -19,7 +19,8 @@ enum class Severity : std::uint8_t { temporary, permanent };
 struct Failure {
     FailureKind kind = FailureKind::message;
     Severity severity = Severity::temporary;
-    bool push_back = false; // 421 4.7.x: against our address; fewer connections, and no tour of the other hosts
+    bool push_back =
+        false; // 421 4.7.x: against our address; fewer connections, and no tour of the other hosts
 
     // Another address may do better, with the same message.
     bool next_host() const { return kind == FailureKind::connection && !push_back; }

@@ -1,0 +1,323 @@
+// The turns of ClientSession: what a reply means where it comes, and what is said next.
+#include "libsmtp/client_session.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace smtp {
+namespace {
+
+// 452 at RCPT (RFC 5321, 4.5.3.1.10), unless its status speaks of something else, such as a full mailbox.
+bool too_many_recipients(const Reply& reply) {
+    return reply.code == 452 && (!reply.status.given() || reply.status == EnhancedStatus{4, 5, 3});
+}
+
+enum class Charset : std::uint8_t { ascii, beyond, unsafe };
+
+Charset charset_of(std::string_view address) {
+    auto out = Charset::ascii;
+    for (unsigned char c : address) {
+        if (c < 0x20 || c == 0x7f) return Charset::unsafe;
+        if (c >= 0x80) out = Charset::beyond;
+    }
+    return out;
+}
+
+ClientSession::Offers read_offers(std::string_view text) {
+    ClientSession::Offers out;
+    out.esmtp = true;
+    for (bool first = true; !text.empty(); first = false) { // the first line is the server's name
+        const auto line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(line.size() + 1, text.size()));
+        const auto keyword = line.substr(0, line.find(' '));
+        if (first) continue;
+        if (same_ignoring_case(keyword, "PIPELINING")) out.pipelining = true;
+        if (same_ignoring_case(keyword, "8BITMIME")) out.eight_bit_mime = true;
+        if (same_ignoring_case(keyword, "DSN")) out.dsn = true;
+        if (same_ignoring_case(keyword, "SIZE")) {
+            out.size = true;
+            out.size_limit = parse_number(line.substr(std::min(line.size(), keyword.size() + 1))).value_or(0);
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+// --- replies
+// --------------------------------------------------------------------------------------------------
+
+void ClientSession::take(const Reply& reply) {
+    if (stage() == Stage::content) { // an answer to a message that has not all been sent
+        if (reply.code < 400) return mismatch(fmt::format("unexpected reply {}", reply.code));
+        return fail(said(Stage::content, reply));
+    }
+    if (expected_front_ == expected_.size()) return take_unasked(reply);
+    const Expected expected = expected_[expected_front_];
+    const bool go_on = reply.code >= 300 && reply.code < 400;
+    if (go_on ? expected.what != Awaited::data : expected.what == Awaited::data && reply.positive())
+        return mismatch(fmt::format("unexpected reply {}", reply.code));
+    if (reply.code == 421 && expected.what != Awaited::dot) return take_421(reply);
+
+    if (++expected_front_ == expected_.size()) {
+        expected_.clear();
+        expected_front_ = 0;
+    }
+    switch (expected.what) {
+    case Awaited::banner: take_banner(reply); break;
+    case Awaited::ehlo:
+    case Awaited::helo: take_hello(reply, expected.what); break;
+    case Awaited::rset:
+        if (!reply.positive()) part();
+        break;
+    case Awaited::mail: take_mail(reply); break;
+    case Awaited::rcpt: take_rcpt(reply, expected.recipient); break;
+    case Awaited::data: take_data(reply); break;
+    case Awaited::dot: take_dot(reply); break;
+    }
+    advance();
+    rearm();
+}
+
+void ClientSession::take_banner(const Reply& reply) {
+    if (!reply.positive()) return refused(Stage::banner, reply);
+    put("EHLO ");
+    put(options_.name);
+    send("\r\n", Awaited::ehlo);
+}
+
+void ClientSession::take_hello(const Reply& reply, Awaited which) {
+    if (which == Awaited::ehlo && reply.permanent()) {
+        put("HELO ");
+        put(options_.name);
+        return send("\r\n", Awaited::helo);
+    }
+    if (!reply.positive()) return refused(Stage::ehlo, reply);
+    if (which == Awaited::ehlo) offers_ = read_offers(reply.text);
+    pipelining_ = offers_.pipelining && options_.pipelining == Pipelining::if_offered;
+    up_ = true;
+    events_.push_back(client_event::Up{});
+}
+
+void ClientSession::take_mail(const Reply& reply) {
+    Active& front = transactions_.front();
+    if (reply.positive()) {
+        front.mail_accepted = true;
+        return;
+    }
+    front.refused = true;
+    front.round.insert(front.round.end(), front.pending.begin(), front.pending.end());
+    front.pending.clear();
+    decide(front.result, front.round, said(Stage::mail, reply));
+    if (front.phase == Phase::rcpt)
+        end_round(front); // else the replies to what was sent with it are still to come
+}
+
+void ClientSession::take_rcpt(const Reply& reply, std::uint32_t recipient) {
+    Active& front = transactions_.front();
+    if (front.refused) {
+        if (reply.positive()) mismatch("recipient accepted without a sender");
+        return;
+    }
+    if (reply.positive()) {
+        front.accepted.push_back(recipient);
+        return;
+    }
+    decide(front.result, {recipient}, said(Stage::rcpt, reply));
+    if (too_many_recipients(reply)) front.too_many.push_back(recipient);
+}
+
+void ClientSession::take_data(const Reply& reply) {
+    Active& front = transactions_.front();
+    if (!reply.positive()) {
+        needs_reset_ = !front.refused;
+        if (!front.accepted.empty()) { // a verdict on the message: those of further rounds share it
+            front.accepted.insert(front.accepted.end(), front.pending.begin(), front.pending.end());
+            front.pending.clear();
+            decide(front.result, front.accepted, said(Stage::data, reply));
+        }
+        return end_round(front);
+    }
+    codec_ = OutgoingContent(front.transaction.longest_line);
+    if (front.accepted.empty()) return send_dot(front); // for nobody: RFC 2920, 3.1
+    if (!front.too_many.empty()) {
+        at_most_ = std::min(at_most_, front.accepted.size());
+        front.pending.insert(front.pending.begin(), front.too_many.begin(), front.too_many.end());
+    }
+    front.phase = Phase::content;
+    events_.push_back(client_event::ContentWanted{front.transaction.id, true});
+}
+
+void ClientSession::take_dot(const Reply& reply) {
+    Active& front = transactions_.front();
+    decide(front.result, front.accepted, said(Stage::final_dot, reply));
+    if (reply.code == 421) {
+        if (!front.pending.empty()) return refused(Stage::final_dot, reply);
+        finish(front);
+        return part();
+    }
+    end_round(front);
+}
+
+// The server wants to be rid of us.
+void ClientSession::take_421(const Reply& reply) {
+    const bool push_back = reply.status.klass == 4 && reply.status.subject == 7;
+    if (nothing_at_stake() && !push_back) return part();
+    refused(stage(), reply);
+}
+
+void ClientSession::take_unasked(const Reply& reply) {
+    if (nothing_at_stake() && reply.code >= 400) return part();
+    mismatch(fmt::format("unexpected reply {}", reply.code));
+}
+
+// --- commands
+// -------------------------------------------------------------------------------------------------
+
+void ClientSession::advance() {
+    while (!over_ && up_) {
+        Active* active = next_to_send();
+        if (!active) break;
+        send_command(*active);
+    }
+    if (!over_ && up_ && quitting_ && transactions_.empty()) part();
+}
+
+// The transaction a command of which may be sent now, if any.
+ClientSession::Active* ClientSession::next_to_send() {
+    if (transactions_.empty()) return nullptr;
+    Active* next = &transactions_.front();
+    if (next->phase == Phase::dot && pipelining_ && next->pending.empty() && transactions_.size() > 1)
+        next = &transactions_.back();
+    if (next->phase >= Phase::answer) return nullptr;
+    return pipelining_ || expected_.empty() ? next : nullptr;
+}
+
+void ClientSession::send_command(Active& active) {
+    switch (active.phase) {
+    case Phase::waiting: return begin_round(active);
+    case Phase::mail:
+        if (needs_reset_) {
+            needs_reset_ = false;
+            return send("RSET\r\n", Awaited::rset);
+        }
+        send_mail(active);
+        active.phase = Phase::rcpt;
+        return;
+    case Phase::rcpt:
+        send_rcpt(active, active.round[active.asked]);
+        if (++active.asked == active.round.size()) active.phase = Phase::data;
+        return;
+    case Phase::data:
+        if (expected_.empty() && active.accepted.empty()) { // nobody left, and no need to ask
+            needs_reset_ = true;
+            return end_round(active);
+        }
+        send("DATA\r\n", Awaited::data);
+        active.phase = Phase::answer;
+        return;
+    default: return;
+    }
+}
+
+void ClientSession::begin_round(Active& active) {
+    if (!active.begun) refuse_unsent(active);
+    const auto size = std::min(active.pending.size(), at_most_);
+    const auto end = active.pending.begin() + static_cast<std::ptrdiff_t>(size);
+    active.round.assign(active.pending.begin(), end);
+    active.pending.erase(active.pending.begin(), end);
+    if (active.round.empty()) return finish(active);
+    for (auto recipient : active.round) active.result.of_recipient[recipient] = undecided;
+    if (!active.begun) active.result.started = now_;
+    active.begun = true;
+    active.phase = Phase::mail;
+}
+
+// What this server cannot be asked to take is refused here, in its place.
+void ClientSession::refuse_unsent(Active& active) const {
+    const Transaction& message = active.transaction;
+    auto refusal = [&](Stage stage, std::string_view status, std::string text) {
+        Verdict out;
+        out.outcome = Verdict::Outcome::permanent;
+        out.stage = stage;
+        out.status = status;
+        out.text = printable(text);
+        return out;
+    };
+    auto refuse_all = [&](std::string_view status, std::string text) {
+        decide(active.result, active.pending, refusal(Stage::mail, status, std::move(text)));
+        active.pending.clear();
+    };
+    const auto size = message.parameters.size.value_or(0);
+    const auto sender = charset_of(message.reverse_path);
+    if (offers_.size_limit != 0 && size > offers_.size_limit)
+        return refuse_all("5.3.4", fmt::format("message size {} exceeds size limit {} of server {}", size,
+                                               offers_.size_limit, options_.peer));
+    if (message.parameters.body == Body::eight_bit_mime && !offers_.eight_bit_mime)
+        return refuse_all(
+            "5.6.3",
+            fmt::format("message has 8-bit content, and 8BITMIME was not offered by host {}", options_.peer));
+    if (sender == Charset::unsafe) return refuse_all("5.1.7", "sender address has control characters");
+    if (sender == Charset::beyond) return refuse_all("5.6.7", "sender address is not ASCII");
+    std::erase_if(active.pending, [&](std::uint32_t recipient) {
+        const auto charset = charset_of(message.recipients[recipient].address);
+        if (charset == Charset::ascii) return false;
+        decide(active.result, {recipient},
+               charset == Charset::unsafe
+                   ? refusal(Stage::rcpt, "5.1.3", "recipient address has control characters")
+                   : refusal(Stage::rcpt, "5.6.7", "recipient address is not ASCII"));
+        return true;
+    });
+}
+
+void ClientSession::send_mail(const Active& active) {
+    const MailParameters& parameters = active.transaction.parameters;
+    put("MAIL FROM:<");
+    put(active.transaction.reverse_path);
+    put(">");
+    if (offers_.size && parameters.size) put(fmt::format(" SIZE={}", *parameters.size));
+    if (parameters.body == Body::eight_bit_mime) put(" BODY=8BITMIME");
+    if (offers_.dsn && parameters.ret != Ret::unspecified)
+        put(parameters.ret == Ret::full ? " RET=FULL" : " RET=HDRS");
+    if (offers_.dsn && !parameters.envid.empty()) put(" ENVID=" + encode_xtext(parameters.envid));
+    send("\r\n", Awaited::mail);
+}
+
+void ClientSession::send_rcpt(const Active& active, std::uint32_t recipient) {
+    const auto& [address, parameters] = active.transaction.recipients[recipient];
+    put("RCPT TO:<");
+    put(address);
+    put(">");
+    if (offers_.dsn && parameters.notify.given()) put(" NOTIFY=" + parameters.notify.text());
+    if (offers_.dsn && !parameters.orcpt.empty()) put(" ORCPT=" + encode_orcpt(parameters.orcpt));
+    send("\r\n", Awaited::rcpt, recipient);
+}
+
+void ClientSession::send_dot(Active& active) {
+    scratch_.clear();
+    codec_.finish(scratch_);
+    put_scratch();
+    dot_at_ = queued_;
+    expected_.push_back({Awaited::dot});
+    active.phase = Phase::dot;
+}
+
+void ClientSession::end_round(Active& active) {
+    active.round.clear();
+    active.accepted.clear();
+    active.too_many.clear();
+    active.asked = 0;
+    active.refused = false;
+    active.phase = Phase::waiting;
+    if (active.pending.empty()) finish(active);
+}
+
+void ClientSession::finish(Active& active) {
+    completed_ += active.begun;
+    active.result.finished = now_;
+    active.result.dsn_relayed = offers_.dsn;
+    events_.push_back(client_event::Finished{std::move(active.result)});
+    transactions_.erase(transactions_.begin() + (&active - transactions_.data()));
+    if (!transactions_.empty() && transactions_.front().begun) transactions_.front().result.started = now_;
+}
+
+} // namespace smtp

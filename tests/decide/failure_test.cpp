@@ -1,0 +1,63 @@
+// QUEUEING's table of kinds, row by row.
+#include "daemons/decide/failure.h"
+#include <doctest/doctest.h>
+
+using namespace decide;
+using smtp::Stage;
+
+TEST_CASE("whose failure, and for how long") {
+    using enum FailureKind;
+    using enum Severity;
+    const struct {
+        Observation seen;
+        Failure failure;
+    } table[] = {
+        {{Stage::lookup, 0, "4.4.3"}, {connection, temporary}},
+        {{Stage::lookup, 0, "5.4.4"}, {connection, permanent}},
+        {{Stage::connect, 0, "4.4.1"}, {connection, temporary}},
+        {{Stage::banner, 0, "4.4.2"}, {connection, temporary}},
+        {{Stage::banner, 421, "4.7.0"}, {connection, temporary}},
+        {{Stage::banner, 554, "5.7.1"}, {connection, permanent}},
+        {{Stage::ehlo, 421, ""}, {connection, temporary}},
+        {{Stage::ehlo, 550, ""}, {connection, permanent}},
+        {{Stage::auth, 535, "5.7.8"}, {connection, permanent}},
+        {{Stage::tls, 0, "4.7.4"}, {policy, temporary}},
+        {{Stage::tls, 554, "5.7.0"}, {policy, temporary}},
+        {{Stage::mail, 0, "4.4.2"}, {connection, temporary}},
+        {{Stage::mail, 421, "4.3.2"}, {connection, temporary}},
+        {{Stage::mail, 421, "4.7.0"}, {connection, temporary, true}},
+        {{Stage::mail, 451, "4.7.1"}, {message, temporary}},
+        {{Stage::mail, 550, "5.7.1"}, {message, permanent}},
+        {{Stage::mail, 501, ""}, {message, permanent}},
+        {{Stage::mail, 0, "5.6.3"}, {message, permanent}},
+        {{Stage::rcpt, 0, "4.4.2"}, {connection, temporary}},
+        {{Stage::rcpt, 421, ""}, {connection, temporary}},
+        {{Stage::rcpt, 450, "4.2.0"}, {recipient, temporary}},
+        {{Stage::rcpt, 550, "5.1.1"}, {recipient, permanent}},
+        {{Stage::rcpt, 0, "5.1.3"}, {recipient, permanent}},
+        {{Stage::data, 421, "4.3.2"}, {connection, temporary}},
+        {{Stage::data, 0, "4.4.2"}, {message, temporary}},
+        {{Stage::data, 451, ""}, {message, temporary}},
+        {{Stage::data, 554, "5.5.1"}, {message, permanent}},
+        {{Stage::content, 0, "4.4.2"}, {message, temporary}},
+        {{Stage::final_dot, 0, "4.4.2"}, {message, temporary}},
+        {{Stage::final_dot, 421, "4.3.2"}, {message, temporary}},
+        {{Stage::final_dot, 452, "4.3.1"}, {message, temporary}},
+        {{Stage::final_dot, 554, "5.6.0"}, {message, permanent}},
+        {{Stage::local, 0, "4.2.2"}, {recipient, temporary}},
+        {{Stage::local, 0, "5.1.1"}, {recipient, permanent}},
+    };
+    for (const auto& row : table) {
+        CAPTURE(static_cast<int>(row.seen.stage));
+        CAPTURE(row.seen.code);
+        CAPTURE(row.seen.status);
+        const auto failure = classify(row.seen);
+        CHECK(static_cast<int>(failure.kind) == static_cast<int>(row.failure.kind));
+        CHECK(static_cast<int>(failure.severity) == static_cast<int>(row.failure.severity));
+        CHECK(failure.push_back == row.failure.push_back);
+    }
+    CHECK(classify({Stage::connect, 0, "4.4.1"}).next_host());
+    CHECK(classify({Stage::banner, 554, "5.7.1"}).next_host());
+    CHECK(!classify({Stage::rcpt, 421, "4.7.0"}).next_host());
+    CHECK(!classify({Stage::rcpt, 450, "4.7.1"}).next_host());
+}

@@ -1,0 +1,460 @@
+// Dialogues as a postmaster reads them: "S:" what the server says, "C:" what must be answered, all of it and
+// nothing more. Each is played with the server's bytes whole, in sevens and one by one, and the content in
+// one piece and in small ones: the same words must come out.
+#include "libsmtp/client_session.h"
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <utility>
+
+using namespace smtp;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::string_view hello = "S: 220 mx.test ESMTP\n"
+                                   "C: EHLO client.test\n";
+constexpr std::string_view offers = "S: 250-mx.test\nS: 250-PIPELINING\nS: 250-SIZE 1000\nS: 250-8BITMIME\n"
+                                    "S: 250-DSN\nS: 250 ENHANCEDSTATUSCODES\n";
+constexpr std::string_view plain = "S: 250 mx.test\n";
+
+struct Mail {
+    Transaction transaction;
+    std::string content = "Subject: x\r\n\r\nhi\r\n";
+};
+
+Mail mail(std::uint64_t id, std::vector<std::string> to = {"b@y"}) {
+    Mail out;
+    out.transaction.id = id;
+    out.transaction.reverse_path = "a@x";
+    for (auto& address : to) out.transaction.recipients.push_back({std::move(address), {}});
+    return out;
+}
+
+std::string text(const Verdict& v) {
+    constexpr std::string_view outcomes[] = {"delivered", "temporary", "permanent"};
+    return fmt::format("{} {} {} [{}]{}", outcomes[static_cast<int>(v.outcome)], static_cast<int>(v.stage),
+                       v.status, v.text, v.in_doubt ? " in doubt" : "");
+}
+
+std::string text(const TransactionResult& r) {
+    std::string out;
+    for (auto v : r.of_recipient) out += fmt::format("{}: {}\n", r.id, text(r.verdicts.at(v)));
+    return out;
+}
+
+struct Driver {
+    Driver(std::vector<Mail> mails, std::size_t bytes, std::size_t chunk, ClientSession::Options options)
+        : bytes(bytes), chunk(chunk), mails(std::move(mails)), session(std::move(options), Monotonic{}) {}
+
+    void pump() {
+        while (auto event = session.next()) {
+            if (std::holds_alternative<client_event::Up>(*event)) log += "up\n";
+            if (auto* wanted = std::get_if<client_event::ContentWanted>(&*event)) give(*wanted);
+            if (auto* finished = std::get_if<client_event::Finished>(&*event)) log += text(finished->result);
+            if (auto* ended = std::get_if<client_event::Ended>(&*event)) {
+                log += ended->orderly ? "ended well\n" : "ended: " + text(ended->why) + "\n";
+                if (ended->interrupted) log += "interrupted " + text(*ended->interrupted);
+                if (ended->distrust_pipelining) log += "no more pipelining\n";
+            }
+        }
+        while (handed < mails.size() && session.has_room() && (eager || session.idle()))
+            session.deliver(mails[handed++].transaction, now);
+        if (quit && handed == mails.size()) session.quit(now);
+    }
+    void give(const client_event::ContentWanted& wanted) {
+        const auto& content = mails.at(wanted.id - 1).content;
+        if (wanted.from_start) at = 0;
+        auto part = std::string_view(content).substr(at, chunk);
+        at += part.size();
+        if (!part.empty()) session.content(part, now);
+        if (at == content.size()) session.content_end(now);
+    }
+    void write() {
+        for (bool more = true; more;) {
+            pump();
+            std::vector<std::string_view> views;
+            session.output(views);
+            std::size_t size = 0;
+            for (auto v : views) sent.append(v), size += v.size();
+            session.wrote(size, now);
+            more = size > 0;
+        }
+    }
+    void feed(std::string_view wire) {
+        for (; !wire.empty(); wire.remove_prefix(std::min(bytes, wire.size()))) {
+            session.feed(wire.substr(0, bytes), now);
+            write();
+        }
+    }
+    void play(std::string_view script) {
+        std::string incoming;
+        auto flush = [&] {
+            write();
+            feed(std::exchange(incoming, {}));
+            write();
+        };
+        while (!script.empty()) {
+            const auto line = script.substr(0, script.find('\n'));
+            script.remove_prefix(std::min(line.size() + 1, script.size()));
+            const auto words = line.substr(std::min<std::size_t>(3, line.size()));
+            if (line.starts_with("S:")) {
+                CHECK(sent == "");
+                if (words == "(closes)")
+                    flush(), session.end_of_input();
+                else if (words == "(silence)")
+                    flush(), now = *session.next_deadline(), session.expired(now);
+                else
+                    incoming.append(words).append("\r\n");
+            } else {
+                flush();
+                const auto wanted = std::string(words) + "\r\n";
+                CHECK_MESSAGE(sent.starts_with(wanted), "wanted ", wanted, " sent ", sent);
+                sent.erase(0, wanted.size());
+            }
+        }
+        flush();
+        CHECK(sent == "");
+    }
+
+    std::size_t bytes, chunk;
+    std::vector<Mail> mails;
+    ClientSession session;
+    Monotonic now{};
+    std::size_t handed = 0, at = 0;
+    bool eager = true, quit = false;
+    std::string sent, log;
+};
+
+struct Setup {
+    bool eager = true, quit = false;
+    ClientSession::Pipelining pipelining = ClientSession::Pipelining::if_offered;
+};
+
+void play(std::vector<Mail> mails, const std::string& script, std::string_view log, Setup setup = {}) {
+    for (std::size_t bytes : {std::size_t{1} << 20, std::size_t{7}, std::size_t{1}}) {
+        for (std::size_t chunk : {std::size_t{1} << 20, std::size_t{3}}) {
+            Driver driver(mails, bytes, chunk, {"client.test", "mx.test[192.0.2.1]", setup.pipelining});
+            driver.eager = setup.eager;
+            driver.quit = setup.quit;
+            driver.play(script);
+            CHECK(driver.log == log);
+        }
+    }
+}
+
+std::string script(std::initializer_list<std::string_view> parts) {
+    return fmt::format("{}", fmt::join(parts, ""));
+}
+
+constexpr std::string_view group = "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: DATA\n";
+constexpr std::string_view group_ok = "S: 250 2.1.0 Ok\nS: 250 2.1.5 Ok\nS: 354 Go\n";
+constexpr std::string_view body = "C: Subject: x\nC: \nC: hi\nC: .\n";
+constexpr std::string_view delivered = "delivered 11 2.0.0 [250 2.0.0 Ok: queued as 1]\n";
+
+} // namespace
+
+TEST_CASE("one message, pipelined") {
+    auto m = mail(1);
+    m.transaction.parameters.size = 18;
+    m.transaction.parameters.body = Body::eight_bit_mime;
+    m.transaction.parameters.ret = Ret::headers;
+    m.transaction.parameters.envid = "a+b";
+    m.transaction.recipients[0].parameters.notify.success = true;
+    m.transaction.recipients[0].parameters.orcpt = "rfc822;b@y";
+    m.content = "..x\r\n.\r\nhi";
+    play({m},
+         script({hello, offers,
+                 "C: MAIL FROM:<a@x> SIZE=18 BODY=8BITMIME RET=HDRS ENVID=a+2Bb\n"
+                 "C: RCPT TO:<b@y> NOTIFY=SUCCESS ORCPT=rfc822;b@y\nC: DATA\n",
+                 group_ok, "C: ...x\nC: ..\nC: hi\nC: .\nS: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"}),
+         fmt::format("up\n1: {}ended well\n", delivered), {.quit = true});
+}
+
+TEST_CASE("HELO where EHLO is unknown; nothing is sent that was not offered") {
+    auto m = mail(1);
+    m.transaction.parameters.size = 18;
+    m.transaction.parameters.ret = Ret::full;
+    m.transaction.recipients[0].parameters.notify.never = true;
+    play({m},
+         script({hello, "S: 502 5.5.1 What?\nC: HELO client.test\n", plain,
+                 "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\n", body,
+                 "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"}),
+         fmt::format("up\n1: {}ended well\n", delivered), {.quit = true});
+}
+
+TEST_CASE("the next message's commands follow the final dot") {
+    play({mail(1), mail(2), mail(3)},
+         script({hello, offers, group, group_ok, body, group, "S: 250 2.0.0 Ok: queued as 1\n", group_ok,
+                 body, group, "S: 250 2.0.0 Ok: queued as 1\n", group_ok, body,
+                 "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"}),
+         fmt::format("up\n1: {0}2: {0}3: {0}ended well\n", delivered), {.quit = true});
+    // A refusal after the dot is the first one's alone.
+    play({mail(1), mail(2)},
+         script({hello, offers, group, group_ok, body, group, "S: 554 5.6.0 Spam\n", group_ok, body,
+                 "S: 250 2.0.0 Ok: queued as 1\n"}),
+         fmt::format(
+             "up\n1: permanent 11 5.6.0 [host mx.test[192.0.2.1] said: 554 5.6.0 Spam (in reply to end of "
+             "DATA command)]\n2: {}",
+             delivered));
+    // Lost behind the dot: the first is in doubt, the second untouched.
+    play({mail(1), mail(2)}, script({hello, offers, group, group_ok, body, group, "S: (closes)\n"}),
+         "up\nended: temporary 11 4.4.2 [lost connection with mx.test[192.0.2.1] while sending end of data "
+         "-- message "
+         "may be sent more than once] in doubt\ninterrupted 1: temporary 11 4.4.2 [lost connection with "
+         "mx.test[192.0.2.1] while sending end of data -- message may be sent more than once] in doubt\n");
+    // Answered and then closed: the second was not begun for anybody to see.
+    play({mail(1), mail(2)},
+         script({hello, offers, group, group_ok, body, group,
+                 "S: 250 2.0.0 Ok: queued as 1\nS: (closes)\nC: QUIT\n"}),
+         fmt::format("up\n1: {}ended well\n", delivered));
+    play({mail(1), mail(2)},
+         script({hello, offers, group, group_ok, body, group,
+                 "S: 250 2.0.0 Ok: queued as 1\nS: 421 Enough messages\nC: QUIT\n"}),
+         fmt::format("up\n1: {}ended well\n", delivered));
+    play({mail(1), mail(2)},
+         script({hello, offers, group, group_ok, body, group, "S: 421 4.3.2 Going down\nC: QUIT\n"}),
+         "up\n1: temporary 11 4.3.2 [host mx.test[192.0.2.1] said: 421 4.3.2 Going down (in reply to end of "
+         "DATA "
+         "command)]\nended well\n");
+}
+
+TEST_CASE("without pipelining, one command at a time, also between messages") {
+    const std::string one =
+        "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\n" +
+        std::string(body) + "S: 250 2.0.0 Ok: queued as 1\n";
+    play({mail(1), mail(2)}, script({hello, plain, one, one}), fmt::format("up\n1: {0}2: {0}", delivered));
+    play({mail(1), mail(2)}, script({hello, offers, one, one}), fmt::format("up\n1: {0}2: {0}", delivered),
+         {.pipelining = ClientSession::Pipelining::never});
+}
+
+TEST_CASE("each recipient has its own verdict") {
+    play({mail(1, {"b@y", "c@y", "d@y"})},
+         script({hello, offers,
+                 "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: RCPT TO:<c@y>\nC: RCPT TO:<d@y>\nC: DATA\n",
+                 "S: 250 Ok\nS: 250 Ok\nS: 550-5.1.1 No\nS: 550 5.1.1 such user\nS: 250 Ok\nS: 354 Go\n",
+                 body, "S: 250 2.0.0 Ok: queued as 1\n"}),
+         fmt::format(
+             "up\n1: {0}1: permanent 8 5.1.1 [host mx.test[192.0.2.1] said: 550 5.1.1 No such user (in reply "
+             "to RCPT TO command)]\n1: {0}",
+             delivered));
+}
+
+TEST_CASE("nobody accepted: no content, and RSET before the next") {
+    const std::string_view refused =
+        "1: temporary 8 4.0.0 [host mx.test[192.0.2.1] said: 450 Later (in reply to RCPT "
+        "TO command)]\n";
+    play({mail(1), mail(2)},
+         script({hello, offers, group, "S: 250 Ok\nS: 450 Later\nS: 554 No recipients\nC: RSET\n", group,
+                 "S: 250 Ok\n", group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
+         fmt::format("up\n{}2: {}", refused, delivered));
+    // DATA taken for nobody (RFC 2920, 3.1) is answered with nothing.
+    play({mail(1), mail(2)},
+         script({hello, offers, group, "S: 250 Ok\nS: 450 Later\nS: 354 Go\nC: .\n", group,
+                 "S: 554 No recipients\n", group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
+         fmt::format("up\n{}2: {}", refused, delivered));
+    play({mail(1)}, script({hello, plain, "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 450 Later\n"}),
+         fmt::format("up\n{}", refused));
+    // No RSET after a refused MAIL: there is no transaction.
+    play({mail(1), mail(2)},
+         script({hello, offers, group, "S: 550 5.7.1 No\nS: 503 Need MAIL\nS: 503 Need MAIL\n", group,
+                 group_ok, body, "S: 250 2.0.0 Ok: queued as 1\n"}),
+         fmt::format(
+             "up\n1: permanent 7 5.7.1 [host mx.test[192.0.2.1] said: 550 5.7.1 No (in reply to MAIL FROM "
+             "command)]\n2: {}",
+             delivered));
+}
+
+TEST_CASE("too many recipients: the rest in a further transaction") {
+    const std::string_view first =
+        "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: RCPT TO:<c@y>\nC: RCPT TO:<d@y>\nC: DATA\n"
+        "S: 250 Ok\nS: 250 Ok\nS: 250 Ok\nS: 452 4.5.3 Too many\nS: 354 Go\n";
+    play({mail(1, {"b@y", "c@y", "d@y"}), mail(2)},
+         script({hello, offers, first, body,
+                 "S: 250 2.0.0 Ok: queued as 1\nC: MAIL FROM:<a@x>\nC: RCPT TO:<d@y>\nC: DATA\n", group_ok,
+                 body, group, "S: 250 2.0.0 Ok: queued as 1\n", group_ok, body,
+                 "S: 250 2.0.0 Ok: queued as 1\n"}),
+         fmt::format("up\n1: {0}1: {0}1: {0}2: {0}", delivered));
+    // Lost in the second round: the first round's are delivered.
+    play({mail(1, {"b@y", "c@y", "d@y"})},
+         script({hello, offers, first, body,
+                 "S: 250 2.0.0 Ok: queued as 1\nC: MAIL FROM:<a@x>\nC: RCPT TO:<d@y>\nC: DATA\n",
+                 "S: (closes)\n"}),
+         fmt::format("up\nended: {1}\ninterrupted 1: {0}1: {0}1: {1}\n", delivered,
+                     "temporary 7 4.4.2 [lost connection with mx.test[192.0.2.1] while sending MAIL FROM]"));
+    // A full mailbox is not "too many"; nor is there a further round when none was taken.
+    for (std::string_view reply : {"452 4.2.2 Full", "452 4.5.3 Too many"})
+        play({mail(1)}, script({hello, offers, group, "S: 250 Ok\nS: ", reply, "\nS: 503 None\n"}),
+             fmt::format(
+                 "up\n1: temporary 8 {} [host mx.test[192.0.2.1] said: {} (in reply to RCPT TO command)]\n",
+                 reply.substr(4, 5), reply));
+}
+
+TEST_CASE("what a server cannot take is not offered to it") {
+    auto large = mail(1), eight = mail(2), odd = mail(3, {"b@y\r\nRCPT TO:<c@y>"}), foreign = mail(4);
+    large.transaction.parameters.size = 1001;
+    eight.transaction.parameters.body = Body::eight_bit_mime;
+    foreign.transaction.reverse_path = "\xc3\xa9@x";
+    play({large, odd, foreign}, script({hello, offers}),
+         "up\n1: permanent 7 5.3.4 [message size 1001 exceeds size limit 1000 of server mx.test[192.0.2.1]]\n"
+         "3: permanent 8 5.1.3 [recipient address has control characters]\n"
+         "4: permanent 7 5.6.7 [sender address is not ASCII]\n");
+    play({eight}, script({hello, plain}),
+         "up\n2: permanent 7 5.6.3 [message has 8-bit content, and 8BITMIME was not offered by host "
+         "mx.test[192.0.2.1]]\n");
+}
+
+TEST_CASE("replies out of step end the conversation") {
+    struct Case {
+        std::string_view replies, stage;
+        std::string_view code;
+    };
+    for (auto [replies, stage, code] :
+         {Case{"S: 354 Go\n", "7", "354"}, Case{"S: 250 Ok\nS: 354 Go\n", "8", "354"},
+          Case{"S: 250 Ok\nS: 250 Ok\nS: 250 Ok\n", "9", "250"}}) {
+        const auto what = stage == "7" ? "MAIL FROM" : stage == "8" ? "RCPT TO" : "DATA command";
+        const auto verdict =
+            fmt::format("temporary {} 4.5.0 [protocol error from mx.test[192.0.2.1] while sending {}: "
+                        "unexpected reply {}]\n",
+                        stage, what, code);
+        play({mail(1)}, script({hello, offers, group, replies}),
+             fmt::format("up\nended: {0}interrupted 1: {0}no more pipelining\n", verdict));
+    }
+    play({}, script({hello, offers, "S: 250 Unasked\n"}), "up\nended well\nno more pipelining\n");
+    play({}, script({hello, offers, "S: 421 4.4.2 Idle\nC: QUIT\n"}), "up\nended well\n");
+    play({}, script({hello, offers, "S: (closes)\nC: QUIT\n"}), "up\nended well\n");
+    // MAIL refused, yet a recipient taken: a dot might now deliver nothing to somebody.
+    play({mail(1)}, script({hello, offers, group, "S: 550 No\nS: 250 Ok\n"}),
+         "up\nended: temporary 9 4.5.0 [protocol error from mx.test[192.0.2.1] while sending DATA command: "
+         "recipient "
+         "accepted without a sender]\ninterrupted 1: permanent 7 5.0.0 [host mx.test[192.0.2.1] said: 550 No "
+         "(in reply "
+         "to MAIL FROM command)]\nno more pipelining\n");
+}
+
+// Every stage meets every mishap, with and without pipelining.
+TEST_CASE("every stage and every mishap") {
+    struct Step {
+        Stage stage;
+        std::string_view reply; // that leads on
+    };
+    const Step steps[] = {{Stage::banner, "220 Hi"}, {Stage::ehlo, ""},       {Stage::mail, "250 Ok"},
+                          {Stage::rcpt, "250 Ok"},   {Stage::data, "354 Go"}, {Stage::final_dot, "250 Ok"}};
+    for (auto pipelining : {ClientSession::Pipelining::if_offered, ClientSession::Pipelining::never})
+        for (const auto& at : steps)
+            for (std::string_view mishap :
+                 {"451 4.3.0 No", "551 5.3.0 No", "421 4.3.2 Bye", "drop", "garbage", "silence"}) {
+                CAPTURE(static_cast<int>(at.stage));
+                CAPTURE(mishap);
+                Driver driver({mail(1)}, 1 << 20, 1 << 20, {"client.test", "mx.test[192.0.2.1]", pipelining});
+                for (const auto& step : steps) {
+                    driver.write();
+                    if (step.stage == at.stage) break;
+                    if (step.stage == Stage::ehlo)
+                        driver.feed("250-mx.test\r\n250-PIPELINING\r\n250 8BITMIME\r\n");
+                    else
+                        driver.feed(std::string(step.reply) + "\r\n");
+                }
+                driver.sent.clear();
+                const bool reply = is_digit(mishap[0]);
+                if (mishap == "drop")
+                    driver.session.end_of_input();
+                else if (mishap == "garbage")
+                    driver.feed("\x16\x03\x01 hello\r\n");
+                else if (mishap == "silence") {
+                    REQUIRE(driver.session.next_deadline());
+                    driver.now = *driver.session.next_deadline() - 1us;
+                    driver.session.expired(driver.now);
+                    CHECK(!driver.session.over());
+                    driver.session.expired(driver.now += 1us);
+                } else
+                    driver.feed(std::string(mishap) + "\r\n");
+                driver.write();
+                if (reply && mishap[0] != '4' && at.stage == Stage::ehlo) { // HELO next
+                    CHECK(driver.sent == "HELO client.test\r\n");
+                    continue;
+                }
+                const bool pipelined = pipelining == ClientSession::Pipelining::if_offered;
+                if (reply && !mishap.starts_with("421") && pipelined)
+                    for (int left = at.stage == Stage::mail   ? 2
+                                    : at.stage == Stage::rcpt ? 1
+                                                              : 0;
+                         left > 0; --left)
+                        driver.feed("503 5.5.1 No\r\n");
+                driver.write();
+                CAPTURE(driver.log);
+                const auto wanted = fmt::format("{} {} ", mishap[0] == '5' ? "permanent" : "temporary",
+                                                static_cast<int>(at.stage));
+                CHECK(driver.log.find(wanted) != driver.log.npos);
+                const bool before_mail = at.stage < Stage::mail;
+                CHECK((driver.log.find("1: ") != driver.log.npos) == !before_mail);
+                CHECK((driver.log.find("in doubt") != driver.log.npos) ==
+                      (!reply && at.stage == Stage::final_dot));
+                const bool goes_on = reply && !before_mail && !mishap.starts_with("421");
+                CHECK(driver.session.over() == !goes_on);
+                CHECK(driver.sent == (driver.session.over() && reply ? "QUIT\r\n" : ""));
+            }
+}
+
+TEST_CASE("deadlines are for whole replies, and those of a message for its bytes") {
+    Driver driver({mail(1)}, 1 << 20, 1 << 20, {"client.test", "mx.test[192.0.2.1]"});
+    auto in = [&](Monotonic::duration d) { return driver.session.next_deadline() == driver.now + d; };
+    driver.write();
+    CHECK(in(300s));
+    driver.now += 200s;
+    driver.feed("220"); // a byte now and then keeps nobody waiting
+    CHECK(in(100s));
+    driver.feed(" x\r\n");
+    CHECK(in(300s));
+    driver.feed("250-x\r\n250 PIPELINING\r\n");
+    CHECK(in(300s));
+    driver.now += 250s;
+    driver.feed("250 Ok\r\n250 Ok\r\n");
+    CHECK(in(120s));
+    driver.session.feed("354 Go\r\n", driver.now);
+    driver.pump();
+    CHECK(in(180s));
+    driver.now += 100s;
+    driver.session.wrote(5, driver.now);
+    CHECK(in(180s));
+    driver.session.wrote(16, driver.now);
+    CHECK(in(600s));
+    driver.now += 599s;
+    driver.feed("250 2.0.0 Ok: queued as 1\r\n");
+    CHECK(driver.log == fmt::format("up\n1: {}", delivered));
+    CHECK(!driver.session.next_deadline());
+}
+
+TEST_CASE("a message that breaks off is never ended by a dot") {
+    Driver driver({mail(1)}, 1 << 20, 1 << 20, {"client.test", "mx.test[192.0.2.1]"});
+    driver.session.feed("220 x\r\n250-x\r\n250 PIPELINING\r\n", driver.now);
+    driver.write();
+    driver.session.feed("250 Ok\r\n250 Ok\r\n354 Go\r\n", driver.now);
+    driver.sent.clear();
+    driver.log.clear();
+    REQUIRE(driver.session.next());
+    driver.session.content("Subject: x\r\n", driver.now);
+    driver.session.content_broken("checksum is wrong");
+    driver.write();
+    CHECK(driver.sent == "");
+    CHECK(driver.log ==
+          "ended: temporary 10 4.3.0 [checksum is wrong]\ninterrupted 1: temporary 10 4.3.0 [checksum is "
+          "wrong]\n");
+}
+
+TEST_CASE("an answer before all of the message was sent cuts it short") {
+    Driver driver({mail(1)}, 1 << 20, 1 << 20, {"client.test", "mx.test[192.0.2.1]"});
+    driver.session.feed("220 x\r\n250-x\r\n250 PIPELINING\r\n", driver.now);
+    driver.write();
+    driver.session.feed("250 Ok\r\n250 Ok\r\n354 Go\r\n", driver.now);
+    driver.sent.clear();
+    driver.pump();
+    driver.session.wrote(4, driver.now);
+    driver.session.feed("552 5.3.4 Too big\r\n", driver.now);
+    driver.write();
+    CHECK(driver.sent == "");
+    CHECK(driver.log.find(
+              "interrupted 1: permanent 10 5.3.4 [host mx.test[192.0.2.1] said: 552 5.3.4 Too big (in reply "
+              "to end of DATA command)]") != driver.log.npos);
+    CHECK(driver.log.find("in doubt") == driver.log.npos);
+}
