@@ -95,7 +95,7 @@ void ClientSession::take_hello(const Reply& reply, Awaited which) {
     if (which == Awaited::ehlo) offers_ = read_offers(reply.text);
     pipelining_ = offers_.pipelining && options_.pipelining == Pipelining::if_offered;
     up_ = true;
-    events_.push_back(client_event::Up{});
+    events_.emplace_back(client_event::Up{});
 }
 
 void ClientSession::take_mail(const Reply& reply) {
@@ -144,7 +144,7 @@ void ClientSession::take_data(const Reply& reply) {
         front.pending.insert(front.pending.begin(), front.too_many.begin(), front.too_many.end());
     }
     front.phase = Phase::content;
-    events_.push_back(client_event::ContentWanted{front.transaction.id, true});
+    events_.emplace_back(client_event::ContentWanted{front.transaction.id, true});
 }
 
 void ClientSession::take_dot(const Reply& reply) {
@@ -315,7 +315,7 @@ void ClientSession::finish(Active& active) {
     completed_ += active.begun;
     active.result.finished = now_;
     active.result.dsn_relayed = offers_.dsn;
-    events_.push_back(client_event::Finished{std::move(active.result)});
+    events_.emplace_back(client_event::Finished{std::move(active.result)});
     transactions_.erase(transactions_.begin() + (&active - transactions_.data()));
     if (!transactions_.empty() && transactions_.front().begun) transactions_.front().result.started = now_;
 }

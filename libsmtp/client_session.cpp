@@ -61,7 +61,7 @@ void ClientSession::content(std::string_view chunk, Monotonic now) {
     put_scratch();
     chunk_wanted_ = has_output();
     if (!has_output())
-        events_.push_back(client_event::ContentWanted{transactions_.front().transaction.id, false});
+        events_.emplace_back(client_event::ContentWanted{transactions_.front().transaction.id, false});
     rearm();
 }
 
@@ -168,7 +168,7 @@ void ClientSession::wrote(std::size_t bytes, Monotonic now) {
     if (sending_message) rearm(); // bytes that move are a sign of life
     if (chunk_wanted_ && !has_output()) {
         chunk_wanted_ = false;
-        events_.push_back(client_event::ContentWanted{transactions_.front().transaction.id, false});
+        events_.emplace_back(client_event::ContentWanted{transactions_.front().transaction.id, false});
     }
 }
 
@@ -322,7 +322,7 @@ void ClientSession::end(client_event::Ended ended) {
     piece_ = 0;
     over_ = true;
     deadline_.reset();
-    events_.push_back(std::move(ended));
+    events_.emplace_back(std::move(ended));
 }
 
 void ClientSession::rearm() {
