@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from .ground import Recorder, run
+from .ground import run
 from .load import wait_for_port
 
 PROGRAMS = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce",
@@ -27,9 +27,8 @@ class Postrider:
     name = "Postrider"
     address, port = "127.0.0.1", 2525
 
-    def __init__(self, root, build):
-        self.root, self.build = root, build
-        self.recorder = None
+    def __init__(self, build):
+        self.build = build
 
     def configure(self, disk, routes):
         self.disk = disk
@@ -41,10 +40,10 @@ class Postrider:
         os.symlink("sendmail", programs / "mailq")
         self.programs = programs
         self.config = disk / "postrider.toml"
-        self.config.write_text(bench_configuration((self.root / "conf/postrider.toml"), disk, routes, self.port))
-        self.spool.mkdir()
+        self.config.write_text(bench_configuration(disk, routes, self.port))
         if os.geteuid() == 0:
-            self.recorder = Recorder(["/dev/log"], disk / "syslog")
+            self.spool.mkdir()
+            shutil.chown(self.spool, "postrider", "postrider")
         self.file_queues = [self.spool / "incoming", self.spool / "messages"]
 
     def start(self, group, prefix=()):
@@ -93,43 +92,18 @@ class Postrider:
                 pass
         self.process.wait()
         self.output.close()
-        if self.recorder:
-            self.recorder.stop()
-            self.recorder = None
-            Path("/dev/log").unlink(missing_ok=True)
 
 
-def bench_configuration(shipped, disk, routes, port):
-    """The shipped file with the settings that name places replaced; a section it lacks is added."""
+def bench_configuration(disk, routes, port):
+    """The shipped configuration is the defaults; these are the places, who may send, and where mail goes."""
     values = {
-        "mta": {"hostname": "bench.example", "users": False},
+        "mta": {"hostname": "bench.example", "users": os.geteuid() == 0},
         "spool": {"directory": str(disk / "spool")},
-        "log": {"file": str(disk / "postrider.log")},
-        "local": {"domains": ["bench.example", "localhost"], "users": ["root"], "aliases": []},
-        "listen.relay": {"address": f"127.0.0.1:{port}", "service": "relay"},
+        "log": {"file": str(disk / "postrider.log"), "syslog": False},
+        "local": {"domains": ["bench.example", "localhost"]},
+        "listen.relay": {"addresses": [f"127.0.0.1:{port}"], "service": "relay"},
     }
     for domain, (address, target) in routes.items():
-        values[f'route."{domain}"'] = {"to": f"[{address}]:{target}"}
-    kept, section = [], ""
-    for line in (shipped.read_text().splitlines() if shipped.exists() else []):
-        head = re.match(r"\s*\[([^\]]+)\]", line)
-        if head:
-            section = head[1]
-            if section in values or section.startswith(("listen.", "route.")):
-                continue
-        if section.startswith(("listen.", "route.")):
-            continue
-        key = re.match(r"\s*([a-z_0-9]+)\s*=", line)
-        if section in values:
-            if key and key[1] not in values[section]:
-                values[section][key[1]] = line.partition("=")[2].strip()
-                values[section][f"{key[1]} raw"] = True
-            continue
-        kept.append(line)
-    out = [*kept]
-    for name, keys in values.items():
-        out.append(f"[{name}]")
-        for key, value in keys.items():
-            if not key.endswith(" raw"):
-                out.append(f"{key} = {value if f'{key} raw' in keys else json.dumps(value)}")
-    return "\n".join(out) + "\n"
+        values[f'route."{domain}"'] = {"next_hop": f"[{address}]:{target}"}
+    return "\n".join(f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
+                     for name, keys in values.items())

@@ -1,0 +1,143 @@
+"""Fixtures: an MTA of the test's own (configured, not started), remote servers and name servers around it.
+
+What a test needs of the machine beyond Python (root, strace, loop mounts) it says by a mark; where the machine lacks
+it the test is skipped, and tests/SKIPS names the reason.
+"""
+import ctypes
+import fcntl
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from harness.mta import BUILD, Mta  # noqa: E402
+from harness.names import Names  # noqa: E402
+from harness.ports import Block  # noqa: E402
+from harness.sink import Sink  # noqa: E402
+
+
+own_network = False
+
+
+def enter_own_network():
+    """A network namespace for this test process (root only): all ports are free, 25 among them, and nothing outside
+    can be reached by mistake."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
+    if os.geteuid() != 0 or libc.unshare(CLONE_NEWNET) != 0:
+        return False
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        fcntl.ioctl(s, SIOCSIFFLAGS, struct.pack("16sh", b"lo", IFF_UP))
+    return True
+
+
+def pytest_configure(config):
+    global own_network
+    if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        own_network = enter_own_network()
+    config.addinivalue_line("markers", "smoke: the short set that CI repeats under the sanitizers")
+    config.addinivalue_line("markers", "needs(*what): root, strace, mounts …")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    outcome = yield
+    report = outcome.get_result()
+    setattr(item, f"report_{report.when}", report)
+    mta = item.funcargs.get("mta") if hasattr(item, "funcargs") else None
+    if report.when == "call" and report.failed and mta:
+        report.sections.append(("what the MTA said", mta.last_words()))
+
+
+def can_trace():
+    if not shutil.which("strace"):
+        return False
+    done = subprocess.run(["strace", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fsync", "true"],
+                          stdin=subprocess.DEVNULL, capture_output=True)
+    return done.returncode == 0
+
+
+def can_mount():
+    if os.geteuid() != 0:
+        return False
+    done = subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt"], stdin=subprocess.DEVNULL,
+                          capture_output=True)
+    return done.returncode == 0
+
+
+def can_loop():
+    return can_mount() and subprocess.run(["losetup", "--find"], stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
+
+
+NEEDS = {"root": lambda: os.geteuid() == 0, "strace": can_trace, "mounts": can_mount, "loop": can_loop,
+         "own network": lambda: own_network}
+_had = {}
+
+
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("needs"):
+        for what in mark.args:
+            if what not in _had:
+                _had[what] = NEEDS[what]()
+            if not _had[what]:
+                pytest.skip(f"this machine does not offer: {what}")
+
+
+@pytest.fixture
+def block():
+    return Block()
+
+
+@pytest.fixture
+def folder(request):
+    """A directory for this test on the build's disk; kept when the test fails."""
+    place = BUILD / "system-tests" / f"{os.getpid()}-{request.node.name[:60].replace('/', '-').replace('[', '-').strip(']')}"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    yield place
+    report = getattr(request.node, "report_call", None)
+    if report is not None and not report.failed:
+        shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture
+def remote(block):
+    """Makes remote mail servers: remote() → Sink."""
+    made = []
+
+    def make(port=None, **options):
+        made.append(Sink(block.host(10 + len(made)), port or block.port(), **options))
+        return made[-1]
+    yield make
+    for sink in made:
+        sink.stop()
+
+
+@pytest.fixture
+def names(block):
+    server = Names(block.host(53), block.port())
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def mta(folder, block):
+    """A Postrider that is configured but not started; mta.start() starts it. Ends with the test, whatever happened."""
+    one = Mta(folder, block)
+    yield one
+    one.kill_everything()
+
+
+@pytest.fixture
+def relaying(mta, remote):
+    """(mta, sink): everything for remote.example goes to the sink; the MTA runs."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.start()
+    return mta, sink

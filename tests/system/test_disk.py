@@ -1,0 +1,291 @@
+"""Disks that are full, broken, slow or cut from power."""
+import os
+import shutil
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.books import Load, balance
+from harness.mta import kill
+from harness.watch import wait_until
+
+
+@pytest.fixture
+def small_disk(mta):
+    """The spool on a tmpfs of 12 MB and 600 inodes."""
+    def mount(options="size=12m,nr_inodes=600"):
+        mta.spool.mkdir(exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", mta.spool], check=True)
+    yield mount
+    mta.kill_everything()
+    subprocess.run(["umount", "-l", mta.spool], capture_output=True)
+
+
+class Injection:
+    """strace on one process, answering its system calls falsely until ended."""
+
+    def __init__(self, pid, fault, trace):
+        self.process = subprocess.Popen(["strace", "-f", "-o", "/dev/null", "-e", f"trace={trace}", "-e", f"inject={trace}:{fault}",
+                                         "-p", str(pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.lines = []
+        threading.Thread(target=self.read, daemon=True).start()
+        threads = len(os.listdir(f"/proc/{pid}/task"))
+        wait_until(lambda: sum("attached" in l for l in self.lines) >= 1, 10, "strace to attach")
+        wait_until(lambda: self.attached(pid) >= threads, 10, "strace to attach to all threads")
+
+    def read(self):
+        for line in self.process.stderr:
+            self.lines.append(line.decode(errors="replace"))
+
+    def attached(self, pid):
+        count = 0
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            try:
+                count += "TracerPid:\t0\n" not in (task / "status").read_text()
+            except OSError:
+                pass
+        return count
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
+
+
+@pytest.mark.needs("mounts")
+def test_disk_full_and_free_again(mta, remote, small_disk):
+    """No space: 452 4.3.1 and nothing acknowledged is lost; recovers by itself when space returns."""
+    small_disk()
+    sink = remote()
+    sink.stop()
+    mta.route("remote.example", sink)
+    mta.start()
+    load = Load(mta, clients=2, count=60, size=200_000)
+    load.join()
+    assert load.refused > 0, "the disk was to fill up"
+    with mta.client() as c:
+        reply = c.deliver("a@test.example", ["user@remote.example"], ("Subject: big\r\n\r\n" + "x" * 70 + "\r\n").encode() * 30_000)
+        assert reply.startswith("452 4.3.1"), reply
+    sink.start()
+    mta.flush()
+    mta.wait_until_empty(40)
+    balance(load, [sink])
+    mta.submit("user@remote.example")
+
+
+@pytest.mark.needs("mounts")
+def test_no_inodes(mta, remote, small_disk):
+    small_disk("size=100m,nr_inodes=400")
+    sink = remote()
+    sink.stop()
+    mta.route("remote.example", sink)
+    mta.start()
+    load = Load(mta, clients=2, count=300, size=100)
+    load.join()
+    assert load.refused > 0
+    with mta.client() as c:
+        assert c.deliver("a@test.example", ["user@remote.example"], b"Subject: x\r\n\r\nx\r\n").startswith("452 4.3.1")
+    sink.start()
+    mta.flush()
+    mta.wait_until_empty(40)
+    balance(load, [sink])
+
+
+@pytest.mark.needs("mounts")
+def test_reports_are_written_even_on_a_full_disk(mta, remote, small_disk):
+    """The reserve is for NDRs: mail that fails while the disk is full is still reported."""
+    small_disk("size=12m")
+    mta.config["spool"].update(reserve="2MiB", minimum_free="1MiB")
+    sink = remote()
+    sink.at("rcpt", "450 4.2.0 Wait")
+    mta.route("remote.example", sink)
+    mta.start()
+    load = Load(mta, clients=2, count=60, size=200_000)
+    load.join()
+    assert load.refused > 0
+    sink.well_behaved()
+    sink.at("rcpt", "550 5.1.1 No such user")
+    mta.aliases.write_text(f"sender: {mta.user}\n")
+    mta.flush()
+    mta.wait_until_empty(60)
+    balance(load, [sink], reports=mta.mailbox())
+
+
+@pytest.mark.needs("strace")
+@pytest.mark.parametrize("error, reply", [("EIO", "451 4.3.0"), ("ENOSPC", "452 4.3.1")])
+@pytest.mark.parametrize("call", ["fsync,fdatasync", "pwritev2,pwritev,pwrite64,writev"], ids=["sync", "write"])
+def test_errors_of_the_disk_are_never_a_250(mta, remote, error, reply, call):
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["smtpd"]["workers"] = 1
+    mta.start()
+    mta.submit("user@remote.example")
+    sink.wait_for(1)
+    injection = Injection(mta.pids("smtpd")[0], f"error={error}", call if call.startswith("fsync") else "pwrite64,pwritev,pwritev2")
+    try:
+        with mta.client() as c:
+            answer = c.deliver("a@test.example", ["user@remote.example"], b"Subject: unlucky\r\n\r\nx\r\n")
+            assert answer.startswith(("451 4.3.0", "452 4.3.1")), answer
+            assert answer.startswith(reply), answer
+    finally:
+        injection.end()
+    if error == "ENOSPC":
+        wait_until(lambda: try_submit(mta), 15, "mail to be taken again")
+        sink.wait_for(2)
+    assert not any("unlucky" in m.text for m in sink.messages)
+
+
+def try_submit(mta):
+    try:
+        return mta.submit("user@remote.example")
+    except AssertionError:
+        return None
+
+
+@pytest.mark.needs("strace")
+def test_slow_disk_only_slows(mta, remote):
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["smtpd"]["workers"] = 1
+    mta.start()
+    injection = Injection(mta.pids("smtpd")[0], "delay_enter=1s", "fsync,fdatasync")
+    try:
+        load = Load(mta, clients=8, count=2)
+        load.join()
+        with mta.client() as c:
+            assert c.say("NOOP").startswith("250")
+    finally:
+        injection.end()
+    assert load.so_far() == 16
+    mta.wait_until_empty(20)
+    balance(load, [sink])
+
+
+@pytest.mark.needs("mounts")
+def test_read_only_remount(mta, remote, small_disk):
+    small_disk("size=50m")
+    sink = remote()
+    sink.stop()
+    mta.route("remote.example", sink)
+    mta.start()
+    load = Load(mta, clients=1, count=10)
+    load.join()
+    # A tmpfs with files open for writing cannot be made read-only; a bind mount of it can.
+    subprocess.run(["mount", "-o", "remount,ro", mta.spool], capture_output=True)
+    read_only = subprocess.run(["touch", mta.spool / "x"], capture_output=True).returncode != 0
+    if not read_only:
+        pytest.skip("the spool could not be remounted read-only")
+    with mta.client() as c:
+        answer = c.deliver("a@test.example", ["user@remote.example"], b"Subject: x\r\n\r\nx\r\n")
+        assert answer.startswith(("451 4.3.", "421 4.3.")), answer
+    pids = mta.pids("smtpd")
+    subprocess.run(["mount", "-o", "remount,rw", mta.spool], check=True)
+    assert mta.pids("smtpd") == pids, "no restart loop"
+    sink.start()
+    wait_until(lambda: try_submit(mta), 20, "mail to be taken again")
+    mta.flush()
+    mta.wait_until_empty(30)
+    balance(load, [sink])
+
+
+# -- power
+
+class Image:
+    """An ext4 with a journal in a file. Its copy at an instant is what a power cut leaves."""
+
+    def __init__(self, folder, megabytes=96):
+        self.folder, self.file = folder, folder / "disk.img"
+        with open(self.file, "wb") as f:
+            f.truncate(megabytes << 20)
+        subprocess.run(["mkfs.ext4", "-q", "-F", self.file], check=True)
+        self.mounted = []
+
+    def mount(self, place, file=None):
+        place.mkdir(exist_ok=True)
+        subprocess.run(["mount", "-o", "loop", file or self.file, place], check=True)
+        self.mounted.append(place)
+
+    def unmount(self, place):
+        wait_until(lambda: subprocess.run(["umount", place], capture_output=True).returncode == 0, 10, f"{place} to be free")
+        self.mounted.remove(place)
+
+    def close(self):
+        for place in self.mounted:
+            subprocess.run(["umount", "-l", place], capture_output=True)
+
+
+def power_cut(mta, image, load):
+    """Stops every process at once and copies the image; returns the copy. What was acknowledged by then counts."""
+    for pid in mta.all_pids():
+        kill(pid, 19)  # SIGSTOP
+    with load.lock:
+        promised = set(load.acknowledged)
+    copy = image.folder / "after.img"
+    shutil.copyfile(image.file, copy)
+    return copy, promised
+
+
+@pytest.mark.needs("loop")
+@pytest.mark.parametrize("honest", [True, False], ids=["syncs are real", "syncs are lies"])
+def test_power_cut(mta, remote, folder, honest):
+    """Everything acknowledged before the power went is there afterwards. With syncs that do nothing the same test
+    must report loss: else it would prove nothing."""
+    if not honest:
+        mta.wrap(LD_PRELOAD=str(next(Path("/usr/lib").glob("*/libeatmydata.so"))))
+    sink = remote()
+    sink.stop()
+    mta.route("remote.example", sink)
+    mta.config["smtpd"]["workers"] = 1
+    image = Image(folder)
+    try:
+        image.mount(mta.spool)
+        mta.start()
+        load = Load(mta, clients=4)
+        wait_until(lambda: load.so_far() >= 150, 20, "150 messages")
+        copy, promised = power_cut(mta, image, load)
+        load.halt.set()
+        mta.kill_everything()
+        load.join()
+        image.unmount(mta.spool)
+        image.mount(mta.spool, copy)
+        mta.start()
+        sink.start()
+        mta.flush()
+        mta.wait_until_empty(40)
+        load.acknowledged = promised
+        if honest:
+            balance(load, [sink])
+        else:
+            with pytest.raises(AssertionError, match="are lost"):
+                balance(load, [sink])
+    finally:
+        mta.kill_everything()
+        image.close()
+
+
+def test_damaged_and_foreign_files_are_put_aside(mta, remote):
+    """A truncated, a flipped and a foreign file: quarantined with an alarm; the others are delivered."""
+    sink = remote()
+    sink.stop()
+    mta.route("remote.example", sink)
+    mta.start()
+    load = Load(mta, clients=1, count=20)
+    load.join()
+    mta.stop()
+    files = sorted(mta.spool_files())
+    assert len(files) == 20
+    flipped, cut = files[3], files[7]
+    octets = bytearray(flipped.read_bytes())
+    octets[40] ^= 0xff
+    flipped.write_bytes(octets)
+    cut.write_bytes(cut.read_bytes()[:200])
+    (mta.spool / "messages" / "00").mkdir(parents=True, exist_ok=True)
+    (mta.spool / "messages" / "00" / "core").write_bytes(b"not a message")
+    mta.start()
+    sink.start()
+    mta.flush()
+    sink.wait_for(18, 20)
+    wait_until(lambda: len([p for p in (mta.spool / "quarantine").rglob("*") if p.is_file()]) >= 2, 10, "two files in quarantine")
+    assert mta.logged("quarantine")

@@ -1,0 +1,370 @@
+"""Bad input at every door: each gets one clear answer, is bounded, and harms nobody else."""
+import os
+import re
+import socket
+import threading
+import time
+
+import pytest
+
+from harness.client import Client, Closed, message, stuffed
+from harness.watch import wait_until
+
+
+@pytest.fixture
+def running(relaying):
+    return relaying[0]
+
+
+def still_serves(mta, sink=None):
+    """The proof after each outrage: an honest client is served at once."""
+    mta.submit(f"{mta.user}@test.example", f"still alive {time.monotonic()}")
+
+
+# -- what a client may say
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("line, reply", [
+    ("FOO", "500"), ("EHLO", "501"), ("MAIL", "501"), ("MAIL FROM:", "501"), ("MAIL FROM:<a@b", "501"),
+    ("MAIL FROM:<a@test.example> SIZE=18446744073709551616", "501"), ("MAIL FROM:<a@test.example> SIZE=-1", "501"),
+    ("MAIL FROM:<a@test.example> SIZE=many", "501"), ("MAIL FROM:<a@test.example> RET=FULL RET=HDRS", "501"),
+    ("MAIL FROM:<a@test.example> ENVID=a+zz", "501"), ("MAIL FROM:<a@test.example> NOSUCH=1", "555"),
+    ("MAIL FROM:<a@test.example> SIZE=99999999999", "552"), ("RCPT TO:<a@test.example>", "503"), ("DATA", "503"),
+    ("MAIL FROM:<" + "x" * 65 + "@test.example>", "501"), ("VRFY someone", "252"), ("NOOP", "250"), ("HELP", "214"),
+    ("RSET", "250"), ("STARTTLS", "502"), ("EXPN list", "502"), ("BDAT 5", "50"),
+], ids=lambda v: v[:40])
+def test_command_and_reply(running, line, reply):
+    with running.client() as c:
+        answer = c.say(line)
+        assert answer.startswith(reply), answer
+        # Every reply after EHLO carries an enhanced code of its own class.
+        assert re.match(rf"{answer[0]}\d\d[ -]{answer[0]}\.\d+\.\d+ ", answer), answer
+
+
+@pytest.mark.parametrize("parameters, reply", [
+    ("NOTIFY=NEVER,SUCCESS", "501 5.5.4"), ("NOTIFY=SOMETIMES", "501 5.5.4"), ("ORCPT=rfc822;a+00b", "501 5.5.4"),
+    ("ORCPT=rfc822;a+0D+0Ab", "501 5.5.4"), ("ORCPT=rfc822;a+zz", "501 5.5.4"), ("ORCPT=nothing", "501 5.5.4"),
+    ("NOTIFY=NEVER NOTIFY=NEVER", "501 5.5.4"), ("NOTIFY=SUCCESS,FAILURE,DELAY", "250 2.1.5"),
+])
+def test_rcpt_parameters(running, parameters, reply):
+    with running.client() as c:
+        c.say("MAIL FROM:<a@test.example>")
+        answer = c.say(f"RCPT TO:<user@remote.example> {parameters}")
+        assert answer.startswith(reply), answer
+
+
+def test_ehlo_inside_a_transaction_resets_it(running):
+    with running.client() as c:
+        c.say("MAIL FROM:<a@test.example>")
+        c.say("RCPT TO:<user@remote.example>")
+        c.say("EHLO again.example")
+        assert c.say("RCPT TO:<user@remote.example>").startswith("503")
+        assert c.say("DATA").startswith("503")
+
+
+@pytest.mark.smoke
+def test_nobody_relays_by_accident(mta, remote, block):
+    sink = remote()
+    mta.route("*", sink)
+    mta.config["relay"] = {"networks": ["192.0.2.0/24"]}
+    mta.start()
+    with mta.client() as c:
+        c.say("MAIL FROM:<a@test.example>")
+        for victim in ("user@remote.example", "user%remote.example@elsewhere.example", '"user@remote.example"@elsewhere.example'):
+            assert c.say(f"RCPT TO:<{victim}>").startswith("554 5.7.1"), victim
+        assert c.say("RCPT TO:<@test.example:user@remote.example>")[0] == "5"
+        assert c.say(f"RCPT TO:<{mta.user}@test.example>").startswith("250")
+        assert c.say("RCPT TO:<postmaster>").startswith("250")
+    mta.wait_log(r"NOQUEUE: reject: RCPT from \S+\[127\.\S+\]: 554 5\.7\.1 <user@remote\.example>: Relay access denied; "
+                 r"from=<a@test\.example> to=<user@remote\.example> proto=ESMTP helo=<client\.example>")
+    with mta.client(mta.submission_port) as c:
+        assert c.say("MAIL FROM:<a@test.example>").startswith("530 5.7.0")
+    assert sink.connections == 0
+
+
+def test_unknown_local_user_is_refused_at_once(running):
+    with running.client() as c:
+        c.say("MAIL FROM:<a@remote.example>")
+        assert c.say("RCPT TO:<nobody-here@test.example>").startswith("550 5.1.1")
+        assert c.say("RCPT TO:<postmaster>").startswith("250")
+        assert c.say("RCPT TO:<postmaster@test.example>").startswith("250")
+
+
+# -- smuggling
+
+SEQUENCES = {"LF.LF": b"\n.\n", "LF.CRLF": b"\n.\r\n", "CRLF.LF": b"\r\n.\n", "CR.CR": b"\r.\r", "CR.CRLF": b"\r.\r\n",
+             "CRLF.CR": b"\r\n.\r", "CR.LF": b"\r.\n", "CRLF.CRCRLF": b"\r\n.\r\r\n", "CRCRLF.CRCRLF": b"\r\r\n.\r\r\n",
+             "CRLF NUL.CRLF": b"\r\n\0.\r\n", "CRLF.NUL CRLF": b"\r\n.\0\r\n", "CRLF.SP CRLF": b"\r\n. \r\n"}
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("split", ["whole", "each byte"])
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_nothing_but_crlf_dot_crlf_ends_a_message(relaying, name, split):
+    mta, sink = relaying
+    smuggled = (b"MAIL FROM:<evil@remote.example>\r\nRCPT TO:<victim@remote.example>\r\nDATA\r\n"
+                b"Subject: smuggled\r\n\r\nsurprise\r\n")
+    content = message("outer", "first line").encode().rstrip(b"\r\n") + SEQUENCES[name] + smuggled + b".\r\n"
+    with mta.client() as c:
+        c.say("MAIL FROM:<a@test.example>")
+        c.say("RCPT TO:<user@remote.example>")
+        c.say("DATA")
+        if split == "whole":
+            c.send(content)
+        else:
+            for n in range(len(content)):
+                c.send(content[n:n + 1])
+        first = c.reply()
+        assert c.say("NOOP").startswith("250"), "the session is in step"
+    mta.wait_until_empty()
+    assert not sink.to("victim@remote.example")
+    assert len(sink.messages) == (1 if first.startswith("250") else 0)
+    for m in sink.messages:
+        assert b"\r" not in m.content.replace(b"\r\n", b"") and b"\n" not in m.content.replace(b"\r\n", b"")
+    if name in ("LF.LF", "LF.CRLF", "CRLF.LF", "CR.CR", "CR.CRLF", "CRLF.CR", "CR.LF"):
+        assert first.startswith("550 5.5.2"), first
+
+
+def test_dot_at_once_is_an_empty_message(relaying):
+    mta, sink = relaying
+    with mta.client() as c:
+        c.say("MAIL FROM:<a@test.example>")
+        c.say("RCPT TO:<user@remote.example>")
+        c.say("DATA")
+        assert c.say(".").startswith("250 2.0.0")
+    sink.wait_for(1)
+
+
+def test_bare_newlines_in_commands_end_the_session(running):
+    with running.client() as c:
+        replies = []
+        try:
+            for _ in range(30):
+                c.send(b"NOOP\n")
+                c.send(b"\r\n")
+                replies.append(c.reply())
+        except (Closed, OSError):
+            pass
+        assert replies and replies[0].startswith("500") and len(replies) < 30
+    still_serves(running)
+
+
+def test_commands_pipelined_before_the_banner(running):
+    with Client(running.address, running.relay_port, greet=False) as c:
+        c.send(b"EHLO early.example\r\nMAIL FROM:<a@test.example>\r\n")
+        first = c.reply()
+        assert first.startswith(("220", "554", "421")), first
+    still_serves(running)
+
+
+# -- limits
+
+def test_line_limits_of_commands(running):
+    with running.client() as c:
+        assert c.say("NOOP " + "x" * 400).startswith("250")
+        assert c.say("NOOP " + "x" * 5000).startswith("500 5.5.2")
+        assert c.say("NOOP").startswith("250")
+
+
+@pytest.mark.parametrize("length", [998, 999, 1_000_000])
+def test_long_lines_of_content_are_taken(relaying, length):
+    mta, sink = relaying
+    mta.submit("user@remote.example", body="x" * length)
+    m = sink.wait_for_one_to("user@remote.example")
+    assert m.content.count(b"x") >= length
+
+
+def test_message_too_large(mta, remote):
+    mta.config["smtpd"]["message_size"] = "100KiB"
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.start()
+    with mta.client() as c:
+        assert c.say("MAIL FROM:<a@test.example> SIZE=200000").startswith("552 5.3.4")
+        reply = c.deliver("a@test.example", ["user@remote.example"], message(body="x" * 70 + "\r\n" + ("y" * 70 + "\r\n") * 3000))
+        assert reply.startswith("552 5.3.4"), reply
+        assert c.say("NOOP").startswith("250")
+        assert c.deliver("a@test.example", ["user@remote.example"], message("small")).startswith("250")
+    sink.wait_for(1)
+    mta.wait_until_empty()
+    assert len(sink.messages) == 1
+
+
+@pytest.mark.parametrize("what, content, reply", [
+    ("10 MB of header", "X-Long: " + "x" * 70 + "\r\n", "552 5.3.4"),
+    ("100,000 fields", "X: y\r\n", "5"),
+    ("51 Received fields", "Received: from a by b; Fri, 20 Nov 2026 16:00:00 +0000\r\n", "554 5.4.6"),
+])
+def test_outrageous_headers(running, what, content, reply):
+    times = {"10 MB of header": 130_000, "100,000 fields": 100_000, "51 Received fields": 51}[what]
+    with running.client() as c:
+        answer = c.deliver("a@test.example", ["user@remote.example"], (content * times + "Subject: x\r\n\r\nbody\r\n").encode())
+        assert answer.startswith(reply), answer
+    still_serves(running)
+
+
+def test_too_many_recipients(mta, remote):
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.start()
+    with mta.client() as c:
+        c.say("MAIL FROM:<a@test.example>")
+        c.send(b"".join(b"RCPT TO:<user%d@remote.example>\r\n" % n for n in range(1100)))
+        replies = [c.reply()[:9] for _ in range(1100)]
+        assert replies[:1000] == ["250 2.1.5"] * 1000 and set(replies[1000:]) == {"452 4.5.3"}
+        c.say("DATA")
+        c.send(stuffed(message()))
+        assert c.reply().startswith("250 2.0.0")
+    assert len(mta.spool_files()) <= 1
+    wait_until(lambda: sum(len(m.recipients) for m in sink.messages) == 1000, 15, "1000 recipients")
+    mta.wait_until_empty()
+
+
+def test_too_many_errors_end_the_session(running):
+    with running.client() as c:
+        last = ""
+        with pytest.raises((Closed, OSError)):
+            for _ in range(100):
+                last = c.say("NONSENSE")
+        assert last.startswith("421")
+    running.wait_log(r"postfix/smtpd\[\d+\]: too many errors after \S+ from \S+\[127\.")
+
+
+def test_sessions_over_the_limit_are_told(mta):
+    mta.config["smtpd"].update(sessions_per_network=20, workers=1)
+    mta.start()
+    clients = []
+    try:
+        for _ in range(20):
+            clients.append(mta.client())
+        with Client(mta.address, mta.relay_port, greet=False) as extra:
+            assert extra.reply().startswith("421 4.7.0")
+    finally:
+        for c in clients:
+            c.close()
+    wait_until(mta.answers, 10, "the door to open again")
+
+
+def test_idle_and_slow_clients_are_let_go(mta):
+    mta.config["smtpd"].update(command_timeout="1s", data_timeout="1s")
+    mta.start()
+    with mta.client() as idle, mta.client() as dripping:
+        begun = time.monotonic()
+
+        def drip():
+            try:
+                for byte in b"NOOP " + b"x" * 100:
+                    dripping.send(bytes([byte]))
+                    time.sleep(0.2)
+            except OSError:
+                pass
+        threading.Thread(target=drip, daemon=True).start()
+        assert idle.closed_by_peer().startswith(b"421 4.4.2")
+        assert b"421" in dripping.closed_by_peer()
+        assert time.monotonic() - begun < 8
+    mta.wait_log(r"postfix/smtpd\[\d+\]: timeout after \S+ from ")
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("bytes_", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500),
+                                    bytes(range(256)) * 200], ids=["HTTP", "TLS hello", "binary noise"])
+def test_other_protocols(running, bytes_):
+    with running.client(hello=False) as c:
+        c.send(bytes_)
+        try:
+            c.socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+        said = c.closed_by_peer()
+        assert re.search(rb"^(5\d\d|421) ", said, re.M), said[:200]
+        assert said.count(b"\r\n") <= 25
+    still_serves(running)
+
+
+def test_a_flood_of_connections_harms_nobody(running):
+    flood = []
+    try:
+        for _ in range(300):
+            s = socket.socket()
+            s.setblocking(False)
+            s.connect_ex((running.address, running.relay_port))
+            flood.append(s)
+        begun = time.monotonic()
+        still_serves(running)
+        assert time.monotonic() - begun < 5
+    finally:
+        for s in flood:
+            s.close()
+
+
+def test_disconnect_at_every_point_leaves_nothing(running):
+    """Cut after each piece of a transaction: nothing is queued, nothing stays open, nothing stays in the spool."""
+    pieces = [b"EHLO a.example\r\n", b"MAIL FROM:<a@test.example>\r\n", b"RCPT TO:<user@remote.example>\r\n", b"DATA\r\n",
+              b"Subject: half\r\n\r\nha", b"lf a mess\r\n", b"age\r\n.", b"\r"]
+    for n in range(1, len(pieces) + 1):
+        with running.client(hello=False) as c:
+            for piece in pieces[:n]:
+                c.send(piece)
+                time.sleep(0.01)
+    running.wait_log(r"lost connection after (DATA|\S+) from", count=len(pieces))
+    wait_until(lambda: not running.spool_files(), 10, "the spool to be empty")
+    assert running.queue() == []
+
+
+# -- doors that local users reach
+
+SOCKETS = ["submit", "showq", "control", "master"]
+
+
+@pytest.mark.parametrize("noise", [b"", b"\0" * 10000, b"\xff" * 70000, b"{\"no\": ", b"GET / HTTP/1.0\r\n\r\n", os.urandom(5000)],
+                         ids=["nothing", "NULs", "0xff", "half JSON", "HTTP", "random"])
+@pytest.mark.parametrize("door", SOCKETS)
+def test_noise_on_local_sockets(running, door, noise):
+    path = running.spool / "run" / door
+    pids = {role: running.pids(role) for role in ("master", "queue-manager", "pickup")}
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(5)
+        here = os.open(path.parent, os.O_PATH)
+        try:
+            s.connect(f"/proc/self/fd/{here}/{door}")
+        finally:
+            os.close(here)
+        try:
+            s.sendall(noise)
+            s.shutdown(socket.SHUT_WR)
+            while s.recv(65536):
+                pass
+        except OSError:
+            pass
+    still_serves(running)
+    assert {role: running.pids(role) for role in pids} == pids, "nobody died of it"
+
+
+def test_private_sockets_are_private(running):
+    private = running.spool / "run" / "private"
+    assert private.stat().st_mode & 0o077 == 0
+    for name in ("queue-manager", "categorizer"):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.settimeout(5)
+            here = os.open(private, os.O_PATH)
+            s.connect(f"/proc/self/fd/{here}/{name}")
+            os.close(here)
+            s.sendall(b"\x40\0\0\0" + b"\xee" * 64)
+            try:
+                assert s.recv(1000) == b"", "no token, no conversation"
+            except ConnectionResetError:
+                pass
+    still_serves(running)
+
+
+def test_rubbish_in_the_drop_directory_is_ignored(running):
+    drop = running.spool / "drop"
+    drop.mkdir(exist_ok=True)
+    (drop / "rubbish").write_bytes(os.urandom(3000))
+    (drop / "empty").write_bytes(b"")
+    os.symlink("/etc/passwd", drop / "link")
+    os.mkfifo(drop / "fifo")
+    (drop / "folder").mkdir()
+    running.sendmail("user@remote.example")
+    still_serves(running)
+    running.wait_mailbox(1)

@@ -1,0 +1,220 @@
+"""kill -9 of every daemon under load, restarts, and the books afterwards."""
+import signal
+import threading
+import time
+
+import pytest
+
+from harness.books import Load, balance, delivered
+from harness.mta import ROLES, kill
+from harness.watch import wait_until
+
+
+@pytest.fixture
+def busy(mta, remote):
+    """The MTA under load: (mta, sink, load)."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["master"].update(restart_delay="50ms")
+    mta.start()
+    load = Load(mta, clients=4)
+    yield mta, sink, load
+    load.halt.set()
+
+
+def settled(mta, sink, load, twice):
+    load.stop()
+    mta.wait_until_empty(40)
+    assert load.so_far() > 20
+    assert balance(load, [sink], duplicates_at_most=twice) <= twice
+
+
+@pytest.mark.smoke
+@pytest.mark.parametrize("role", [r for r in ROLES if r != "master"])
+def test_kill_under_load(busy, role):
+    """Three times the daemon dies; it is back within a second, service goes on, nothing acknowledged is lost."""
+    mta, sink, load = busy
+    for _ in range(3):
+        there = len(sink.messages)
+        wait_until(lambda: len(sink.messages) > there + 20, 20, lambda: f"mail to flow\n{mta.last_words()}")
+        before = mta.pids(role)
+        killed = mta.kill(role)
+        begun = time.monotonic()
+        mta.wait_for_role(role, 10, other_than=before)
+        assert time.monotonic() - begun < 1.5, "back within a second"
+        wait_until(lambda: killed not in mta.pids(role), 5, "the old one to be gone")
+    there = len(sink.messages)
+    wait_until(lambda: len(sink.messages) > there + 20, 20, lambda: f"mail to flow again\n{mta.last_words()}")
+    # In flight at a death may be sent twice: connections of the link times deliveries handed to each.
+    settled(mta, sink, load, twice=3 * 100 if role in ("smtp-client", "queue-manager") else 0)
+
+
+def test_kill_of_master_under_load(busy):
+    """The workers finish and leave; a new start takes over."""
+    mta, sink, load = busy
+    wait_until(lambda: len(sink.messages) > 20, 20, "mail to flow")
+    mta.kill("master")
+    load.stop()
+    wait_until(lambda: not mta.all_pids(), 20, "the orphans to leave")
+    mta.process.wait()
+    mta.process = None
+    mta.start()
+    mta.wait_until_empty(30)
+    balance(load, [sink], duplicates_at_most=100)
+
+
+def test_everything_killed_at_once(busy):
+    """As a power cut does it to the processes, three times."""
+    mta, sink, load = busy
+    for _ in range(3):
+        there = len(sink.messages)
+        wait_until(lambda: len(sink.messages) > there + 20, 20, lambda: f"mail to flow\n{mta.last_words()}")
+        mta.kill_everything()
+        mta.start()
+    settled(mta, sink, load, twice=3 * 100)
+
+
+@pytest.mark.smoke
+def test_restart_with_queued_mail(mta, remote):
+    sink = remote()
+    sink.stop()
+    mta.route("remote.example", sink)
+    mta.start()
+    load = Load(mta, clients=2, count=50)
+    load.join()
+    assert load.so_far() == 100
+    assert mta.stop() == 0
+    assert len(mta.spool_files()) == 100
+    mta.start()
+    assert len(mta.queued_ids()) == 100
+    sink.start()
+    mta.flush()
+    mta.wait_until_empty(30)
+    balance(load, [sink])
+
+
+def test_stop_under_load_is_orderly(busy):
+    """What was acknowledged is in the spool or delivered; nothing is sent twice by an orderly restart."""
+    mta, sink, load = busy
+    for _ in range(2):
+        there = len(sink.messages)
+        wait_until(lambda: len(sink.messages) > there + 20, 20, "mail to flow")
+        assert mta.stop() == 0
+        mta.start()
+    settled(mta, sink, load, twice=0)
+
+
+def test_reload_drops_no_session(busy):
+    mta, sink, load = busy
+    with mta.client() as c:
+        c.say("MAIL FROM:<a@test.example>")
+        for _ in range(3):
+            there = len(sink.messages)
+            mta.command("reload")
+            wait_until(lambda: len(sink.messages) > there + 20, 20, "mail to flow")
+        assert c.say("RCPT TO:<token-x-y-0@remote.example>").startswith("250")
+        c.say("QUIT")
+    managers = mta.pids("queue-manager")
+    assert len(managers) == 1
+    assert not load.unsure and not load.refused, "no client noticed"
+    settled(mta, sink, load, twice=0)
+
+
+def test_reload_takes_new_settings(relaying, remote):
+    mta, sink = relaying
+    other = remote()
+    mta.submit("user@remote.example")
+    sink.wait_for(1)
+    mta.route("remote.example", other)
+    mta.write_config()
+    mta.command("reload")
+    wait_until(lambda: mta.submit("user@remote.example") and other.messages, 10, "mail to take the new route", step=0.2)
+
+
+def test_reload_with_a_broken_file_changes_nothing(relaying):
+    mta, sink = relaying
+    mta.file.write_text(mta.file.read_text() + "\n[smtpd]\nworker = 3\n")
+    done = mta.command("reload", check=False)
+    assert done.returncode != 0 and "postrider.toml:" in done.stderr + done.stdout
+    mta.submit("user@remote.example")
+    sink.wait_for(1)
+
+
+@pytest.mark.parametrize("role", [r for r in ROLES if r not in ("master",)])
+def test_a_daemon_that_hangs_is_replaced(mta, remote, role):
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["master"].update(heartbeat_interval="200ms", heartbeat_timeout="1s")
+    mta.start()
+    before = mta.pids(role)
+    mta.kill(role, signal.SIGSTOP)
+    mta.wait_for_role(role, 10, other_than=before)
+    mta.submit("user@remote.example")
+    sink.wait_for(1)
+
+
+def test_a_daemon_that_keeps_dying_is_restarted_ever_more_slowly(relaying):
+    mta, sink = relaying
+    deaths, end = [], time.monotonic() + 4
+    while time.monotonic() < end:
+        for pid in mta.pids("router"):
+            kill(pid, signal.SIGKILL)
+            deaths.append(pid)
+        time.sleep(0.01)
+    assert 2 <= len(set(deaths)) < 20, "back-off"
+    mta.submit("user@remote.example")
+    sink.wait_for(1, 30)
+
+
+def test_ndr_survives_kills_of_bounce(mta, remote):
+    """The report exists once or twice, never zero times."""
+    sink = remote()
+    sink.at("rcpt", "550 5.1.1 No such user")
+    mta.route("remote.example", sink)
+    mta.config["master"].update(restart_delay="50ms")
+    mta.start()
+    load = Load(mta, clients=2, count=30)
+    stop = threading.Event()
+
+    def killer():
+        while not stop.is_set():
+            for pid in mta.pids("bounce"):
+                kill(pid, signal.SIGKILL)
+            stop.wait(0.3)
+    # Their sender is a mailbox of ours.
+    mta.aliases.write_text(f"sender: {mta.user}\n")
+    thread = threading.Thread(target=killer, daemon=True)
+    thread.start()
+    load.join()
+    stop.set()
+    thread.join()
+    mta.wait_until_empty(40)
+    balance(load, [sink], reports=mta.mailbox())
+
+
+def test_killed_while_a_message_arrives(relaying):
+    """Before the 250 nothing was promised: after the kill the client sends again, and the message exists once."""
+    mta, sink = relaying
+    with mta.client() as c:
+        c.say("MAIL FROM:<a@test.example>")
+        c.say("RCPT TO:<user@remote.example>")
+        c.say("DATA")
+        c.send(b"Subject: half\r\n\r\nhalf a line")
+        for pid in mta.pids("smtpd"):
+            kill(pid, signal.SIGKILL)
+        assert b"250" not in c.closed_by_peer()
+    wait_until(mta.answers, 10, "smtpd to be back")
+    mta.submit("user@remote.example")
+    sink.wait_for(1)
+    mta.wait_until_empty()
+    assert len(sink.messages) == 1
+
+
+def test_second_start_is_refused_while_one_runs(relaying):
+    mta, sink = relaying
+    done = mta.run("postrider", "run", "-c", mta.file)
+    assert done.returncode != 0
+    assert "already" in (done.stderr + done.stdout).lower() or "running" in (done.stderr + done.stdout).lower()
+    assert len(mta.pids("queue-manager")) == 1
+    mta.submit("user@remote.example")
+    sink.wait_for(1)
