@@ -9,7 +9,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <utility>
 
 namespace common {
 
@@ -76,21 +75,10 @@ void close_descriptors_except(int keep) {
     close_range(static_cast<unsigned>(keep < 3 ? 3 : keep + 1), ~0U, 0);
 }
 
-void clean_environment() {
-    std::vector<std::pair<const char*, std::string>> kept = {{"PATH", "/usr/sbin:/usr/bin:/sbin:/bin"}};
-    const auto keep = [&](const char* name) {
-        if (const char* value = std::getenv(name)) kept.emplace_back(name, value);
-    };
-    keep("TZ");
-#ifdef POSTRIDER_KILL_POINTS
-    keep("POSTRIDER_KILL_POINT");
-    keep("POSTRIDER_KILL_RECORD");
-    keep("ASAN_OPTIONS");
-    keep("UBSAN_OPTIONS");
-    keep("LD_PRELOAD");
-#endif
-    clearenv();
-    for (const auto& [name, value] : kept) setenv(name, value.c_str(), 1);
+std::vector<std::string> bare_environment() {
+    std::vector<std::string> kept = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
+    if (const char* zone = std::getenv("TZ")) kept.push_back(std::string("TZ=") + zone);
+    return kept;
 }
 
 void raise_descriptor_limit() {

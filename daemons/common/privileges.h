@@ -28,8 +28,8 @@ spool::Result<> no_new_privileges();
 void keep_standard_descriptors();
 // Everything above 2 but `keep` is closed.
 void close_descriptors_except(int keep);
-// Only what is needed stays: PATH is fixed, TZ kept; kill point variables kept in test builds.
-void clean_environment();
+// All that a daemon started with other rights than ours may know: a fixed PATH, and TZ.
+std::vector<std::string> bare_environment();
 // As many descriptors as the hard limit allows.
 void raise_descriptor_limit();
 // Few malloc arenas: many small processes must stay small.
