@@ -51,7 +51,6 @@ std::string v6_literal(std::string_view text) {
 } // namespace
 
 std::optional<NextHop> NextHop::parse(std::string_view text) {
-    if (text == "mx") return NextHop{};
     NextHop hop;
     std::string_view port;
     if (text.starts_with('[')) {
@@ -63,12 +62,15 @@ std::optional<NextHop> NextHop::parse(std::string_view text) {
         port = text.substr(close + 1);
     } else {
         const auto colon = text.find(':');
-        hop.kind = Kind::mx_of;
-        hop.name = host_name(text.substr(0, colon));
+        const auto name = text.substr(0, colon);
+        if (name != "mx") {
+            hop.kind = Kind::mx_of;
+            hop.name = host_name(name);
+        }
         if (is_v4(hop.name)) return {};
         if (colon != text.npos) port = text.substr(colon);
     }
-    if (hop.name.empty()) return {};
+    if (hop.name.empty() && hop.kind != Kind::recipient) return {};
     if (port.empty()) return hop;
     auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), hop.port);
     if (port.front() != ':' || error != std::errc{} || end != port.data() + port.size() || hop.port == 0)
@@ -79,7 +81,7 @@ std::optional<NextHop> NextHop::parse(std::string_view text) {
 std::string NextHop::to_string() const {
     const auto suffix = port == 25 ? std::string() : ":" + std::to_string(port);
     switch (kind) {
-    case Kind::recipient: return "mx";
+    case Kind::recipient: return "mx" + suffix;
     case Kind::mx_of: return name + suffix;
     case Kind::host: return "[" + name + "]" + suffix;
     }

@@ -15,7 +15,7 @@ struct NextHop {
     enum class Kind {
         host,      // "[relay.example.net]:2525", "[192.0.2.1]": this host itself, no MX look-up
         mx_of,     // "relay.example.net", "relay.example.net:2525": the MX hosts of that name
-        recipient, // "mx": the MX hosts of the recipient's own domain
+        recipient, // "mx", "mx:2525": the MX hosts of the recipient's own domain
     };
     Kind kind = Kind::recipient;
     std::string name; // lower case, without brackets; "" for recipient

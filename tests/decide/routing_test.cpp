@@ -7,13 +7,14 @@ using decide::RouteTable;
 
 TEST_CASE("next hops are read and printed") {
     CHECK(NextHop::parse("mx") == NextHop{});
+    CHECK(NextHop::parse("mx:2525") == NextHop{NextHop::Kind::recipient, "", 2525});
     CHECK(NextHop::parse("Relay.Example.net") == NextHop{NextHop::Kind::mx_of, "relay.example.net", 25});
     CHECK(NextHop::parse("relay.example.net:587") == NextHop{NextHop::Kind::mx_of, "relay.example.net", 587});
     CHECK(NextHop::parse("[relay]:2525") == NextHop{NextHop::Kind::host, "relay", 2525});
     CHECK(NextHop::parse("[192.0.2.1]") == NextHop{NextHop::Kind::host, "192.0.2.1", 25});
     CHECK(NextHop::parse("[2001:DB8::1]:26") == NextHop{NextHop::Kind::host, "2001:db8::1", 26});
-    for (auto text : {"mx", "relay.example.net", "relay.example.net:587", "[relay]:2525", "[192.0.2.1]",
-                      "[2001:db8::1]:26"})
+    for (auto text : {"mx", "mx:26", "relay.example.net", "relay.example.net:587", "[relay]:2525",
+                      "[192.0.2.1]", "[2001:db8::1]:26"})
         CHECK(NextHop::parse(text)->to_string() == text);
     for (auto odd :
          {"",          "[",      "[]",        "[]:25",        "[a]25",       "[a]:",         "[a]:0",

@@ -1,0 +1,43 @@
+// What a name server answered, as a value, and how it is read from the packet. Strict and bounded: whatever a
+// server sends becomes an Answer with at most 50 records. Knows no network.
+#pragma once
+#include "daemons/common/network.h"
+#include "daemons/decide/mx.h"
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dns {
+
+using decide::MxRecord;
+using decide::Said;
+
+enum class Type : std::uint16_t { a = 1, ptr = 12, mx = 15, aaaa = 28 };
+
+struct Answer {
+    Said said = Said::failed;
+    std::uint32_t ttl = 0;                    // seconds the answer may be believed from now on
+    std::vector<MxRecord> mx;                 // Type::mx
+    std::vector<common::IpAddress> addresses; // Type::a, Type::aaaa
+    std::vector<std::string> names;           // Type::ptr
+    std::string why;                          // failed: "SERVFAIL", "timeout" …; for a log line
+    bool operator==(const Answer&) const = default;
+};
+
+inline constexpr std::size_t most_records = 50;
+
+// The answer to a query for `name` (lower case, no dot at the end). Aliases (CNAME) are followed within the
+// packet.
+Answer parse_answer(std::span<const unsigned char> packet, std::string_view name, Type type);
+
+// "1.2.0.192.in-addr.arpa", "…8.b.d.0.1.0.0.2.ip6.arpa".
+std::string reverse_name(const common::IpAddress& address);
+
+// Lower case, without a dot at the end; "" if it cannot be asked for: only letters, digits, '-', '_' and
+// dots.
+std::string canonical_name(std::string_view name);
+
+} // namespace dns

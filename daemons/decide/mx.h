@@ -1,0 +1,73 @@
+// From what the name system said to the hosts of a domain, or why it can have no mail. Pure: look-ups are
+// made by whoever asks, and handed in as values.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace decide {
+
+// What a look-up came to.
+enum class Said {
+    records,
+    no_name, // NXDOMAIN, with the zone's SOA to prove it
+    no_data, // the name exists, but has no such record
+    failed,  // SERVFAIL, timeout, garbage: no answer now
+};
+
+struct MxRecord {
+    std::uint16_t preference = 0;
+    std::string host; // lower case, no dot at the end; "" = "." (null MX)
+    bool operator==(const MxRecord&) const = default;
+};
+
+struct Host {
+    std::string name; // host name, or an address without brackets
+    std::uint16_t port = 25;
+    std::uint16_t preference = 0; // equal ones are tried in random order
+    bool operator==(const Host&) const = default;
+};
+
+// Where a domain's mail goes, or why not.
+struct Destination {
+    enum class Kind {
+        mx,         // hosts found in the name system
+        configured, // hosts named by a rule
+        temporary,  // status and text say why
+        permanent,  // status and text say why
+    };
+    Kind kind = Kind::temporary;
+    std::vector<Host> hosts;  // by preference
+    std::string link;         // equal for equal sets of hosts
+    std::string status, text; // "4.4.3", one line for log and report
+
+    static Destination of(Kind kind, std::vector<Host> hosts);
+    static Destination refuse(Kind kind, std::string_view status, std::string text);
+    bool found() const { return kind == Kind::mx || kind == Kind::configured; }
+};
+
+// The MX answer settled it, or the domain's own addresses have to be looked up (address_only).
+struct MxDecision {
+    bool address_only = false; // no MX record at all: the domain itself is the host, if it has an address
+    Destination destination;
+};
+
+// Is that host at that port this very system?
+using IsSelf = std::function<bool(const std::string& host)>;
+
+// `port`: that of a rule, or 25. `why`: what failed, for the text.
+MxDecision decide_mx(std::string_view domain, Said said, std::vector<MxRecord> records, std::string_view why,
+                     std::uint16_t port, const IsSelf& is_self);
+
+// For a domain without MX records: what the look-ups of its A and AAAA records said.
+Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std::string_view why,
+                                std::uint16_t port, const IsSelf& is_self);
+
+// "mx1.example.com,mx2.example.com;backup.example.net": equals with commas, the next preference behind a
+// semicolon; configured hosts in brackets. At most 200 characters; longer ones are cut and told apart by a
+// hash.
+std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts);
+
+} // namespace decide
