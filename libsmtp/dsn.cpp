@@ -115,8 +115,7 @@ std::string header_of(const Report& report, std::string_view subject, std::strin
     const bool plain = charset == Charset::utf8 || is_ascii(subject);
     field(out, "Subject", plain ? std::string(subject) : encoded_words(printable(subject, Charset::utf8)),
           charset);
-    field(out, "Message-ID",
-          fmt::format("<{}.{}@{}>", compact_date(report.now), report.report_id, report.host), charset);
+    field(out, "Message-ID", message_id(report), charset);
     if (const std::string original = references_of(report); !original.empty()) {
         field(out, "In-Reply-To", original, charset);
         field(out, "References", original, charset);
@@ -137,6 +136,10 @@ void open_part(std::string& out, std::string_view boundary, std::string_view typ
 }
 
 } // namespace
+
+std::string message_id(const Report& report) {
+    return fmt::format("<{}.{}@{}>", compact_date(report.now), report.report_id, report.host);
+}
 
 std::string compose(const Report& report) {
     const Charset charset = needs_utf8(report) ? Charset::utf8 : Charset::ascii;

@@ -68,6 +68,9 @@ struct Report {
     Wording wording = {};                  // empty text or subject: the default for the action
 };
 
+// "<…@host>": the report's own.
+std::string message_id(const Report& report);
+
 // The whole report: header fields (null reverse-path is the caller's envelope), parts, closing boundary.
 std::string compose(const Report& report);
 

@@ -1,0 +1,224 @@
+#include "daemons/bounce/bounce.h"
+#include "daemons/bounce/bad.h"
+#include "daemons/common/kill_point.h"
+#include "libspool/message_reader.h"
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+
+namespace bounce {
+namespace {
+
+using proto::report::Outcome;
+using proto::report::Reported;
+using spool::Result;
+
+constexpr std::size_t at_a_time = 64;      // reports being made; more wait
+constexpr std::size_t answers_kept = 4096; // for questions that come again
+constexpr unsigned threads = 8;            // reports are rarely many
+constexpr std::uint64_t headers_read = 64 * 1024;
+
+Clock clock_now() {
+    const smtp::WallTime now = common::Loop::now().wall;
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+    std::tm local{};
+    localtime_r(&seconds, &local);
+    return {now, std::chrono::minutes(local.tm_gmtoff / 60)};
+}
+
+std::array<Wording, 5> load_wordings(const std::string& directory) {
+    std::array<Wording, 5> out;
+    if (directory.empty()) return out;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        std::ifstream file(directory + "/" + wording_file(static_cast<smtp::dsn::Action>(i)),
+                           std::ios::binary);
+        if (!file) continue; // the built-in text
+        std::string text(std::istreambuf_iterator<char>(file), {});
+        if (text.size() <= 64 * 1024) out[i] = parse_wording(text);
+    }
+    return out;
+}
+
+} // namespace
+
+Result<std::unique_ptr<Bounce>> Bounce::create(common::Surroundings& surroundings, common::Orders orders) {
+    auto disk = TRY(spool::RealDisk::open_at(orders.config.spool.directory));
+    std::unique_ptr<Bounce> bounce(new Bounce(surroundings, orders.config, std::move(disk)));
+    TRY(bounce->open_slot());
+    return bounce;
+}
+
+Bounce::Bounce(common::Surroundings& surroundings, const config::Config& config,
+               std::unique_ptr<spool::RealDisk> disk)
+    : surroundings_(surroundings), log_(surroundings.log),
+      settings_(settings_of(config, load_wordings(config.bounce.templates))), disk_(std::move(disk)),
+      wake_(surroundings.loop, [this] { pool_.drain(); }), pool_(*disk_, threads, [this] { wake_.signal(); }),
+      outbox_(surroundings.loop, log_, surroundings.run, surroundings.identity),
+      queue_manager_(surroundings.loop, log_, surroundings.run + "/private/queue-manager",
+                     proto::report::conversation, surroundings.identity,
+                     {[this](proto::report::Message&& message) {
+                         if (auto* report = std::get_if<proto::report::Report>(&message))
+                             asked(std::move(*report));
+                         else
+                             queue_manager_.fail("only Report is said here");
+                     }}) {}
+
+Result<> Bounce::open_slot() {
+    const auto slot = static_cast<std::uint8_t>(surroundings_.instance());
+    ids_ = TRY(spool::QueueIdSource::open(*disk_, slot, common::Loop::now().wall, &pool_));
+    const spool::QueueId any{0x100u | slot};
+    directory_ = TRY(spool::SharedDirectory::open(*disk_, directory_of(any, spool::Location::incoming)));
+    return {};
+}
+
+void Bounce::reconfigure(common::Orders orders) {
+    settings_ = settings_of(orders.config, load_wordings(orders.config.bounce.templates));
+}
+
+void Bounce::stop(smtp::Duration, std::function<void()> done) {
+    stopped_ = std::move(done);
+    waiting_.clear(); // never answered: asked again of the next
+    check_stopped();
+}
+
+void Bounce::check_stopped() {
+    if (stopped_ && running_ == 0) std::exchange(stopped_, nullptr)();
+}
+
+void Bounce::asked(proto::report::Report&& report) {
+    Question question{report.queue_id, report.action, {}};
+    for (const auto& recipient : report.recipients) question.recipients.push_back(recipient.recipient);
+    if (const auto before = answered_.find(question); before != answered_.end()) {
+        before->second.request = report.request;
+        queue_manager_.send(before->second);
+        return;
+    }
+    if (const auto same = active_.find(question); same != active_.end()) {
+        same->second->report.request = report.request; // the answer goes to who asked last
+        return;
+    }
+    auto work = std::make_shared<Work>();
+    work->question = question;
+    work->material.queue_id = report.queue_id;
+    work->report = std::move(report);
+    active_.emplace(std::move(question), work);
+    waiting_.push_back(std::move(work));
+    start_next();
+}
+
+void Bounce::start_next() {
+    while (!stopped_ && running_ < at_a_time && !waiting_.empty()) {
+        Shared work = std::move(waiting_.front());
+        waiting_.pop_front();
+        ++running_;
+        pool_.post([this, work, limit = settings_.full_content_limit] {
+            work->answer.outcome = Outcome::not_wanted;
+            work->material.content_complete = false;
+            auto reader = spool::MessageReader::open(*disk_, work->report.queue_id, work->report.location,
+                                                     spool::ReadLock::none);
+            if (!reader) {
+                work->why = spool::text_of(reader.error());
+            } else {
+                work->state = reader->state();
+                const bool whole = reader->size() <= limit && wants_content(work->report, *work->state);
+                auto content = whole ? reader->read_content() : reader->read_header(headers_read);
+                // A report without the message is better than none.
+                if (content) work->material = {work->report.queue_id, *std::move(content), whole};
+            }
+            pool_.complete([this, work] {
+                if (work->state) work->audiences = audiences_of(work->report, *work->state);
+                tell_next(work);
+            });
+        });
+    }
+}
+
+void Bounce::tell_next(const Shared& work) {
+    if (!work->why.empty() || work->audiences.empty()) return answer(work);
+    const Audience audience = std::move(work->audiences.back());
+    work->audiences.pop_back();
+    if (!audience.reverse_path.empty()) return write_report(work, audience);
+    // Nobody can be told: only what failed for good is worth keeping.
+    if (work->report.action == proto::report::Action::failed) return keep_in_bad(work, audience);
+    tell_next(work);
+}
+
+void Bounce::keep_in_bad(const Shared& work, const Audience& audience) {
+    std::string why;
+    for (const auto& r : audience.recipients)
+        why += fmt::format("{}<{}>: {} {}", why.empty() ? "" : "\n",
+                           work->state->recipients[r.recipient].address, r.status, r.diagnostic);
+    pool_.post([this, work, why = std::move(why)] {
+        const auto copied = copy_to_bad(*disk_, work->report.queue_id, work->report.location, why);
+        KILL_POINT("bounce-kept-in-bad");
+        if (!copied) work->why = copied.error().what;
+        pool_.complete([this, work] {
+            if (work->why.empty()) {
+                log_.warning("{}: undeliverable, and it has no sender to be told: kept in bad/",
+                             work->report.queue_id.text());
+                if (work->answer.outcome != Outcome::submitted) work->answer.outcome = Outcome::kept_in_bad;
+            }
+            tell_next(work);
+        });
+    });
+}
+
+void Bounce::write_report(const Shared& work, const Audience& audience) {
+    const Clock clock = clock_now();
+    const auto id = ids_->next(clock.now);
+    if (!id) {
+        work->why = id.error().what;
+        return answer(work);
+    }
+    const Composition made =
+        compose(settings_, work->report, audience, *work->state, work->material, *id, clock);
+    spool::MessageWriter writer(pool_, *directory_, *id, made.envelope);
+    writer.append(made.content);
+    KILL_POINT("bounce-before-commit");
+    writer.commit([this, work, message_id = made.envelope.message_id,
+                   envelope = writer.encoded_envelope()](Result<spool::DurableReceipt> receipt) {
+        KILL_POINT("bounce-durable");
+        written(work, receipt, message_id, envelope);
+    });
+}
+
+void Bounce::written(const Shared& work, const Result<spool::DurableReceipt>& receipt,
+                     const std::string& message_id, const std::string& envelope) {
+    if (!receipt) {
+        work->why = receipt.error().what;
+        return answer(work);
+    }
+    const std::string parent = work->report.queue_id.text(), id = receipt->queue_id().text();
+    log_.as("cleanup").info("{}: message-id={}", id, message_id);
+    log_.info("{}: {}: {}", parent, kind_of(work->report.action), id);
+    outbox_.submit({receipt->queue_id(), receipt->size(), envelope, false});
+    work->answer.outcome = Outcome::submitted;
+    work->answer.report_id = receipt->queue_id();
+    tell_next(work);
+}
+
+void Bounce::answer(const Shared& work) {
+    Reported& reported = work->answer;
+    if (!work->why.empty()) {
+        reported.outcome = Outcome::try_later;
+        reported.text = work->why;
+    }
+    reported.request = work->report.request;
+    KILL_POINT("bounce-before-reported");
+    queue_manager_.send(reported); // while the connection is down: asked again, and remembered
+    active_.erase(work->question);
+    if (reported.outcome != Outcome::try_later) {
+        answered_[work->question] = reported;
+        answered_order_.push_back(work->question);
+        if (answered_order_.size() > answers_kept) {
+            answered_.erase(answered_order_.front());
+            answered_order_.pop_front();
+        }
+    }
+    --running_;
+    start_next();
+    check_stopped();
+}
+
+} // namespace bounce

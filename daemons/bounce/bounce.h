@@ -1,0 +1,81 @@
+// The bounce daemon: makes reports (NDRs, delay notices, success reports) when the queue-manager asks,
+// commits them to the spool like any writer, and says so. Does not decide who gets one beyond what RFC 3461
+// rules.
+#pragma once
+#include "daemons/bounce/composition.h"
+#include "daemons/bounce/outbox.h"
+#include "daemons/common/daemon.h"
+#include "daemons/common/ipc/connector.h"
+#include "daemons/common/proto/report.h"
+#include "daemons/common/wake.h"
+#include "libspool/commit_pool.h"
+#include "libspool/message_writer.h"
+#include "libspool/queue_id_source.h"
+#include "libspool/real_disk.h"
+#include <deque>
+#include <map>
+#include <memory>
+
+namespace bounce {
+
+class Bounce final : public common::Daemon {
+public:
+    static spool::Result<std::unique_ptr<Bounce>> create(common::Surroundings& surroundings,
+                                                         common::Orders orders);
+    void reconfigure(common::Orders orders) override;
+    void stop(smtp::Duration within, std::function<void()> done) override;
+
+private:
+    // What is asked, apart from the number it is asked under: a repeated question is the same one.
+    struct Question {
+        spool::QueueId queue_id;
+        proto::report::Action action;
+        std::vector<std::uint32_t> recipients;
+        auto operator<=>(const Question&) const = default;
+    };
+    // One question on its way to its answer.
+    struct Work {
+        Question question;
+        proto::report::Report report;
+        std::optional<spool::MessageState> state;
+        Material material;
+        std::vector<Audience> audiences; // not yet told
+        std::string why;                 // of the world's failure, for try_later
+        proto::report::Reported answer;  // so far
+    };
+    using Shared = std::shared_ptr<Work>;
+
+    Bounce(common::Surroundings& surroundings, const config::Config& config,
+           std::unique_ptr<spool::RealDisk> disk);
+    spool::Result<> open_slot();
+
+    void asked(proto::report::Report&& report);
+    void start_next();
+    void tell_next(const Shared& work); // the next audience, or the end
+    void keep_in_bad(const Shared& work, const Audience& audience);
+    void write_report(const Shared& work, const Audience& audience);
+    void written(const Shared& work, const spool::Result<spool::DurableReceipt>& receipt,
+                 const std::string& message_id, const std::string& envelope);
+    void answer(const Shared& work);
+    void check_stopped();
+
+    common::Surroundings& surroundings_;
+    common::Log& log_;
+    Settings settings_;
+    std::unique_ptr<spool::RealDisk> disk_;
+    common::Wake wake_;
+    spool::CommitPool pool_;
+    std::unique_ptr<spool::QueueIdSource> ids_;
+    std::unique_ptr<spool::SharedDirectory> directory_;
+    Outbox outbox_;
+    std::map<Question, Shared> active_;
+    std::deque<Shared> waiting_;
+    std::size_t running_ = 0;
+    std::map<Question, proto::report::Reported>
+        answered_; // lately: a question may come again on a new connection
+    std::deque<Question> answered_order_;
+    std::function<void()> stopped_;
+    ipc::Connector<proto::report::Message> queue_manager_;
+};
+
+} // namespace bounce

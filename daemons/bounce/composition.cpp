@@ -1,0 +1,153 @@
+#include "daemons/bounce/composition.h"
+#include "libsmtp/date.h"
+#include "libsmtp/header.h"
+#include "libsmtp/text.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace bounce {
+namespace {
+
+using proto::report::Action;
+
+smtp::dsn::Action action_of(Action action) { return static_cast<smtp::dsn::Action>(action); }
+static_assert(static_cast<int>(Action::failed) == static_cast<int>(smtp::dsn::Action::failed) &&
+              static_cast<int>(Action::expanded) == static_cast<int>(smtp::dsn::Action::expanded));
+
+bool wanted(Action action, spool::Notify notify) {
+    switch (action) {
+    case Action::failed: return spool::wants_failure(notify);
+    case Action::delayed: return spool::wants_delay(notify);
+    default: return spool::wants_success(notify);
+    }
+}
+
+smtp::WallTime time_of(std::int64_t microseconds) {
+    return smtp::WallTime(std::chrono::microseconds(microseconds));
+}
+
+smtp::dsn::Return returns_of(const Settings& settings, const proto::report::Report& report,
+                             const spool::Envelope& envelope) {
+    const bool over_quota = std::any_of(report.recipients.begin(), report.recipients.end(),
+                                        [](const auto& r) { return r.status.ends_with(".2.2"); });
+    if (over_quota && settings.over_quota_few_headers) return smtp::dsn::Return::few_headers;
+    const bool headers = envelope.ret == spool::Return::headers || envelope.require_tls;
+    return headers ? smtp::dsn::Return::headers : smtp::dsn::Return::full;
+}
+
+smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const spool::MessageState& state) {
+    const spool::RecipientState& recipient = state.recipients[reported.recipient];
+    const spool::EnvelopeRecipient& original = state.envelope_of(recipient);
+    smtp::dsn::Recipient out;
+    out.final_recipient = recipient.address;
+    // Without ORCPT the address as it was first given says where an alias came from (RFC 3461, 5.2.1).
+    out.original_recipient = original.orcpt;
+    if (const auto& given = original.original.empty() ? original.address : original.original;
+        out.original_recipient.empty() && given != recipient.address)
+        out.original_recipient = "rfc822;" + given;
+    out.status = reported.status;
+    out.diagnostic = reported.diagnostic;
+    out.remote_reply = reported.remote_reply;
+    out.remote_mta = reported.remote_host;
+    if (reported.last_attempt != 0) out.last_attempt = time_of(reported.last_attempt);
+    return out;
+}
+
+} // namespace
+
+Settings settings_of(const config::Config& config, std::array<Wording, 5> wordings) {
+    return {config.mta.hostname,
+            config.mta.origin,
+            config.bounce.display_name,
+            config.bounce.full_content_limit,
+            config.bounce.over_quota_partial_headers,
+            std::move(wordings)};
+}
+
+Wording parse_wording(std::string_view file) {
+    const smtp::HeaderBlock block = smtp::scan_header(file);
+    if (block.end != smtp::HeaderEnd::blank_line || block.fields.size() != 1 ||
+        !block.fields[0].is("Subject"))
+        return {"", std::string(file)};
+    return {block.fields[0].unfolded(), std::string(file.substr(block.body))};
+}
+
+std::string wording_file(smtp::dsn::Action action) { return fmt::format("{}.txt", name_of(action)); }
+
+std::vector<Audience> audiences_of(const proto::report::Report& report, const spool::MessageState& state) {
+    std::vector<Audience> out;
+    for (const proto::report::Recipient& reported : report.recipients) {
+        if (reported.recipient >= state.recipients.size()) continue;
+        const spool::RecipientState& recipient = state.recipients[reported.recipient];
+        if (!wanted(report.action, state.envelope_of(recipient).notify)) continue;
+        std::string path = state.reverse_path_of(recipient);
+        if (path == "<>") path.clear();
+        auto audience =
+            std::find_if(out.begin(), out.end(), [&](const Audience& a) { return a.reverse_path == path; });
+        if (audience == out.end()) audience = out.insert(out.end(), Audience{path, {}});
+        audience->recipients.push_back(reported);
+    }
+    return out;
+}
+
+bool wants_content(const proto::report::Report& report, const spool::MessageState& state) {
+    return report.action == Action::failed && state.envelope.ret != spool::Return::headers;
+}
+
+Composition compose(const Settings& settings, const proto::report::Report& report, const Audience& audience,
+                    const spool::MessageState& state, const Material& material, spool::QueueId report_id,
+                    Clock clock) {
+    smtp::dsn::Report dsn;
+    dsn.action = action_of(report.action);
+    dsn.host = settings.hostname;
+    dsn.from = fmt::format("MAILER-DAEMON@{}", settings.origin);
+    dsn.display_name = settings.display_name;
+    dsn.postmaster = fmt::format("postmaster@{}", settings.origin);
+    dsn.sender = audience.reverse_path;
+    dsn.queue_id = material.queue_id.text();
+    dsn.report_id = report_id.text();
+    dsn.envelope_id = state.envelope.envid;
+    dsn.arrival = state.envelope.arrival;
+    dsn.now = clock.now;
+    dsn.zone = clock.zone;
+    if (report.retry_until != 0) dsn.retry_until = time_of(report.retry_until);
+    for (const auto& recipient : audience.recipients) dsn.recipients.push_back(describe(recipient, state));
+    dsn.content = material.content;
+    dsn.content_complete = material.content_complete;
+    dsn.returns = returns_of(settings, report, state.envelope);
+    dsn.full_content_limit = settings.full_content_limit;
+    dsn.wording = settings.wordings[static_cast<std::size_t>(dsn.action)];
+
+    Composition out;
+    const std::string id = report_id.text();
+    out.content = fmt::format("Received: by {} (Postrider)\r\n\tid {}; {}\r\n", settings.hostname, id,
+                              smtp::rfc5322_date(clock.now, clock.zone));
+    out.content += smtp::dsn::compose(dsn);
+
+    const auto is_8bit = [](std::string_view s) {
+        return std::any_of(s.begin(), s.end(), [](char c) { return c < 0; });
+    };
+    spool::EnvelopeRecipient sender;
+    sender.address = audience.reverse_path;
+    out.envelope.recipients = {std::move(sender)};
+    out.envelope.arrival = clock.now;
+    out.envelope.origin = spool::Origin::report;
+    out.envelope.submitter = "report";
+    out.envelope.body = is_8bit(out.content) ? spool::Body::eight_bit : spool::Body::seven_bit;
+    out.envelope.require_tls = state.envelope.require_tls;
+    out.envelope.smtputf8 = is_8bit(audience.reverse_path);
+    out.envelope.parent = material.queue_id;
+    out.envelope.pass = state.ndr_passes + 1;
+    out.envelope.message_id = smtp::dsn::message_id(dsn);
+    return out;
+}
+
+std::string_view kind_of(Action action) {
+    switch (action) {
+    case Action::failed: return "sender non-delivery notification";
+    case Action::delayed: return "sender delay notification";
+    default: return "sender delivery status notification";
+    }
+}
+
+} // namespace bounce

@@ -1,0 +1,68 @@
+// From what the queue-manager says to the report that is to be sent: who is to be told of which recipients,
+// in which words, and what the report's own envelope is. Pure; must not know files, connections or the clock.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/proto/report.h"
+#include "libsmtp/dsn.h"
+#include "libspool/message_state.h"
+#include <array>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace bounce {
+
+using smtp::dsn::Wording;
+
+// What the configuration says about reports.
+struct Settings {
+    std::string hostname, origin, display_name;
+    std::uint64_t full_content_limit = 0;
+    bool over_quota_few_headers = true;
+    std::array<Wording, 5> wordings; // by action; empty ones mean the default
+};
+Settings settings_of(const config::Config& config, std::array<Wording, 5> wordings);
+
+// A template: "Subject: …", an empty line, the text. Without the subject line all of it is text.
+Wording parse_wording(std::string_view file);
+// "failed.txt", "delayed.txt" …: its name in the directory of templates.
+std::string wording_file(smtp::dsn::Action action);
+
+// One reverse-path and the recipients its owner is told about.
+struct Audience {
+    std::string reverse_path; // "": the null one, so that nobody can be told
+    std::vector<proto::report::Recipient> recipients;
+};
+// Those who want to know (NOTIFY); recipients nobody wants to hear of are in none. A recipient that does not
+// exist is left out.
+std::vector<Audience> audiences_of(const proto::report::Report& report, const spool::MessageState& state);
+
+// How much of the message is needed: its content up to the limit, or only its header.
+bool wants_content(const proto::report::Report& report, const spool::MessageState& state);
+
+// What is known of the message beside its state.
+struct Material {
+    spool::QueueId queue_id;
+    std::string content; // at least its header
+    bool content_complete = false;
+};
+
+struct Clock {
+    smtp::WallTime now;
+    std::chrono::minutes zone{0};
+};
+
+// The report as a message: what the spool's writer is to be given.
+struct Composition {
+    spool::Envelope envelope;
+    std::string content;
+};
+Composition compose(const Settings& settings, const proto::report::Report& report, const Audience& audience,
+                    const spool::MessageState& state, const Material& material, spool::QueueId report_id,
+                    Clock clock);
+
+// "sender non-delivery notification", "sender delay notification" …: for the log.
+std::string_view kind_of(proto::report::Action action);
+
+} // namespace bounce

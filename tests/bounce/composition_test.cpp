@@ -1,0 +1,126 @@
+#include "daemons/bounce/composition.h"
+#include <doctest/doctest.h>
+
+using namespace bounce;
+using proto::report::Action;
+
+namespace {
+
+spool::MessageState state(std::vector<spool::Notify> notify,
+                          std::string reverse_path = "sender@example.com") {
+    spool::Envelope envelope;
+    envelope.reverse_path = std::move(reverse_path);
+    envelope.envid = "ENV1";
+    for (std::size_t i = 0; i < notify.size(); ++i) {
+        spool::EnvelopeRecipient r;
+        r.address = "r" + std::to_string(i) + "@example.net";
+        r.notify = notify[i];
+        envelope.recipients.push_back(r);
+    }
+    return spool::MessageState(envelope);
+}
+
+proto::report::Report report(Action action, std::vector<std::uint32_t> recipients) {
+    proto::report::Report r;
+    r.queue_id = spool::QueueId{0x0A1B2C3D4E5F01};
+    r.action = action;
+    for (auto n : recipients) r.recipients.push_back({n, "5.1.1", "host mx said: 550 no", "550 no", "mx", 0});
+    return r;
+}
+
+std::vector<std::uint32_t> told(Action action, const spool::MessageState& s, std::vector<std::uint32_t> of) {
+    std::vector<std::uint32_t> out;
+    for (const auto& audience : audiences_of(report(action, std::move(of)), s))
+        for (const auto& r : audience.recipients) out.push_back(r.recipient);
+    return out;
+}
+
+Settings settings() { return {"mx.example.org", "example.org", "Mail Delivery System", 50 * 1024, true, {}}; }
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
+
+} // namespace
+
+TEST_CASE("NOTIFY decides who is told of what") {
+    using spool::Notify;
+    const auto s = state({Notify::unspecified, Notify::never, Notify::success, Notify::failure, Notify::delay,
+                          Notify::success | Notify::failure | Notify::delay});
+    const std::vector<std::uint32_t> all = {0, 1, 2, 3, 4, 5};
+    CHECK(told(Action::failed, s, all) == std::vector<std::uint32_t>{0, 3, 5});
+    CHECK(told(Action::delayed, s, all) == std::vector<std::uint32_t>{0, 4, 5});
+    CHECK(told(Action::delivered, s, all) == std::vector<std::uint32_t>{2, 5});
+    CHECK(told(Action::relayed, s, all) == std::vector<std::uint32_t>{2, 5});
+    CHECK(told(Action::failed, s, {99, 3}) == std::vector<std::uint32_t>{3});
+}
+
+TEST_CASE("each reverse-path is told of its own recipients") {
+    auto s = state({spool::Notify::unspecified, spool::Notify::unspecified, spool::Notify::unspecified});
+    s.recipients[1].reverse_path = "owner-list@example.org";
+    s.recipients[2].reverse_path = "<>";
+    const auto audiences = audiences_of(report(Action::failed, {0, 1, 2}), s);
+    REQUIRE(audiences.size() == 3);
+    CHECK(audiences[0].reverse_path == "sender@example.com");
+    CHECK(audiences[1].reverse_path == "owner-list@example.org");
+    CHECK(audiences[2].reverse_path == "");
+}
+
+TEST_CASE("a report is a message from nobody to the sender") {
+    const auto s = state({spool::Notify::unspecified, spool::Notify::unspecified});
+    const auto asked = report(Action::failed, {1});
+    const Material material{asked.queue_id, "Subject: s\r\n\r\nbody \xe4\r\n", true};
+    const auto made =
+        compose(settings(), asked, audiences_of(asked, s).at(0), s, material,
+                spool::QueueId{0x0A1B2C3D4E6002}, {smtp::WallTime(std::chrono::seconds(1795190098)), {}});
+    CHECK(made.envelope.reverse_path == "");
+    REQUIRE(made.envelope.recipients.size() == 1);
+    CHECK(made.envelope.recipients[0].address == "sender@example.com");
+    CHECK(made.envelope.parent == asked.queue_id);
+    CHECK(made.envelope.origin == spool::Origin::report);
+    CHECK(made.envelope.body == spool::Body::eight_bit);
+    CHECK(made.envelope.message_id == "<20261120155458.0A1B2C3D4E6002@mx.example.org>");
+    CHECK(has(made.content, "Message-ID: " + made.envelope.message_id + "\r\n"));
+    CHECK(made.content.starts_with(
+        "Received: by mx.example.org (Postrider)\r\n\tid 0A1B2C3D4E6002; Fri, 20 Nov"));
+    CHECK(has(made.content, "\r\n\r\nbody \xe4\r\n"));
+    CHECK(has(made.content, "Original-Envelope-Id: ENV1\r\n"));
+    CHECK(has(made.content, "r1@example.net"));
+    CHECK_FALSE(has(made.content, "r0@example.net"));
+}
+
+TEST_CASE("what comes of an alias names the address that was written to") {
+    auto s = state({spool::Notify::unspecified});
+    s.recipients[0].address = "final@example.net";
+    const auto asked = report(Action::failed, {0});
+    const auto made = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "", false},
+                              spool::QueueId{0x0A1B2C3D4E6002}, {});
+    CHECK(has(made.content,
+              "Original-Recipient: rfc822;r0@example.net\r\nFinal-Recipient: rfc822; final@example.net"));
+    CHECK(has(made.content, "<final@example.net> (you wrote to <r0@example.net>)"));
+}
+
+TEST_CASE("RET and a full mailbox limit what is returned") {
+    auto s = state({spool::Notify::unspecified});
+    auto asked = report(Action::failed, {0});
+    const Material material{asked.queue_id, "Received: x\r\nSubject: s\r\n\r\nbody\r\n", true};
+    const auto content = [&] {
+        return compose(settings(), asked, audiences_of(asked, s).at(0), s, material,
+                       spool::QueueId{0x0A1B2C3D4E6002}, {})
+            .content;
+    };
+    CHECK(has(content(), "\r\n\r\nbody\r\n"));
+    CHECK(wants_content(asked, s));
+    s.envelope.ret = spool::Return::headers;
+    CHECK_FALSE(has(content(), "\r\n\r\nbody\r\n"));
+    CHECK(has(content(), "Received: x\r\nSubject: s\r\n"));
+    CHECK_FALSE(wants_content(asked, s));
+    asked.recipients[0].status = "5.2.2";
+    CHECK_FALSE(has(content(), "Received: x\r\n"));
+    CHECK(has(content(), "Subject: s\r\n"));
+}
+
+TEST_CASE("templates") {
+    CHECK(parse_wording("Subject: Oh no\n\nDear {sender}\n").subject == "Oh no");
+    CHECK(parse_wording("Subject: Oh no\n\nDear {sender}\n").text == "Dear {sender}\n");
+    CHECK(parse_wording("Dear {sender}: look\n\nthere\n").text == "Dear {sender}: look\n\nthere\n");
+    CHECK(wording_file(smtp::dsn::Action::delayed) == "delayed.txt");
+}
