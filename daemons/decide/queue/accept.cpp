@@ -1,0 +1,271 @@
+// Messages come in, wait for the categorizer, and become deliveries in queues.
+#include "daemons/decide/queue/core.h"
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace decide::queue {
+
+namespace {
+
+std::uint32_t hash(std::string_view text) {
+    std::uint32_t h = 2166136261u;
+    for (unsigned char c : text) h = (h ^ c) * 16777619u;
+    return h;
+}
+
+std::uint32_t to_seconds(smtp::WallTime t) {
+    return static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(t.time_since_epoch().count() / 1'000'000, 0, 0xffffffff));
+}
+
+template <class T> std::uint8_t small(T n) { return static_cast<std::uint8_t>(std::min<T>(n, 255)); }
+
+} // namespace
+
+bool Core::accepted(const Accepted& event) {
+    if (find(event.id) != none) return false;
+    const Slot slot = messages_.allocate();
+    Message& m = messages_[slot];
+    m.id = event.id.value;
+    m.arrival = event.arrival.time_since_epoch().count();
+    m.size = event.size;
+    m.free_from = to_seconds(std::max(event.arrival, event.not_before));
+    m.scheduled = event.not_before > now_.wall;
+    if (!m.scheduled) m.free_from = std::min(m.free_from, wall_seconds()); // a clock set back hides nothing
+    m.expiry = to_seconds(event.expiry);
+    m.submitter = hash(event.submitter);
+    m.lane = event.lane;
+    m.location = event.location;
+    m.null_sender = event.sender == Sender::null;
+    m.noticed = event.delay_notice_sent;
+    m.held = event.held;
+    if (m.held) ++held_;
+    messages_by_id_.insert(slot);
+
+    std::vector<Entry> open;
+    for (RecipientNumber number : event.open) open.push_back(Entry{number, 0});
+    m.open = event.open.empty() ? event.recipients : static_cast<std::uint32_t>(open.size());
+    if (m.open > 0) {
+        const Slot first = new_delivery(slot);
+        Delivery& d = deliveries_[first];
+        if (!open.empty()) {
+            set_entries(first, open);
+        } else {
+            d.count = event.recipients;
+            d.whole = d.count > 1;
+        }
+        if (!event.restored.empty()) {
+            // Until it is categorized it waits for the earliest of its recipients. A clock that was set back
+            // must not hide it: no ladder waits longer than its longest rung.
+            const auto longest = std::chrono::duration_cast<smtp::Duration>(
+                std::max(settings_.retry_interval_after, settings_.retry_interval) *
+                (1.0 + settings_.jitter));
+            smtp::WallTime earliest = event.restored.size() < m.open ? now_.wall : smtp::WallTime::max();
+            for (const Restored& each : event.restored)
+                earliest = std::min({earliest, each.next_attempt, now_.wall + longest});
+            remember(slot, first, event.restored, now_.wall + longest);
+            d.due = monotonic_of(std::max(earliest, now_.wall));
+        }
+        place(first, End::back);
+    }
+    for (const Unreported& each : event.unreported) {
+        ++m.open;
+        report(slot, each.kind, each.number, each.expired, each.reason ? *each.reason : Reason{});
+    }
+    if (m.location == spool::Location::incoming) {
+        m.young = true;
+        m.bucket = seconds(now_.monotonic);
+        young_.push(messages_, slot, End::back);
+    } else {
+        watch(slot);
+    }
+    pump_categorizer();
+    finish(slot);
+    return true;
+}
+
+// The counters of a lone recipient fit into its delivery; those of several are kept aside until it is
+// categorized.
+void Core::remember(Slot message, Slot delivery, std::span<const Restored> restored, smtp::WallTime latest) {
+    Delivery& d = deliveries_[delivery];
+    if (d.count == 1) {
+        const Restored& its = restored.front();
+        d.failures = static_cast<std::uint16_t>(std::min(its.failures, 0xffffu));
+        d.message_failures = small(its.message_failures);
+        d.deaths = small(its.deaths);
+        d.problem = its.problem;
+        d.suspect = its.suspect;
+        return;
+    }
+    auto& kept = extra_of(message).restored;
+    kept.assign(restored.begin(), restored.end());
+    for (Restored& each : kept) each.next_attempt = std::min(each.next_attempt, latest);
+    std::ranges::sort(kept, {}, &Restored::number);
+}
+
+Restored Core::remembered(const Message& m, const Delivery& d, RecipientNumber number) const {
+    Restored out;
+    out.number = number;
+    if (d.count == 1 && d.number == number) {
+        out.failures = d.failures;
+        out.message_failures = d.message_failures;
+        out.deaths = d.deaths;
+        out.problem = d.problem;
+        out.suspect = d.suspect;
+    } else if (m.extra != none) {
+        const auto& kept = extras_[m.extra].restored;
+        const auto at = std::ranges::lower_bound(kept, number, {}, &Restored::number);
+        if (at != kept.end() && at->number == number) out = *at;
+    }
+    return out;
+}
+
+void Core::pump_categorizer() {
+    while (categorizer_up_ && !pending_.empty() && asked_.count < settings_.max_pending_categorizations) {
+        const Slot slot = pending_.pop(deliveries_);
+        Delivery& d = deliveries_[slot];
+        d.state = DeliveryState::asked;
+        asked_.push(deliveries_, slot, End::back);
+        emit(AskCategorizer{spool::QueueId{messages_[d.message].id}, d.whole ? Numbers{} : numbers_of(slot)});
+    }
+}
+
+Slot Core::asked_of(Slot message) const {
+    Slot slot = messages_[message].first;
+    while (slot != none && deliveries_[slot].state != DeliveryState::asked)
+        slot = deliveries_[slot].next_of_message;
+    return slot;
+}
+
+// The categorizer has no answer for these now; that is not a rung of any ladder.
+void Core::ask_again(Slot slot) {
+    Delivery& d = deliveries_[slot];
+    ++d.round;
+    d.tried = seconds(now_.monotonic);
+    d.due = after(doubling(settings_.categorize_retry, settings_.categorize_retry_max, d.round));
+    leave_incoming(d.message);
+    place(slot, End::back);
+}
+
+void Core::categorization_failed(spool::QueueId id) {
+    const Slot message = find(id);
+    const Slot slot = message == none ? none : asked_of(message);
+    if (slot == none) return;
+    take_out(slot);
+    ask_again(slot);
+    pump_categorizer();
+}
+
+void Core::categorized(const Categorized& event) {
+    const Slot message = find(event.id);
+    const Slot slot = message == none ? none : asked_of(message);
+    if (slot == none) return; // removed or held meanwhile: a stale answer
+    take_out(slot);
+    sort_out(message, slot, event);
+    pump_categorizer();
+    finish(message);
+}
+
+void Core::sort_out(Slot message, Slot first, const Categorized& event) {
+    Message& m = messages_[message];
+    m.open = m.open - deliveries_[first].count + static_cast<std::uint32_t>(event.recipients.size());
+    std::vector<Entry> deferred;
+    std::vector<Entry> discarded;
+    sorted_.clear();
+    for (const FinalRecipient& each : event.recipients) {
+        if (m.extra != none && std::ranges::count(extras_[m.extra].finished, each.number) > 0) {
+            --m.open;
+            continue;
+        }
+        switch (each.fate) {
+        case Fate::deferred: deferred.push_back(Entry{each.number, 0}); break;
+        case Fate::discard:
+            discarded.push_back(Entry{each.number, 0});
+            --m.open;
+            break;
+        case Fate::failed:
+            report(message, ReportKind::failed, each.number, false, each.reason ? *each.reason : Reason{});
+            break;
+        case Fate::remote:
+        case Fate::local: {
+            sorted_.push_back(Sorted{queue_for(each.destination, each.fate),
+                                     static_cast<std::uint16_t>(each.sender_group),
+                                     remembered(m, deliveries_[first], each.number)});
+            break;
+        }
+        }
+    }
+    if (!discarded.empty() && m.open > 0)
+        emit(RecordOutcome{event.id, numbers_of(discarded), Finish::discarded, {}});
+    if (!sorted_.empty() && !m.announced) {
+        m.announced = true;
+        emit(NoticeActive{event.id});
+    }
+    if (!deferred.empty()) {
+        const Slot again = sorted_.empty() ? first : new_delivery(message);
+        deliveries_[again].round = deliveries_[first].round;
+        set_entries(again, deferred);
+        ask_again(again);
+        if (again == first) return;
+    } else if (m.extra != none) {
+        extras_[m.extra].restored = {};
+        extras_[m.extra].finished = {};
+    }
+    if (sorted_.empty()) {
+        free_delivery(first);
+        return;
+    }
+    make_deliveries(message, first);
+}
+
+// One delivery per queue, reverse-path and time of the next try; at most so many recipients each.
+void Core::make_deliveries(Slot message, Slot spare) {
+    if (sorted_.size() > 1) {
+        std::ranges::stable_sort(sorted_, [](const Sorted& a, const Sorted& b) {
+            return std::tuple(a.queue, a.sender_group, a.restored.suspect, a.restored.problem,
+                              a.restored.next_attempt) < std::tuple(b.queue, b.sender_group,
+                                                                    b.restored.suspect, b.restored.problem,
+                                                                    b.restored.next_attempt);
+        });
+    }
+    std::size_t at = 0;
+    std::vector<Entry> list;
+    while (at < sorted_.size()) {
+        const Sorted& lead = sorted_[at];
+        smtp::WallTime due = lead.restored.next_attempt;
+        std::uint32_t message_failures = 0, deaths = 0;
+        list.clear();
+        for (; at < sorted_.size() && list.size() < settings_.recipients_per_transaction; ++at) {
+            const Sorted& each = sorted_[at];
+            if (each.queue != lead.queue || each.sender_group != lead.sender_group) break;
+            if (each.restored.suspect != lead.restored.suspect ||
+                each.restored.problem != lead.restored.problem)
+                break;
+            if (each.restored.next_attempt > now_.wall &&
+                each.restored.next_attempt - lead.restored.next_attempt > std::chrono::minutes(1))
+                break;
+            due = std::max(due, each.restored.next_attempt); // never early
+            message_failures = std::max(message_failures, each.restored.message_failures);
+            deaths = std::max(deaths, each.restored.deaths);
+            list.push_back(Entry{each.restored.number,
+                                 static_cast<std::uint16_t>(std::min(each.restored.failures, 0xffffu))});
+        }
+        const Slot slot = spare != none ? std::exchange(spare, none) : new_delivery(message);
+        set_entries(slot, list);
+        Delivery& d = deliveries_[slot];
+        d.queue = lead.queue;
+        d.sender_group = lead.sender_group;
+        d.round = 0;
+        d.tried = 0;
+        d.message_failures = small(message_failures);
+        d.deaths = small(deaths);
+        d.problem = lead.restored.problem;
+        d.suspect = lead.restored.suspect;
+        d.due = due > now_.wall ? monotonic_of(due) : now_.monotonic;
+        ++queues_[d.queue].deliveries;
+        place(slot, End::back);
+    }
+}
+
+} // namespace decide::queue

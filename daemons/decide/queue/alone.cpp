@@ -1,0 +1,134 @@
+// Poison: a delivery that was in flight when an agent crashed is next tried alone, on an agent that has
+// nothing else in flight. With several agents one is set aside for that; a lone agent serves suspects when it
+// is idle, or lets its work run out for them now and then.
+#include "daemons/decide/queue/core.h"
+#include <algorithm>
+
+namespace decide::queue {
+
+namespace {
+constexpr auto drain_at_most = std::chrono::seconds(60); // a lone agent, to become empty
+constexpr auto turn = std::chrono::seconds(10);          // a lone agent's time for suspects
+constexpr int look_at_most = 16;                         // suspects whose link or queue may have to wait
+} // namespace
+
+AgentKind Core::kind_of(Slot delivery) const {
+    const Delivery& d = deliveries_[delivery];
+    return queues_[d.queue].route == RouteState::store ? AgentKind::local : AgentKind::smtp;
+}
+
+Slot Core::eligible_alone(AgentKind kind) const {
+    if (paused_) return none;
+    int looked = 0;
+    for (Slot slot = alone_[static_cast<std::size_t>(kind)].head; slot != none;
+         slot = deliveries_[slot].next) {
+        if (++looked > look_at_most) break;
+        const Queue& q = queues_[deliveries_[slot].queue];
+        if (q.link == none || q.paused) continue;
+        const Link& l = links_[q.link];
+        if (l.paused) continue;
+        auto may = [&](const HealthState& h) {
+            return h.health == Health::ready || (!h.probing && now_.monotonic >= h.due);
+        };
+        if (may(q.health) && may(l.health)) return slot;
+    }
+    return none;
+}
+
+void Core::pump_alone(AgentKind kind) {
+    auto& list = alone_[static_cast<std::size_t>(kind)];
+    auto& reservation = reservation_[static_cast<std::size_t>(kind)];
+    auto give_up = [&] {
+        if (!reservation.agent) return;
+        reservation.agent.reset();
+        reservation.since = now_.monotonic;
+        for (Slot slot = 1; slot <= links_.top(); ++slot)
+            if (!links_[slot].name.empty() && links_[slot].offer > 0) dirty(slot);
+        feed_hungry(hungry_.size());
+    };
+    Agent* mine = reservation.agent ? agent(*reservation.agent) : nullptr;
+    const Slot slot = eligible_alone(kind);
+    if (mine && mine->in_flight > 0) { // at work for a suspect, or still for others
+        const bool lone = std::ranges::count(agents_, kind, &Agent::kind) == 1;
+        bool serving = false;
+        for (Slot c = 1; c <= connections_.top() && !serving; ++c)
+            serving =
+                connections_[c].link != none && connections_[c].agent == mine->id && connections_[c].alone;
+        if (lone && !serving && now_.monotonic - reservation.since >= drain_at_most) give_up();
+        return;
+    }
+    if (slot == none) {
+        give_up();
+        return;
+    }
+    if (!mine) {
+        std::size_t others = 0;
+        for (Agent& each : agents_) {
+            if (each.kind != kind) continue;
+            ++others;
+            if (!mine || each.in_flight < mine->in_flight) mine = &each;
+        }
+        if (!mine) return;
+        if (others == 1 && mine->in_flight > 0 &&
+            now_.monotonic - reservation.since < settings_.glitch_interval)
+            return;
+        reservation.agent = mine->id;
+        reservation.since = now_.monotonic;
+        if (mine->in_flight > 0) return;
+    } else if (std::ranges::count(agents_, kind, &Agent::kind) == 1 &&
+               now_.monotonic - reservation.since >= turn) {
+        give_up();
+        return;
+    }
+    list.remove(deliveries_, slot);
+    const Slot queue = deliveries_[slot].queue;
+    const Slot link = queues_[queue].link;
+    Link& l = links_[link];
+    const Slot connection = make_connection(link, *mine);
+    connections_[connection].alone = true;
+    if (l.health.health != Health::ready) l.health.probing = connections_[connection].probe = true;
+    if (queues_[queue].health.health != Health::ready) queues_[queue].health.probing = true;
+    hand(connection, slot);
+    refresh(queue);
+}
+
+// When a lone, busy agent is to be asked to make room; and when that has taken too long.
+std::optional<smtp::Monotonic> Core::alone_timer() const {
+    std::optional<smtp::Monotonic> next;
+    for (std::size_t kind = 0; kind < 2; ++kind) {
+        if (alone_[kind].empty() && !reservation_[kind].agent) continue;
+        auto sooner = [&](smtp::Monotonic t) {
+            if (t > now_.monotonic) next = next ? std::min(*next, t) : t;
+        };
+        const Reservation& r = reservation_[kind];
+        sooner(r.since + (r.agent ? smtp::Duration(drain_at_most) : settings_.glitch_interval));
+        int looked = 0;
+        for (Slot slot = alone_[kind].head; slot != none; slot = deliveries_[slot].next) {
+            if (++looked > look_at_most) break;
+            const Queue& q = queues_[deliveries_[slot].queue];
+            if (q.health.health != Health::ready) sooner(q.health.due);
+            if (q.link != none && links_[q.link].health.health != Health::ready)
+                sooner(links_[q.link].health.due);
+        }
+    }
+    return next;
+}
+
+// An agent crashed with it in flight.
+void Core::suspect(Slot slot, bool was_alone) {
+    Delivery& d = deliveries_[slot];
+    Message& m = messages_[d.message];
+    d.suspect = true;
+    d.tried = seconds(now_.monotonic);
+    if (was_alone && d.deaths < 255) ++d.deaths;
+    leave_incoming(d.message);
+    emit(RecordSuspect{spool::QueueId{m.id}, numbers_of(slot), d.deaths});
+    if (!was_alone || d.deaths < settings_.deaths_before_hold || m.held) return;
+    m.held = true;
+    ++held_;
+    unwatch(d.message);
+    held_changed(d.message);
+    emit(RecordHeld{spool::QueueId{m.id}, d.deaths});
+}
+
+} // namespace decide::queue

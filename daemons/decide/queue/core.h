@@ -1,0 +1,266 @@
+// The engine's inside: its state and the rules that work on it, one file per concern:
+//   accept.cpp      messages come in, are categorized, become deliveries
+//   deliveries.cpp  where a delivery waits; its recipients; the end of a message
+//   routes.cpp      queues, their routes and links
+//   dispatch.cpp    connections: how many, and what goes over them
+//   alone.cpp       suspects: one at a time on an agent to itself
+//   results.cpp     what agents report, sorted by whose failure it is
+//   health.cpp      glitch, retry, ready of links and queues
+//   reports.cpp     telling senders
+//   sweeper.cpp     expiry and delay notices, leaving incoming/
+//   hand.cpp        the operator's gates and force
+//   listing.cpp     what can be seen
+// Knows time only as told by enter(); must not know any clock, disk or socket.
+#pragma once
+#include "daemons/decide/queue/heap.h"
+#include "daemons/decide/queue/ladder.h"
+#include "daemons/decide/queue/listing.h"
+#include "daemons/decide/queue/model.h"
+#include <deque>
+#include <map>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+
+namespace decide::queue {
+
+class Core {
+public:
+    Core(const Settings& settings, std::uint64_t seed, smtp::Now now);
+
+    // Every event begins with enter() and ends with leave(): the clocks are looked at, and links that got
+    // something to do are given their turn.
+    void enter(smtp::Now now, Actions& out);
+    void leave();
+
+    bool accepted(const Accepted& event);
+    void categorized(const Categorized& event);
+    void categorization_failed(spool::QueueId id);
+    void routed(const Routed& event);
+    void agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity);
+    void agent_gone(AgentId agent, Departure how);
+    void connected(ConnectionId connection);
+    void done(const Done& event);
+    void closed(const Closed& event);
+    void reported(const Reported& event);
+    void service(Service which, Presence presence);
+    bool pause(Scope scope, std::string_view name);
+    bool resume(Scope scope, std::string_view name);
+    bool force(Scope scope, std::string_view name);
+    bool force(spool::QueueId id);
+    bool hold(spool::QueueId id);
+    bool release(spool::QueueId id);
+    bool forget(spool::QueueId id);
+    void configure(const Settings& settings);
+    void routes_changed();
+    void timer();
+    std::optional<smtp::Monotonic> next_timer() const;
+
+    Counts counts() const;
+    std::optional<MessageInfo> message(spool::QueueId id, smtp::Now now) const;
+    std::optional<MessageInfo> next_message(std::uint32_t& cursor, smtp::Now now) const;
+    std::vector<LinkInfo> links(smtp::Now now) const;
+    std::vector<QueueInfo> queues(smtp::Now now) const;
+    std::size_t bytes() const;
+
+private:
+    using DeliveryList = List<Delivery, &Delivery::prev, &Delivery::next>;
+    using MessageList = List<Message, &Message::time_prev, &Message::time_next>;
+
+    // ---- time and output ----
+    template <class A> void emit(A&& action) { out_->list.emplace_back(std::forward<A>(action)); }
+    Seconds seconds(smtp::Monotonic t) const;
+    smtp::WallTime wall_of(smtp::Monotonic t) const { return smtp::WallTime(t.time_since_epoch() + offset_); }
+    smtp::Monotonic monotonic_of(smtp::WallTime t) const {
+        return smtp::Monotonic(t.time_since_epoch() - offset_);
+    }
+    void clock_stepped(smtp::Duration by);
+    std::uint32_t wall_seconds() const;
+
+    // ---- accept.cpp ----
+    void pump_categorizer();
+    Slot asked_of(Slot message) const;
+    void ask_again(Slot delivery);
+    void remember(Slot message, Slot delivery, std::span<const Restored> restored, smtp::WallTime latest);
+    Restored remembered(const Message& message, const Delivery& delivery, RecipientNumber number) const;
+    void sort_out(Slot message, Slot first, const Categorized& event);
+    void make_deliveries(Slot message, Slot spare);
+
+    // ---- deliveries.cpp ----
+    Slot find(spool::QueueId id) const { return messages_by_id_.find(id.value); }
+    Slot new_delivery(Slot message);
+    void free_delivery(Slot delivery);
+    void place(Slot delivery, End end); // where it belongs: held, waiting or ready
+    void take_out(Slot delivery);       // of wherever it waits
+    void due_now(Slot delivery);        // its own time has come
+    bool join(Slot delivery);           // to others of its message due within the minute
+    std::vector<Entry> entries(Slot delivery) const;
+    void set_entries(Slot delivery, const std::vector<Entry>& entries);
+    Numbers numbers_of(Slot delivery);
+    Numbers numbers_of(const std::vector<Entry>& entries);
+    void finish(Slot message); // remove it if nothing is left, else see to its reports
+    void erase(Slot message);
+    Extra& extra_of(Slot message);
+
+    // ---- routes.cpp ----
+    Slot queue_for(std::string_view destination, Fate fate);
+    Slot link_for(std::string_view name, AgentKind kind, bool mx);
+    void attach(Slot queue, Slot link);
+    void detach(Slot queue);
+    void refresh(Slot queue); // what it could hand out now, its place in the link's ring, its timer
+    bool routable(Slot queue);
+    void want_route(Slot queue);
+    void pump_routes();
+    void fail_ready(Slot queue);
+    void arm(Slot queue);
+    void queue_timer(Slot queue);
+    void link_timer(Slot link);
+    void forget_link(Slot link);
+    void dirty(Slot link);
+
+    // ---- dispatch.cpp ----
+    void pump(Slot link);
+    std::uint32_t depth(const Link& link) const;
+    std::uint32_t wanted(const Link& link) const;
+    smtp::Duration pace(const Link& link) const;
+    bool open_one(Slot link);
+    Slot make_connection(Slot link, Agent& agent);
+    void hand_next(Slot connection);
+    void hand(Slot connection, Slot delivery);
+    void settle(Slot connection); // nothing in flight: idle or closed
+    void close(Slot connection);
+    void leave_idle(Slot connection);
+    void release_connection(Slot connection);
+    void hungry(Slot link);
+    void feed_hungry(std::size_t most);
+    Agent* agent(AgentId id);
+    Agent* least_busy(AgentKind kind);
+    bool reserved(AgentId id) const;
+    Slot connection_of(ConnectionId id) const;
+
+    // ---- alone.cpp ----
+    void pump_alone(AgentKind kind);
+    Slot eligible_alone(AgentKind kind) const;
+    AgentKind kind_of(Slot delivery) const;
+    std::optional<smtp::Monotonic> alone_timer() const;
+    void suspect(Slot delivery, bool was_alone);
+
+    // ---- results.cpp ----
+    void take_back(Slot delivery); // from its connection; not placed yet
+    void untried(Slot delivery, End end);
+    void measured(Slot connection, Slot delivery);
+    void outcomes(Slot delivery, Slot link, Slot connection, const Done& event);
+    void repeated(const Done& event);
+    void one_repeated(Slot message, const Result& result);
+    void push_back(Slot link, std::uint32_t open);
+    // What was tried in vain waits until `due`: in `spare` if that is still free, else in a delivery of its
+    // own.
+    void wait_again(Slot message, const Delivery& like, Slot& spare, const std::vector<Entry>& entries,
+                    smtp::Monotonic due, const Reason& reason);
+
+    // ---- health.cpp ----
+    void link_succeeded(Slot link);
+    void link_failed(Slot link, Slot connection, PushBack push_back, Phase phase, const Reason& reason);
+    void queue_succeeded(Slot queue);
+    void queue_failed(Slot queue, const Reason& reason);
+    // A message failed on its queue; when is its next try?
+    smtp::Monotonic message_failed(Slot queue, const Delivery& delivery, const Reason& reason);
+    smtp::Monotonic after(smtp::Duration wait);
+    void notice_link(Slot link, std::uint32_t event);
+    void notice_queue(Slot queue, std::uint32_t event);
+
+    // ---- reports.cpp ----
+    void report(Slot message, ReportKind kind, RecipientNumber number, bool expired, const Reason& reason);
+    void plan_reports(Slot message);
+    void pump_reports();
+    void drop_reports(Slot message);
+
+    // ---- sweeper.cpp ----
+    std::uint32_t expires(const Message& message) const;
+    void leave_incoming(Slot message);
+    void watch(Slot message); // by the sweeper, at its next time
+    void unwatch(Slot message);
+    void sweep(Slot message);
+    bool expirable(const Delivery& delivery) const;
+    void expire(Slot message, const std::vector<Entry>& entries, const Reason& reason);
+    Reason reason_of(const Delivery& delivery) const;
+
+    // ---- hand.cpp ----
+    void try_now(Slot delivery);
+    void held_changed(Slot message);
+
+    // ---- listing.cpp ----
+    MessageInfo info(Slot message, smtp::Now now) const;
+    Waiting waiting(const Delivery& delivery) const;
+
+    struct IdOf {
+        const Slab<Message>* messages;
+        std::uint64_t operator()(Slot slot) const { return (*messages)[slot].id; }
+    };
+    struct NameHash {
+        using is_transparent = void;
+        std::size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
+    };
+    using Names = std::unordered_map<std::string, Slot, NameHash, std::equal_to<>>;
+
+    Settings settings_;
+    Random random_;
+    smtp::Monotonic start_;
+    smtp::Duration offset_; // wall = monotonic + offset
+    smtp::Now now_;
+    Actions* out_ = nullptr;
+    Seconds mark_ = 1; // the last wait of our own doing that everything shared ended
+
+    Slab<Message> messages_;
+    Slab<Delivery> deliveries_;
+    Slab<Several> several_;
+    Slab<Extra> extras_;
+    Slab<Queue> queues_;
+    Slab<Link> links_;
+    Slab<Connection> connections_;
+    std::vector<Agent> agents_;
+
+    Index<IdOf> messages_by_id_;
+    Names queues_by_name_, links_by_name_;
+    Flows flows_;
+    DueHeap<Delivery, &Delivery::due, &Delivery::heap> waiting_;
+    DueHeap<Queue, &Queue::timer, &Queue::heap> queue_timers_;
+    DueHeap<Link, &Link::timer, &Link::heap> link_timers_;
+
+    DeliveryList pending_, asked_; // pre-categorization
+    DeliveryList alone_[2];        // suspects that are due, by AgentKind
+    struct Reservation {
+        std::optional<AgentId> agent;
+        smtp::Monotonic since{}; // reserved, or last given up
+    } reservation_[2];
+    List<Connection, &Connection::idle_prev, &Connection::idle_next> idle_;
+    std::vector<Slot> dirty_;
+    std::deque<Slot> hungry_; // links that want a connection more than the limits of all allow
+    std::uint32_t open_ = 0;  // connections in all
+
+    std::deque<Slot> unrouted_;                              // queues to be looked up
+    std::uint32_t lookups_ = 0;                              // asked of the router
+    std::set<std::pair<smtp::Monotonic, Slot>> reports_due_; // messages
+    std::unordered_map<std::uint64_t, Slot> reports_asked_;  // request → message
+    std::uint64_t last_request_ = 0;
+
+    MessageList young_;
+    std::map<std::uint32_t, MessageList> watched_; // by minute
+    std::deque<std::string> forgotten_;            // names of links that went with this event
+    std::set<std::string, std::less<>> paused_links_, paused_queues_;
+    bool paused_ = false;
+    bool categorizer_up_ = true, router_up_ = true, bounce_up_ = true;
+    std::uint64_t held_ = 0;
+
+    struct Sorted { // scratch of categorized()
+        Slot queue;
+        std::uint16_t sender_group;
+        Restored restored;
+    };
+    std::vector<Sorted> sorted_;
+};
+
+// The link key and name of local delivery into one store.
+inline constexpr std::string_view store_prefix = "store:";
+
+} // namespace decide::queue

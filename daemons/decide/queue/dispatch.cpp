@@ -1,0 +1,266 @@
+// Connections: how many a link has, and which delivery goes over which. Late binding: a connection takes what
+// is best when it is free. A further one opens when what waits would keep the open ones busy for longer than
+// the drain target, judged by the measured time of a transaction, up to the window.
+#include "daemons/decide/queue/core.h"
+#include <algorithm>
+#include <cmath>
+
+namespace decide::queue {
+
+namespace {
+ConnectionId id_of(Slot slot, std::uint32_t generation) { return (std::uint64_t{generation} << 32) | slot; }
+} // namespace
+
+Agent* Core::agent(AgentId id) {
+    for (Agent& each : agents_)
+        if (each.id == id) return &each;
+    return nullptr;
+}
+
+bool Core::reserved(AgentId id) const { return reservation_[0].agent == id || reservation_[1].agent == id; }
+
+Agent* Core::least_busy(AgentKind kind) {
+    Agent* best = nullptr;
+    for (Agent& each : agents_) {
+        if (each.kind != kind || each.connections >= each.capacity || reserved(each.id)) continue;
+        if (!best || each.connections < best->connections) best = &each;
+    }
+    return best;
+}
+
+Slot Core::connection_of(ConnectionId id) const {
+    const Slot slot = static_cast<Slot>(id);
+    if (slot == none || slot > connections_.top()) return none;
+    const Connection& c = connections_[slot];
+    return c.link != none && c.generation == static_cast<std::uint32_t>(id >> 32) ? slot : none;
+}
+
+// What one transaction takes; while nothing completes, how long nothing has.
+smtp::Duration Core::pace(const Link& l) const {
+    const smtp::Duration silence = l.in_flight > 0 ? now_.monotonic - l.last_progress : smtp::Duration{};
+    return std::max({l.transaction, silence, smtp::Duration(1)});
+}
+
+// How many deliveries to hand to one connection ahead of their turn.
+std::uint32_t Core::depth(const Link& l) const {
+    if (l.kind == AgentKind::local || l.transaction.count() == 0) return 1;
+    const std::uint32_t connections = std::max(1u, l.up + l.opening);
+    const std::uint32_t share = (l.offer + l.in_flight + connections - 1) / connections;
+    const auto soon =
+        static_cast<std::uint64_t>(settings_.drain_target / std::max(l.transaction, smtp::Duration(1)));
+    return static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(std::min<std::uint64_t>(share, soon), 1, settings_.batch));
+}
+
+// How many connections would carry all that waits within the drain target.
+std::uint32_t Core::wanted(const Link& l) const {
+    const std::uint64_t work = std::uint64_t{l.offer} + l.in_flight;
+    if (l.kind == AgentKind::local) return static_cast<std::uint32_t>(work);
+    const auto target = static_cast<std::uint64_t>(std::max<std::int64_t>(settings_.drain_target.count(), 1));
+    const std::uint64_t need = (work * static_cast<std::uint64_t>(pace(l).count()) + target - 1) / target;
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(need, 1, work));
+}
+
+void Core::pump(Slot link) {
+    Link& l = links_[link];
+    if (paused_ || l.paused || l.offer == 0) return;
+    if (l.health.health != Health::ready) {
+        if (l.health.probing) return;
+        if (now_.monotonic < l.health.due)
+            link_timers_.bring_forward(link, l.health.due);
+        else
+            l.health.probing = open_one(link);
+        return;
+    }
+    std::uint32_t usable = l.opening;
+    for (Slot slot = l.connections.head; slot != none && l.offer > 0;) {
+        Connection& c = connections_[slot];
+        const Slot next = c.next;
+        if (c.state == ConnectionState::up && !c.alone && !reserved(c.agent) &&
+            c.handed < settings_.messages_per_connection) {
+            ++usable;
+            const std::uint32_t room = depth(l);
+            while (l.offer > 0 && c.deliveries.count < room && c.handed < settings_.messages_per_connection)
+                hand_next(slot);
+        }
+        slot = next;
+    }
+    while (l.offer > 0 && usable < wanted(l) && l.open() < l.window.size()) {
+        if (now_.monotonic < l.not_before) {
+            link_timers_.bring_forward(link, l.not_before);
+            return;
+        }
+        if (!open_one(link)) return;
+        ++usable;
+    }
+    if (l.offer == 0 || l.open() >= l.window.size() || l.kind == AgentKind::local) return;
+    // If nothing completes until then, the same backlog justifies one connection more.
+    const std::uint64_t work = std::uint64_t{l.offer} + l.in_flight;
+    if (usable >= work) return;
+    const auto silence = smtp::Duration(static_cast<std::int64_t>(
+        static_cast<std::uint64_t>(settings_.drain_target.count()) * usable / work + 1));
+    link_timers_.bring_forward(
+        link, std::max(l.last_progress + silence, now_.monotonic + std::chrono::milliseconds(5)));
+}
+
+bool Core::open_one(Slot link) {
+    Link& l = links_[link];
+    const std::size_t others = hungry_.size() - (l.hungry ? 1 : 0);
+    const std::uint32_t share =
+        std::max(1u, settings_.connections_total / std::max(settings_.link_share, 1u));
+    Agent* by = open_ < settings_.connections_total ? least_busy(l.kind) : nullptr;
+    if (!by || (others > 0 && l.open() >= share)) {
+        hungry(link);
+        if (!by && !idle_.empty()) close(idle_.head); // its place comes free
+        return false;
+    }
+    const Slot slot = make_connection(link, *by);
+    connections_[slot].probe = l.health.health != Health::ready;
+    hand_next(slot);
+    return true;
+}
+
+Slot Core::make_connection(Slot link, Agent& by) {
+    Link& l = links_[link];
+    const Slot slot = connections_.allocate();
+    Connection& c = connections_[slot];
+    ++c.generation;
+    c.agent = by.id;
+    c.link = link;
+    c.round = l.health.round;
+    c.last_done = now_.monotonic;
+    ++by.connections;
+    ++open_;
+    ++l.opening;
+    l.connections.push(connections_, slot, End::back);
+    emit(OpenConnection{by.id, id_of(slot, c.generation), l.name});
+    return slot;
+}
+
+// The next delivery of the link's next queue goes over this connection.
+void Core::hand_next(Slot connection) {
+    Link& l = links_[connections_[connection].link];
+    const Slot queue = l.ring;
+    Queue& q = queues_[queue];
+    l.ring = q.ring_next;
+    Slot delivery = none;
+    if (q.health.health != Health::ready) {
+        // The queue's one try takes the message that failed, as long as it is not a problem.
+        q.health.probing = true;
+        if (q.head != none && deliveries_[q.head].generation == q.head_generation) {
+            const Delivery& head = deliveries_[q.head];
+            if (head.state == DeliveryState::ready && head.queue == queue && !head.problem) {
+                delivery = q.head;
+                flows_.remove(q.lanes, delivery);
+            }
+        }
+    }
+    if (delivery == none) delivery = flows_.take(q.lanes, settings_, now_.monotonic);
+    hand(connection, delivery);
+    refresh(queue);
+}
+
+void Core::hand(Slot connection, Slot slot) {
+    Connection& c = connections_[connection];
+    Link& l = links_[c.link];
+    Delivery& d = deliveries_[slot];
+    Message& m = messages_[d.message];
+    Queue& q = queues_[d.queue];
+    leave_idle(connection);
+    if (c.deliveries.empty() && c.state == ConnectionState::up) c.last_done = now_.monotonic;
+    if (l.in_flight == 0) l.last_progress = now_.monotonic;
+    const smtp::WallTime queued = wall_of(d.due);
+    d.state = DeliveryState::active;
+    d.holder = connection;
+    d.round = q.health.round;
+    d.due = now_.monotonic;
+    d.postponed = false;
+    c.deliveries.push(deliveries_, slot, End::back);
+    ++c.handed;
+    ++l.in_flight;
+    ++q.active;
+    ++m.active;
+    ++agent(c.agent)->in_flight;
+    emit(Deliver{c.agent, id_of(connection, c.generation), (std::uint64_t{d.generation} << 32) | slot,
+                 spool::QueueId{m.id}, m.location, smtp::WallTime(smtp::Duration(m.arrival)), queued,
+                 numbers_of(slot)});
+}
+
+void Core::settle(Slot slot) {
+    Connection& c = connections_[slot];
+    if (c.state != ConnectionState::up || !c.deliveries.empty()) return;
+    if (c.alone || c.handed >= settings_.messages_per_connection) {
+        close(slot);
+        return;
+    }
+    if (c.idle) return;
+    c.idle = true;
+    c.idle_since = now_.monotonic;
+    idle_.push(connections_, slot, End::back);
+    // Somebody else needs its place more than a rainy day does.
+    if (!hungry_.empty() && links_[c.link].offer == 0) close(slot);
+}
+
+void Core::leave_idle(Slot slot) {
+    Connection& c = connections_[slot];
+    if (!c.idle) return;
+    c.idle = false;
+    idle_.remove(connections_, slot);
+}
+
+void Core::close(Slot slot) {
+    Connection& c = connections_[slot];
+    leave_idle(slot);
+    Link& l = links_[c.link];
+    --l.up;
+    ++l.closing;
+    c.state = ConnectionState::closing;
+    emit(CloseConnection{c.agent, id_of(slot, c.generation)});
+}
+
+// It is no more. Its deliveries have been taken back.
+void Core::release_connection(Slot slot) {
+    Connection& c = connections_[slot];
+    assert(c.deliveries.empty());
+    leave_idle(slot);
+    const Slot link = c.link;
+    Link& l = links_[link];
+    switch (c.state) {
+    case ConnectionState::opening: --l.opening; break;
+    case ConnectionState::up: --l.up; break;
+    case ConnectionState::closing: --l.closing; break;
+    }
+    l.connections.remove(connections_, slot);
+    if (c.probe && l.health.health != Health::ready && c.round == l.health.round) l.health.probing = false;
+    if (Agent* by = agent(c.agent)) --by->connections;
+    --open_;
+    const std::uint32_t generation = c.generation;
+    connections_.release(slot);
+    connections_[slot].generation = generation;
+    if (l.queues == 0 && l.connections.empty())
+        link_timers_.bring_forward(link, now_.monotonic + settings_.forget_after);
+    dirty(link);
+    feed_hungry(1);
+}
+
+void Core::hungry(Slot link) {
+    if (links_[link].hungry) return;
+    links_[link].hungry = true;
+    hungry_.push_back(link);
+}
+
+void Core::feed_hungry(std::size_t most) {
+    for (; most > 0 && !hungry_.empty(); --most) {
+        const Slot link = hungry_.front();
+        hungry_.pop_front();
+        links_[link].hungry = false;
+        dirty(link);
+    }
+}
+
+void Core::agent_attached(AgentId id, AgentKind kind, std::uint32_t capacity) {
+    agents_.push_back(Agent{id, kind, capacity, 0, 0});
+    feed_hungry(hungry_.size());
+}
+
+} // namespace decide::queue

@@ -1,0 +1,104 @@
+#include "daemons/decide/queue/engine.h"
+#include "daemons/decide/queue/core.h"
+
+namespace decide::queue {
+
+namespace {
+
+// Every event is told between enter() and leave().
+template <class F> auto told(Core& core, smtp::Now now, Actions& out, F&& tell) {
+    core.enter(now, out);
+    if constexpr (std::is_void_v<decltype(tell())>) {
+        tell();
+        core.leave();
+    } else {
+        auto answer = tell();
+        core.leave();
+        return answer;
+    }
+}
+
+} // namespace
+
+Engine::Engine(const Settings& settings, std::uint64_t seed, smtp::Now now)
+    : core_(std::make_unique<Core>(settings, seed, now)) {}
+Engine::~Engine() = default;
+
+bool Engine::accepted(const Accepted& event, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->accepted(event); });
+}
+void Engine::categorized(const Categorized& event, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->categorized(event); });
+}
+void Engine::categorization_failed(spool::QueueId id, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->categorization_failed(id); });
+}
+void Engine::routed(const Routed& event, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->routed(event); });
+}
+void Engine::agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity, smtp::Now now,
+                            Actions& out) {
+    told(*core_, now, out, [&] { core_->agent_attached(agent, kind, capacity); });
+}
+void Engine::agent_gone(AgentId agent, Departure how, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->agent_gone(agent, how); });
+}
+void Engine::connected(ConnectionId connection, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->connected(connection); });
+}
+void Engine::done(const Done& event, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->done(event); });
+}
+void Engine::closed(const Closed& event, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->closed(event); });
+}
+void Engine::reported(const Reported& event, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->reported(event); });
+}
+void Engine::service(Service which, Presence presence, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->service(which, presence); });
+}
+bool Engine::pause(Scope scope, std::string_view name, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->pause(scope, name); });
+}
+bool Engine::resume(Scope scope, std::string_view name, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->resume(scope, name); });
+}
+bool Engine::force(Scope scope, std::string_view name, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->force(scope, name); });
+}
+bool Engine::force(spool::QueueId id, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->force(id); });
+}
+bool Engine::hold(spool::QueueId id, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->hold(id); });
+}
+bool Engine::release(spool::QueueId id, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->release(id); });
+}
+bool Engine::forget(spool::QueueId id, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->forget(id); });
+}
+void Engine::configure(const Settings& settings, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->configure(settings); });
+}
+void Engine::routes_changed(smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->routes_changed(); });
+}
+void Engine::timer(smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->timer(); });
+}
+std::optional<smtp::Monotonic> Engine::next_timer() const { return core_->next_timer(); }
+
+Counts Engine::counts() const { return core_->counts(); }
+std::optional<MessageInfo> Engine::message(spool::QueueId id, smtp::Now now) const {
+    return core_->message(id, now);
+}
+std::optional<MessageInfo> Engine::next_message(std::uint32_t& cursor, smtp::Now now) const {
+    return core_->next_message(cursor, now);
+}
+std::vector<LinkInfo> Engine::links(smtp::Now now) const { return core_->links(now); }
+std::vector<QueueInfo> Engine::queues(smtp::Now now) const { return core_->queues(now); }
+std::size_t Engine::bytes() const { return core_->bytes(); }
+
+} // namespace decide::queue

@@ -1,0 +1,134 @@
+// Health of links and queues: ready → glitch → retry, one try per rung, and back to ready by a success.
+#include "daemons/decide/queue/core.h"
+#include <algorithm>
+
+namespace decide::queue {
+
+smtp::Monotonic Core::after(smtp::Duration wait) {
+    return now_.monotonic + jittered(settings_, wait, random_);
+}
+
+void Core::notice_link(Slot link, std::uint32_t event) {
+    const Link& l = links_[link];
+    const bool failing = l.health.health != Health::ready;
+    emit(NoticeLink{l.name, l.health.health, l.health.failures, event,
+                    failing ? wall_of(l.health.due) : smtp::WallTime{},
+                    failing ? &l.health.last_error : nullptr});
+}
+
+void Core::notice_queue(Slot queue, std::uint32_t event) {
+    const Queue& q = queues_[queue];
+    const bool failing = q.health.health != Health::ready;
+    emit(NoticeQueue{q.name, q.health.health, q.health.failures, event,
+                     failing ? wall_of(q.health.due) : smtp::WallTime{},
+                     failing ? &q.health.last_error : nullptr});
+}
+
+namespace {
+
+// One rung up.
+void climb(HealthState& h, const Settings& settings, smtp::Now now, Seconds seconds, smtp::Monotonic due,
+           const Reason& reason) {
+    if (h.health == Health::ready) h.failing_since = now.wall;
+    h.health = h.failures >= settings.glitch_count ? Health::retry : Health::glitch;
+    h.probing = false;
+    ++h.round;
+    h.due = due;
+    h.last_failure = seconds;
+    h.last_error = reason;
+}
+
+void recover(HealthState& h) {
+    const auto round = static_cast<std::uint16_t>(h.round + 1);
+    h = HealthState{};
+    h.round = round;
+}
+
+} // namespace
+
+void Core::link_succeeded(Slot link) {
+    Link& l = links_[link];
+    l.last_useful = now_.monotonic;
+    l.dropped_message = 0;
+    l.polite_ends = 0;
+    l.push_backs = 0;
+    if (l.health.health != Health::ready) {
+        recover(l.health);
+        notice_link(link, 0);
+    } else if (l.open() >= l.window.size() && l.offer > 0) {
+        l.window.success();
+    }
+    dirty(link);
+}
+
+void Core::link_failed(Slot link, Slot connection, PushBack push_back, Phase phase, const Reason& reason) {
+    Link& l = links_[link];
+    const bool useful = l.last_useful && now_.monotonic - *l.last_useful <= settings_.link_health_evidence;
+    const std::uint32_t others = l.up - (connections_[connection].state == ConnectionState::up ? 1 : 0);
+    if (l.health.health == Health::ready && useful && others > 0) {
+        // Others get through: that was one connection too many.
+        l.window.push_back(others);
+        const std::uint32_t doubled = std::min(l.push_backs, 6u);
+        if (l.push_backs < 6) ++l.push_backs;
+        l.not_before = now_.monotonic + settings_.push_back_pause * (1 << doubled);
+        return;
+    }
+    if (connections_[connection].round != l.health.round) return; // of a try counted already
+    l.window.failed();
+    if (push_back == PushBack::yes) l.window.push_back(1);
+    ++l.health.failures;
+    climb(l.health, settings_, now_, seconds(now_.monotonic), after(rung(settings_, l.health.failures)),
+          reason);
+    link_timers_.bring_forward(link, l.health.due);
+    notice_link(link, phase == Phase::connecting ? 4000 : 4001);
+}
+
+void Core::queue_succeeded(Slot queue) {
+    Queue& q = queues_[queue];
+    q.distinct = false;
+    q.failed_message = 0;
+    q.head = none;
+    q.health.failures = 0;
+    if (q.health.health == Health::ready) return;
+    recover(q.health);
+    notice_queue(queue, 0);
+    refresh(queue);
+}
+
+// The domain's own policy: every try counts, whichever message it was made for.
+void Core::queue_failed(Slot queue, const Reason& reason) {
+    Queue& q = queues_[queue];
+    ++q.health.failures;
+    climb(q.health, settings_, now_, seconds(now_.monotonic), after(rung(settings_, q.health.failures)),
+          reason);
+    refresh(queue);
+    arm(queue);
+    notice_queue(queue, 4001);
+}
+
+smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason& reason) {
+    Queue& q = queues_[queue];
+    const std::uint32_t own = d.failures + 1u;
+    if (q.route == RouteState::store) return after(settings_.local_retry);
+    const bool evidence = q.last_delivered && now_.monotonic - *q.last_delivered <= settings_.health_evidence;
+    const bool earlier = d.round != q.health.round; // handed over before the queue's last failure
+    const bool known_problem = d.problem && q.health.health == Health::ready;
+    if (evidence || earlier || known_problem) return after(rung(settings_, own));
+
+    const std::uint64_t id = messages_[d.message].id;
+    if (q.failed_message == 0) q.failed_message = id;
+    if (q.failed_message != id) q.distinct = true;
+    ++q.health.failures;
+    // One message alone is no proof against a queue that has others.
+    if (q.health.failures >= settings_.glitch_count && !q.distinct && q.deliveries > 1)
+        q.health.failures = std::max(settings_.glitch_count, 1u) - 1;
+    const smtp::Duration wait = rung(settings_, q.health.failures);
+    const smtp::Monotonic due = after(wait);
+    climb(q.health, settings_, now_, seconds(now_.monotonic), due, reason);
+    refresh(queue);
+    arm(queue);
+    notice_queue(queue, 0);
+    return rung(settings_, own) == wait ? due : after(rung(settings_, own));
+}
+
+} // namespace decide::queue

@@ -1,0 +1,62 @@
+// The order within one queue: lanes that share by weight, problem messages behind them with a small share of
+// their own, and inside a lane one flow per submitter, served in turn. FIFO inside a flow.
+#pragma once
+#include "daemons/decide/queue/heap.h"
+#include "daemons/decide/queue/index.h"
+#include "daemons/decide/queue/list.h"
+#include "daemons/decide/queue/settings.h"
+#include <array>
+#include <cstdint>
+
+namespace decide::queue {
+
+struct Delivery;
+
+inline constexpr std::size_t problem_lane = 3;
+
+struct LaneState {
+    Slot turn = none; // flow whose turn it is, in a ring
+    std::uint32_t count = 0;
+    std::int32_t credit = 0;
+};
+
+struct Lanes {
+    std::array<LaneState, 4> lane;
+    std::uint32_t count = 0;
+    std::uint32_t since_problem = 0; // others taken since the last problem message
+    smtp::Monotonic last_problem{};
+};
+
+class Flows {
+public:
+    explicit Flows(Slab<Delivery>& deliveries);
+
+    // owner: the queue's slot, which makes its flows its own.
+    void push(Lanes& lanes, Slot owner, std::size_t lane, std::uint32_t submitter, Slot delivery, End end,
+              smtp::Monotonic now);
+    void remove(Lanes& lanes, Slot delivery);
+    // The delivery whose turn it is, taken out. There must be one.
+    Slot take(Lanes& lanes, const Settings& settings, smtp::Monotonic now);
+    std::size_t bytes() const;
+
+private:
+    struct Flow {
+        std::uint64_t key = 0;
+        Slot head = none, tail = none;
+        std::uint32_t count = 0;
+        Slot prev = none, next = none; // ring
+        std::uint8_t lane = 0;
+    };
+    struct KeyOf {
+        const Slab<Flow>* flows;
+        std::uint64_t operator()(Slot slot) const { return (*flows)[slot].key; }
+    };
+    Slot flow(LaneState& state, std::size_t lane, std::uint64_t key);
+    std::size_t choose(Lanes& lanes, const Settings& settings, smtp::Monotonic now);
+
+    Slab<Delivery>& deliveries_;
+    Slab<Flow> flows_;
+    Index<KeyOf> index_;
+};
+
+} // namespace decide::queue

@@ -1,0 +1,168 @@
+// What can be seen from outside: copies of the state, with the first thing that keeps each delivery waiting.
+#include "daemons/decide/queue/core.h"
+
+namespace decide::queue {
+
+Waiting Core::waiting(const Delivery& d) const {
+    switch (d.state) {
+    case DeliveryState::pending:
+    case DeliveryState::asked: return Waiting::categorizer;
+    case DeliveryState::active: return Waiting::active;
+    case DeliveryState::held: return Waiting::held;
+    case DeliveryState::waiting:
+        if (d.scheduled) return Waiting::scheduled;
+        break;
+    case DeliveryState::ready:
+    case DeliveryState::alone: break;
+    }
+    if (d.queue == none) return Waiting::own_time;
+    const Queue& q = queues_[d.queue];
+    if (paused_ || q.paused || (q.link != none && links_[q.link].paused)) return Waiting::paused;
+    if (d.state == DeliveryState::waiting) return Waiting::own_time;
+    if (q.link == none) return Waiting::route;
+    if (links_[q.link].health.health != Health::ready) return Waiting::link;
+    if (q.health.health != Health::ready) return Waiting::queue;
+    return d.state == DeliveryState::alone ? Waiting::suspect : Waiting::connection;
+}
+
+MessageInfo Core::info(Slot slot, smtp::Now) const {
+    const Message& m = messages_[slot];
+    MessageInfo out;
+    out.id = spool::QueueId{m.id};
+    out.location = m.location;
+    out.size = m.size;
+    out.arrival = smtp::WallTime(smtp::Duration(m.arrival));
+    out.expiry = smtp::WallTime(std::chrono::seconds(expires(m)));
+    out.lane = m.lane;
+    out.held = m.held;
+    out.active = m.active > 0;
+    for (Slot each = m.first; each != none; each = deliveries_[each].next_of_message) {
+        const Delivery& d = deliveries_[each];
+        DeliveryInfo info;
+        info.waiting = waiting(d);
+        info.failures = d.failures;
+        info.problem = d.problem;
+        if (!d.whole)
+            for (const Entry& entry : entries(each)) info.recipients.push_back(entry.number);
+        smtp::Monotonic next{};
+        if (d.state == DeliveryState::waiting) next = d.due;
+        if (d.queue != none) {
+            const Queue& q = queues_[d.queue];
+            info.queue = q.name;
+            if (q.link != none) info.link = links_[q.link].name;
+            if (info.waiting == Waiting::route) next = q.route == RouteState::failed ? q.route_until : next;
+            if (info.waiting == Waiting::queue) next = q.health.due;
+            if (info.waiting == Waiting::link) next = links_[q.link].health.due;
+            info.reason = reason_of(d);
+        }
+        if (next != smtp::Monotonic{}) info.next_attempt = wall_of(next);
+        out.deliveries.push_back(std::move(info));
+    }
+    if (m.extra == none) return out;
+    for (const Due& due : extras_[m.extra].reports) {
+        if (due.kind == ReportKind::delayed) continue;
+        DeliveryInfo info;
+        info.waiting = Waiting::report;
+        info.recipients = {due.recipient.number};
+        info.reason = due.recipient.reason;
+        out.deliveries.push_back(std::move(info));
+    }
+    return out;
+}
+
+std::optional<MessageInfo> Core::message(spool::QueueId id, smtp::Now now) const {
+    const Slot slot = find(id);
+    if (slot == none) return std::nullopt;
+    return info(slot, now);
+}
+
+std::optional<MessageInfo> Core::next_message(std::uint32_t& cursor, smtp::Now now) const {
+    while (cursor < messages_.top()) {
+        const Slot slot = ++cursor;
+        if (messages_[slot].id != 0) return info(slot, now);
+    }
+    cursor = 0;
+    return std::nullopt;
+}
+
+std::vector<LinkInfo> Core::links(smtp::Now) const {
+    std::vector<LinkInfo> out;
+    for (Slot slot = 1; slot <= links_.top(); ++slot) {
+        const Link& l = links_[slot];
+        if (l.name.empty()) continue;
+        LinkInfo info;
+        info.name = l.name;
+        info.mx = l.mx;
+        info.local = l.kind == AgentKind::local;
+        info.paused = paused_ || l.paused;
+        info.health = l.health.health;
+        info.failures = l.health.failures;
+        if (l.health.health != Health::ready) info.next_attempt = wall_of(l.health.due);
+        info.failing_since = l.health.failing_since;
+        info.last_error = l.health.last_error;
+        info.connections = l.open();
+        info.window = l.window.size();
+        info.limit = l.window.limit();
+        info.queues = l.queues;
+        info.in_flight = l.in_flight;
+        info.due = l.offer;
+        info.transaction = l.transaction;
+        out.push_back(std::move(info));
+    }
+    return out;
+}
+
+std::vector<QueueInfo> Core::queues(smtp::Now) const {
+    std::vector<QueueInfo> out;
+    for (Slot slot = 1; slot <= queues_.top(); ++slot) {
+        const Queue& q = queues_[slot];
+        if (q.name.empty()) continue;
+        QueueInfo info;
+        info.name = q.name;
+        if (q.link != none) info.link = links_[q.link].name;
+        info.paused = q.paused;
+        info.routed = q.link != none;
+        info.health = q.health.health;
+        info.failures = q.health.failures;
+        info.last_error = q.health.last_error;
+        if (q.health.health != Health::ready) info.next_attempt = wall_of(q.health.due);
+        if (q.route == RouteState::failed) {
+            info.failures = q.route_failures;
+            info.last_error = q.route_reason;
+            info.next_attempt = wall_of(q.route_until);
+        }
+        info.deliveries = q.deliveries;
+        info.due = q.lanes.count;
+        info.in_flight = q.active;
+        info.problem = q.lanes.lane[problem_lane].count;
+        out.push_back(std::move(info));
+    }
+    return out;
+}
+
+Counts Core::counts() const {
+    Counts out;
+    out.messages = messages_.count();
+    out.deliveries = deliveries_.count();
+    out.uncategorized = pending_.count + asked_.count;
+    out.waiting = waiting_.slots().size();
+    out.held = held_;
+    out.reports = reports_due_.size() + reports_asked_.size();
+    out.links = links_by_name_.size();
+    out.queues = queues_by_name_.size();
+    out.connections = open_;
+    for (Slot slot = 1; slot <= queues_.top(); ++slot) {
+        if (queues_[slot].name.empty()) continue;
+        out.due += queues_[slot].lanes.count;
+        out.active += queues_[slot].active;
+    }
+    return out;
+}
+
+std::size_t Core::bytes() const {
+    return messages_.bytes() + deliveries_.bytes() + several_.bytes() + extras_.bytes() + queues_.bytes() +
+           links_.bytes() + connections_.bytes() + messages_by_id_.bytes() + flows_.bytes() +
+           waiting_.bytes();
+}
+
+} // namespace decide::queue

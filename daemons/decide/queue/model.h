@@ -1,0 +1,193 @@
+// The objects of the queue and their states, as they lie in memory. Plain data; the rules are in the files
+// that work on them. A queued message with one recipient is one Message, one Delivery and its places in index
+// and heap: 200 bytes at most, so no strings, vectors or pointers here except where few objects have them.
+#pragma once
+#include "daemons/decide/queue/actions.h"
+#include "daemons/decide/queue/events.h"
+#include "daemons/decide/queue/lanes.h"
+#include "daemons/decide/queue/list.h"
+#include "daemons/decide/queue/window.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace decide::queue {
+
+using Seconds = std::uint32_t; // of the monotonic clock since the engine began; 0: never
+
+enum class DeliveryState : std::uint8_t {
+    pending, // pre-categorization: to be asked
+    asked,   // pre-categorization: the categorizer has it
+    waiting, // in the heap until its own time (ladder, schedule, categorizer's retry)
+    ready,   // in a lane of its queue
+    alone,   // due, suspect: waits for an agent to itself
+    active,  // handed to an agent
+    held,    // the message is held
+};
+
+// A message's recipients in one queue that travel together; queue none: not categorized yet.
+struct Delivery {
+    smtp::Monotonic due{}; // waiting: until then; else since when it has been due; active: when handed over
+    std::uint32_t generation = 0; // tells a stale DeliveryId
+    Slot message = none, next_of_message = none;
+    Slot queue = none;
+    Slot prev = none, next = none; // in its lane's flow, connection, or pre-categorization list
+    Slot holder = none;            // ready: its flow; active: its connection
+    std::uint32_t heap = 0;
+    Seconds since = 0, tried = 0; // free to be tried since; last tried
+    std::uint32_t count = 1;      // recipients
+    std::uint32_t number = 0;     // count 1: the recipient; else its slot in Core::several (whole: unused)
+    std::uint16_t failures = 0;   // rungs climbed (count 1; else the most of its recipients)
+    std::uint16_t sender_group = 0;
+    std::uint16_t round = 0; // of the queue, when handed over; uncategorized: tries at the categorizer
+    std::uint8_t message_failures = 0, deaths = 0;
+    DeliveryState state = DeliveryState::pending;
+    bool problem : 1 = false;
+    bool suspect : 1 = false;
+    bool postponed : 1 = false; // once, to travel with others of its message
+    bool scheduled : 1 = false; // waits for a wall-clock time
+    bool whole : 1 = false;     // uncategorized: numbers 0 … count-1
+};
+
+struct Entry { // one of several recipients of a delivery
+    RecipientNumber number = 0;
+    std::uint16_t failures = 0;
+};
+using Several = std::vector<Entry>;
+
+struct Message {
+    std::uint64_t id = 0;
+    std::int64_t arrival = 0; // µs since 1970
+    std::uint64_t size = 0;
+    std::uint32_t free_from = 0; // s since 1970: when it was first free to go
+    std::uint32_t expiry = 0;    // s since 1970; 0: free_from + the setting
+    std::uint32_t submitter = 0; // hash
+    Slot first = none;           // its deliveries
+    std::uint32_t open = 0;      // recipients not accounted for
+    std::uint32_t active = 0;    // deliveries in flight
+    Slot extra = none;
+    Slot time_prev = none, time_next = none;
+    std::uint32_t bucket =
+        0; // young: Seconds when accepted; else minute (1970) of the sweeper's next look; 0: none
+    Lane lane = Lane::normal;
+    spool::Location location = spool::Location::incoming;
+    bool young : 1 = false; // in the list of those that may be done before they need a place in messages/
+    bool null_sender : 1 = false;
+    bool held : 1 = false;
+    bool noticed : 1 = false; // delay notice sent or asked for
+    bool announced : 1 = false;
+    bool scheduled : 1 = false; // not before free_from
+};
+
+// What a finished recipient's sender is still to be told.
+struct Due {
+    ReportKind kind = ReportKind::failed;
+    ReportRecipient recipient;
+    std::uint64_t request = 0; // 0: not asked for yet
+};
+
+// What only some messages have.
+struct Extra {
+    std::vector<Restored> restored;        // until categorized, sorted by number
+    std::vector<RecipientNumber> finished; // told of before categorization (an agent's repeated results)
+    std::vector<Due> reports;
+    smtp::Monotonic report_at{}; // when to ask for them; {}: not planned
+    bool put_off = false;        // last time it could not be done: not before report_at
+};
+
+// Health of a link or a queue: the ladder's state.
+struct HealthState {
+    Health health = Health::ready;
+    bool probing = false;    // the one try of this rung is under way
+    std::uint16_t round = 0; // results of an earlier round are not counted again
+    std::uint32_t failures = 0;
+    smtp::Monotonic due{}; // of the next try, when not ready
+    smtp::WallTime failing_since{};
+    Seconds last_failure = 0;
+    Reason last_error;
+};
+
+enum class RouteState : std::uint8_t { unknown, asked, known, failed, impossible, store };
+
+// All deliveries for one destination. (Pools of source addresses will be part of its key.)
+struct Queue {
+    std::string name;
+    Slot link = none;
+    Slot ring_prev = none, ring_next = none; // among its link's queues with something to hand out
+    bool in_ring = false;
+    bool paused = false;
+    bool listed = false; // waits to be looked up
+    Lanes lanes;
+    std::uint32_t deliveries = 0, active = 0;
+    std::uint32_t offer = 0; // deliveries it could hand out now, as counted in its link
+    HealthState health;
+    std::optional<smtp::Monotonic> last_delivered;
+    std::uint64_t failed_message = 0; // of the first failure of the row
+    bool distinct = false;            // failures of different messages
+    Slot head = none;                 // tried again first …
+    std::uint32_t head_generation = 0;
+    RouteState route = RouteState::unknown;
+    std::uint32_t route_failures = 0;
+    smtp::Monotonic route_until{}; // known, impossible: valid until; failed: next try
+    Seconds route_failed_at = 0;
+    Seconds mark = 0; // last wait of our own doing ended
+    Reason route_reason;
+    smtp::Monotonic timer{};
+    std::uint32_t heap = 0;
+    smtp::Monotonic empty_since{};
+};
+
+enum class ConnectionState : std::uint8_t { opening, up, closing };
+
+struct Connection {
+    std::uint32_t generation = 0;
+    AgentId agent = 0;
+    Slot link = none;
+    Slot prev = none, next = none;           // among the link's
+    Slot idle_prev = none, idle_next = none; // among all idle ones, longest idle first
+    bool idle = false;
+    bool alone = false; // for one suspect delivery, on an agent with nothing else in flight
+    bool probe = false; // the link's one try of this rung
+    ConnectionState state = ConnectionState::opening;
+    std::uint16_t round = 0; // of the link, when opened
+    std::uint32_t handed = 0, completed = 0;
+    List<Delivery, &Delivery::prev, &Delivery::next> deliveries;
+    smtp::Monotonic last_done{}; // or when it came up
+    smtp::Monotonic idle_since{};
+};
+
+struct Link {
+    std::string name;
+    AgentKind kind = AgentKind::smtp;
+    bool mx = false;
+    bool paused = false, dirty = false, hungry = false;
+    HealthState health;
+    Window window;
+    Slot ring = none; // queues with something to hand out; the next one's turn
+    std::uint32_t queues = 0;
+    std::uint32_t offer = 0;     // sum of its queues'
+    std::uint32_t in_flight = 0; // deliveries handed over
+    std::uint32_t up = 0, opening = 0, closing = 0;
+    List<Connection, &Connection::prev, &Connection::next> connections;
+    smtp::Duration transaction{}; // measured; 0: nothing completed yet
+    smtp::Monotonic transaction_raised{};
+    smtp::Monotonic last_progress{}; // a result, or the first delivery handed to an idle link
+    std::optional<smtp::Monotonic> last_useful;
+    smtp::Monotonic not_before{};      // no further connection until then (push-back)
+    std::uint32_t push_backs = 0;      // in a row
+    std::uint32_t polite_ends = 0;     // connections in a row that ended in good order having done nothing
+    std::uint64_t dropped_message = 0; // the last thing that happened was a drop in its data
+    Seconds mark = 0;
+    smtp::Monotonic timer{};
+    std::uint32_t heap = 0;
+
+    std::uint32_t open() const { return up + opening + closing; }
+};
+
+struct Agent {
+    AgentId id = 0;
+    AgentKind kind = AgentKind::smtp;
+    std::uint32_t capacity = 0, connections = 0, in_flight = 0;
+};
+
+} // namespace decide::queue

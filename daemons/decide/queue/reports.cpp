@@ -1,0 +1,151 @@
+// Telling senders: failures of one message within a short while share a report, and a recipient that failed
+// counts as accounted for only when its report is durable.
+#include "daemons/decide/queue/core.h"
+#include <algorithm>
+
+namespace decide::queue {
+
+namespace {
+constexpr std::size_t asked_at_most = 100;
+}
+
+void Core::report(Slot message, ReportKind kind, RecipientNumber number, bool expired, const Reason& reason) {
+    extra_of(message).reports.push_back(Due{kind, ReportRecipient{number, expired, reason}, 0});
+}
+
+// At once when nothing of the message is on its way any more, else a little later, so that what fails
+// meanwhile goes into the same report.
+void Core::plan_reports(Slot message) {
+    const Message& m = messages_[message];
+    Extra& e = extras_[m.extra];
+    if (std::ranges::none_of(e.reports, [](const Due& due) { return due.request == 0; })) return;
+    bool settled = true;
+    for (Slot slot = m.first; slot != none && settled; slot = deliveries_[slot].next_of_message) {
+        const DeliveryState state = deliveries_[slot].state;
+        settled = state == DeliveryState::waiting || state == DeliveryState::held;
+    }
+    const bool planned = e.report_at != smtp::Monotonic{};
+    const smtp::Monotonic at = now_.monotonic + (settled ? smtp::Duration{} : settings_.report_gather);
+    if (planned && (e.put_off || e.report_at <= at)) return;
+    if (planned) reports_due_.erase({e.report_at, message});
+    e.report_at = at;
+    reports_due_.emplace(at, message);
+}
+
+void Core::pump_reports() {
+    while (bounce_up_ && !reports_due_.empty() && reports_due_.begin()->first <= now_.monotonic &&
+           reports_asked_.size() < asked_at_most) {
+        const Slot message = reports_due_.begin()->second;
+        reports_due_.erase(reports_due_.begin());
+        const Message& m = messages_[message];
+        Extra& e = extras_[m.extra];
+        e.report_at = {};
+        e.put_off = false;
+        for (const ReportKind kind :
+             {ReportKind::failed, ReportKind::delayed, ReportKind::delivered, ReportKind::relayed}) {
+            MakeReport ask{0, spool::QueueId{m.id}, m.location, kind, {}, {}};
+            for (Due& due : e.reports) {
+                if (due.kind != kind || due.request != 0) continue;
+                if (ask.request == 0) ask.request = ++last_request_;
+                due.request = ask.request;
+                ask.recipients.push_back(due.recipient);
+            }
+            if (ask.request == 0) continue;
+            if (kind == ReportKind::delayed)
+                ask.retry_until = smtp::WallTime(std::chrono::seconds(expires(m)));
+            reports_asked_.emplace(ask.request, message);
+            emit(std::move(ask));
+        }
+    }
+}
+
+void Core::reported(const Reported& event) {
+    const auto asked = reports_asked_.find(event.request);
+    if (asked == reports_asked_.end()) return;
+    const Slot message = asked->second;
+    reports_asked_.erase(asked);
+    Message& m = messages_[message];
+    Extra& e = extras_[m.extra];
+    if (event.outcome == ReportOutcome::try_later) {
+        for (Due& due : e.reports)
+            if (due.request == event.request) due.request = 0;
+        if (e.report_at != smtp::Monotonic{}) reports_due_.erase({e.report_at, message});
+        e.put_off = true;
+        e.report_at = after(settings_.submit_retry);
+        reports_due_.emplace(e.report_at, message);
+        leave_incoming(message);
+        return;
+    }
+    std::vector<Entry> failed, expired, delivered;
+    bool delayed = false;
+    std::erase_if(e.reports, [&](const Due& due) {
+        if (due.request != event.request) return false;
+        const Entry entry{due.recipient.number, 0};
+        switch (due.kind) {
+        case ReportKind::failed: (due.recipient.expired ? expired : failed).push_back(entry); break;
+        case ReportKind::delivered:
+        case ReportKind::relayed: delivered.push_back(entry); break;
+        case ReportKind::delayed: delayed = true; break;
+        }
+        return true;
+    });
+    const spool::QueueId id{m.id};
+    if (!failed.empty()) emit(RecordOutcome{id, numbers_of(failed), Finish::failed, event.report_id});
+    if (!expired.empty()) emit(RecordOutcome{id, numbers_of(expired), Finish::expired, event.report_id});
+    if (!delivered.empty())
+        emit(RecordOutcome{id, numbers_of(delivered), Finish::delivered, event.report_id});
+    if (delayed) emit(RecordDelayNotice{id});
+    m.open -= static_cast<std::uint32_t>(failed.size() + expired.size() + delivered.size());
+    finish(message);
+}
+
+void Core::drop_reports(Slot message) {
+    const Message& m = messages_[message];
+    if (m.extra == none) return;
+    Extra& e = extras_[m.extra];
+    if (e.report_at != smtp::Monotonic{}) reports_due_.erase({e.report_at, message});
+    for (const Due& due : e.reports)
+        if (due.request != 0) reports_asked_.erase(due.request);
+}
+
+void Core::service(Service which, Presence presence) {
+    const bool up = presence == Presence::up;
+    switch (which) {
+    case Service::categorizer:
+        categorizer_up_ = up;
+        if (up) break;
+        while (asked_.tail != none) {
+            const Slot slot = asked_.tail;
+            asked_.remove(deliveries_, slot);
+            deliveries_[slot].state = DeliveryState::pending;
+            pending_.push(deliveries_, slot, End::front);
+        }
+        break;
+    case Service::router:
+        router_up_ = up;
+        if (up) break;
+        lookups_ = 0;
+        for (Slot slot = 1; slot <= queues_.top(); ++slot) {
+            Queue& q = queues_[slot];
+            if (q.name.empty() || q.route != RouteState::asked) continue;
+            q.route = q.link != none ? RouteState::known : RouteState::unknown;
+            want_route(slot);
+        }
+        break;
+    case Service::bounce:
+        bounce_up_ = up;
+        if (up) break;
+        for (const auto& [request, message] : reports_asked_) {
+            Extra& e = extras_[messages_[message].extra];
+            for (Due& due : e.reports)
+                if (due.request == request) due.request = 0;
+            if (e.report_at != smtp::Monotonic{}) reports_due_.erase({e.report_at, message});
+            e.report_at = now_.monotonic;
+            reports_due_.emplace(e.report_at, message);
+        }
+        reports_asked_.clear();
+        break;
+    }
+}
+
+} // namespace decide::queue

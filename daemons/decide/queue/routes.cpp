@@ -1,0 +1,289 @@
+// Queues and the links they go over: looking up, moving, forgetting; and each one's share of its link's
+// turns.
+#include "daemons/decide/queue/core.h"
+#include <algorithm>
+
+namespace decide::queue {
+
+namespace {
+constexpr std::uint32_t max_lookups = 1000; // asked of the router at a time
+}
+
+Slot Core::queue_for(std::string_view destination, Fate fate) {
+    const bool store = fate == Fate::local;
+    std::string key;
+    if (store) key = std::string(store_prefix) + std::string(destination);
+    if (const auto known = queues_by_name_.find(store ? std::string_view(key) : destination);
+        known != queues_by_name_.end())
+        return known->second;
+    if (!store) key = std::string(destination);
+    const Slot slot = queues_.allocate();
+    Queue& q = queues_[slot];
+    q.name = key;
+    q.paused = paused_queues_.contains(key);
+    q.empty_since = now_.monotonic;
+    queues_by_name_.emplace(key, slot);
+    if (store) {
+        q.route = RouteState::store;
+        attach(slot, link_for(key, AgentKind::local, false));
+    }
+    return slot;
+}
+
+Slot Core::link_for(std::string_view name, AgentKind kind, bool mx) {
+    if (const auto known = links_by_name_.find(name); known != links_by_name_.end()) return known->second;
+    const Slot slot = links_.allocate();
+    Link& l = links_[slot];
+    l.name = std::string(name);
+    l.kind = kind;
+    l.mx = mx;
+    l.paused = paused_links_.contains(l.name);
+    if (kind == AgentKind::local)
+        l.window = Window(settings_.connections_local, settings_.connections_local);
+    else
+        l.window =
+            Window(settings_.window_start, mx ? settings_.connections_mx : settings_.connections_route);
+    links_by_name_.emplace(l.name, slot);
+    return slot;
+}
+
+void Core::attach(Slot queue, Slot link) {
+    queues_[queue].link = link;
+    ++links_[link].queues;
+}
+
+void Core::detach(Slot queue) {
+    Queue& q = queues_[queue];
+    if (q.link == none) return;
+    const Slot link = q.link;
+    q.link = none;
+    Link& l = links_[link];
+    l.offer -= q.offer;
+    q.offer = 0;
+    if (q.in_ring) {
+        if (q.ring_next == queue) {
+            l.ring = none;
+        } else {
+            queues_[q.ring_prev].ring_next = q.ring_next;
+            queues_[q.ring_next].ring_prev = q.ring_prev;
+            if (l.ring == queue) l.ring = q.ring_next;
+        }
+        q.in_ring = false;
+    }
+    if (--l.queues == 0) link_timers_.bring_forward(link, now_.monotonic + settings_.forget_after);
+}
+
+void Core::dirty(Slot link) {
+    if (link == none || links_[link].dirty) return;
+    links_[link].dirty = true;
+    dirty_.push_back(link);
+}
+
+bool Core::routable(Slot queue) {
+    Queue& q = queues_[queue];
+    if (q.route == RouteState::store) return true;
+    if (q.link == none) {
+        if (q.lanes.count > 0) want_route(queue);
+        return false;
+    }
+    // Out of date: ask, and go on by what is known until the answer comes.
+    if (q.route == RouteState::known && now_.monotonic >= q.route_until && q.lanes.count > 0)
+        want_route(queue);
+    return true;
+}
+
+void Core::refresh(Slot queue) {
+    Queue& q = queues_[queue];
+    std::uint32_t offer = 0;
+    if (routable(queue) && !q.paused && q.lanes.count > 0) {
+        if (q.health.health == Health::ready) {
+            offer = q.lanes.count;
+        } else if (!q.health.probing) {
+            if (now_.monotonic >= q.health.due)
+                offer = 1;
+            else
+                queue_timers_.bring_forward(queue, q.health.due);
+        }
+    }
+    if (q.link == none) return;
+    Link& l = links_[q.link];
+    if (offer > q.offer) dirty(q.link);
+    l.offer += offer;
+    l.offer -= q.offer;
+    q.offer = offer;
+    if ((offer > 0) == q.in_ring) return;
+    if (offer > 0) {
+        q.in_ring = true;
+        if (l.ring == none) {
+            q.ring_prev = q.ring_next = queue;
+            l.ring = queue;
+        } else {
+            Queue& turn = queues_[l.ring];
+            q.ring_next = l.ring;
+            q.ring_prev = turn.ring_prev;
+            queues_[turn.ring_prev].ring_next = queue;
+            turn.ring_prev = queue;
+        }
+        return;
+    }
+    q.in_ring = false;
+    if (q.ring_next == queue) {
+        l.ring = none;
+        return;
+    }
+    queues_[q.ring_prev].ring_next = q.ring_next;
+    queues_[q.ring_next].ring_prev = q.ring_prev;
+    if (l.ring == queue) l.ring = q.ring_next;
+}
+
+void Core::want_route(Slot queue) {
+    Queue& q = queues_[queue];
+    if (q.listed || q.route == RouteState::asked || q.route == RouteState::store) return;
+    if (q.route == RouteState::failed && now_.monotonic < q.route_until) {
+        queue_timers_.bring_forward(queue, q.route_until);
+        return;
+    }
+    q.listed = true;
+    if (q.route == RouteState::impossible && now_.monotonic < q.route_until)
+        unrouted_.push_front(queue); // nothing to ask
+    else
+        unrouted_.push_back(queue);
+}
+
+// Called as an event ends: deliveries of a domain that cannot receive mail end here, not inside another's
+// step.
+void Core::pump_routes() {
+    while (!unrouted_.empty()) {
+        const Slot queue = unrouted_.front();
+        Queue& q = queues_[queue];
+        if (q.route == RouteState::impossible && now_.monotonic < q.route_until) {
+            unrouted_.pop_front();
+            q.listed = false;
+            fail_ready(queue);
+            continue;
+        }
+        if (!router_up_ || lookups_ >= max_lookups) break;
+        unrouted_.pop_front();
+        q.listed = false;
+        q.route = RouteState::asked;
+        ++lookups_;
+        emit(AskRoute{q.name});
+    }
+}
+
+void Core::routed(const Routed& event) {
+    const auto known = queues_by_name_.find(event.domain);
+    if (known == queues_by_name_.end()) return;
+    const Slot queue = known->second;
+    Queue& q = queues_[queue];
+    if (q.route != RouteState::asked) return;
+    --lookups_;
+    const Slot before = q.link;
+    q.route_reason = event.reason ? *event.reason : Reason{};
+    q.route_until = now_.monotonic + std::max(event.valid, smtp::Duration(std::chrono::seconds(1)));
+    switch (event.kind) {
+    case RouteKind::mx:
+    case RouteKind::configured: {
+        q.route = RouteState::known;
+        q.route_failures = 0;
+        const Slot link = link_for(event.link, AgentKind::smtp, event.kind == RouteKind::mx);
+        if (link != before) {
+            detach(queue);
+            attach(queue, link);
+        }
+        break;
+    }
+    case RouteKind::temporary:
+        detach(queue);
+        q.route = RouteState::failed;
+        ++q.route_failures;
+        q.route_failed_at = seconds(now_.monotonic);
+        q.route_until =
+            after(doubling(settings_.routing_retry, settings_.routing_retry_max, q.route_failures));
+        arm(queue);
+        emit(NoticeQueue{q.name, Health::retry, q.route_failures, 4000, wall_of(q.route_until),
+                         &q.route_reason});
+        break;
+    case RouteKind::permanent:
+        detach(queue);
+        q.route = RouteState::impossible;
+        q.route_failures = 0;
+        fail_ready(queue);
+        break;
+    }
+    if (queues_by_name_.contains(event.domain)) refresh(queue);
+}
+
+// Its domain cannot receive mail: everything that is due fails; what waits on a ladder of its own follows
+// when due.
+void Core::fail_ready(Slot queue) {
+    const Reason reason = queues_[queue].route_reason;
+    auto fail = [&](Slot slot) {
+        const Slot message = deliveries_[slot].message;
+        for (const Entry& each : entries(slot))
+            report(message, ReportKind::failed, each.number, false, reason);
+        free_delivery(slot);
+        finish(message);
+    };
+    while (queues_[queue].lanes.count > 0) fail(flows_.take(queues_[queue].lanes, settings_, now_.monotonic));
+    auto& alone = alone_[static_cast<std::size_t>(AgentKind::smtp)];
+    for (Slot slot = alone.head; slot != none;) {
+        const Slot next = deliveries_[slot].next;
+        if (deliveries_[slot].queue == queue) {
+            alone.remove(deliveries_, slot);
+            fail(slot);
+        }
+        slot = next;
+    }
+}
+
+// When is the queue's next own moment?
+void Core::arm(Slot queue) {
+    const Queue& q = queues_[queue];
+    if (q.route == RouteState::failed && q.deliveries > 0) queue_timers_.bring_forward(queue, q.route_until);
+    if (q.health.health != Health::ready && !q.health.probing && q.lanes.count > 0)
+        queue_timers_.bring_forward(queue, std::max(q.health.due, now_.monotonic));
+    if (q.deliveries == 0) queue_timers_.bring_forward(queue, q.empty_since + settings_.forget_after);
+}
+
+void Core::queue_timer(Slot queue) {
+    queue_timers_.remove(queue);
+    Queue& q = queues_[queue];
+    const bool old = q.deliveries == 0 && now_.monotonic - q.empty_since >= settings_.forget_after;
+    if (old && !q.listed && q.route != RouteState::asked) {
+        detach(queue);
+        queues_by_name_.erase(q.name);
+        queues_.release(queue);
+        return;
+    }
+    if (q.deliveries == 0) {
+        queue_timers_.set(queue, std::max(q.empty_since, now_.monotonic) + settings_.forget_after);
+        return;
+    }
+    refresh(queue);
+    if (q.route == RouteState::failed && !alone_[0].empty()) want_route(queue); // may be for a suspect
+}
+
+void Core::link_timer(Slot link) {
+    link_timers_.remove(link);
+    Link& l = links_[link];
+    if (l.queues == 0 && l.connections.empty())
+        forget_link(link);
+    else
+        dirty(link);
+}
+
+void Core::forget_link(Slot link) {
+    Link& l = links_[link];
+    if (l.dirty || l.hungry) { // it is still in a list; next time
+        link_timers_.set(link, now_.monotonic + settings_.forget_after);
+        return;
+    }
+    emit(LinkForgotten{{}});
+    forgotten_.push_back(l.name);
+    std::get<LinkForgotten>(out_->list.back()).link = forgotten_.back();
+    links_by_name_.erase(l.name);
+    links_.release(link);
+}
+
+} // namespace decide::queue

@@ -1,0 +1,128 @@
+// Time passing over messages, whatever their queues do: leaving incoming/, the notice of delay, expiry.
+// A message is looked at when one of its moments comes, by the minute. Nothing expires without a try since
+// its last wait of our own doing.
+#include "daemons/decide/queue/core.h"
+#include <algorithm>
+
+namespace decide::queue {
+
+namespace {
+
+constexpr std::uint32_t look_again = 5; // minutes: overdue, but to be tried first
+
+std::uint32_t whole_seconds(smtp::Duration d) {
+    return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(d).count());
+}
+
+} // namespace
+
+std::uint32_t Core::expires(const Message& m) const {
+    if (m.expiry != 0) return m.expiry;
+    return m.free_from + whole_seconds(m.null_sender ? settings_.report_expiry : settings_.expiry);
+}
+
+void Core::leave_incoming(Slot slot) {
+    Message& m = messages_[slot];
+    if (!m.young) return;
+    young_.remove(messages_, slot);
+    m.young = false;
+    m.bucket = 0;
+    m.location = spool::Location::messages;
+    emit(MoveToMessages{spool::QueueId{m.id}});
+    watch(slot);
+}
+
+void Core::watch(Slot slot) {
+    Message& m = messages_[slot];
+    if (m.young) return;
+    unwatch(slot);
+    if (m.held) return;
+    const std::uint32_t now = wall_seconds();
+    std::uint32_t at = expires(m);
+    if (!m.noticed && !m.null_sender && settings_.delay_notice.count() > 0) {
+        const std::uint32_t notice = m.free_from + whole_seconds(settings_.delay_notice);
+        at = std::min(at, std::max(notice, now + 60 * look_again));
+    }
+    const std::uint32_t minute = at > now ? at / 60 + 1 : now / 60 + look_again;
+    m.bucket = minute;
+    watched_[minute].push(messages_, slot, End::back);
+}
+
+void Core::unwatch(Slot slot) {
+    Message& m = messages_[slot];
+    if (m.young) {
+        young_.remove(messages_, slot);
+        m.young = false;
+    } else if (m.bucket != 0) {
+        const auto at = watched_.find(m.bucket);
+        at->second.remove(messages_, slot);
+        if (at->second.empty()) watched_.erase(at);
+    }
+    m.bucket = 0;
+}
+
+// Is it a failure, not our own doing, that keeps it waiting, and was it tried since our own doing last did?
+bool Core::expirable(const Delivery& d) const {
+    if (paused_ || d.scheduled) return false;
+    Seconds tried = d.tried, mark = std::max(mark_, d.since);
+    bool failing = d.state == DeliveryState::waiting;
+    if (d.queue != none) {
+        const Queue& q = queues_[d.queue];
+        if (q.paused) return false;
+        mark = std::max(mark, q.mark);
+        tried = std::max({tried, q.health.last_failure, q.route_failed_at});
+        failing = failing || q.health.health != Health::ready || q.route == RouteState::failed;
+        if (q.link != none) {
+            const Link& l = links_[q.link];
+            if (l.paused) return false;
+            mark = std::max(mark, l.mark);
+            tried = std::max(tried, l.health.last_failure);
+            failing = failing || l.health.health != Health::ready;
+        }
+    }
+    const bool due = d.state == DeliveryState::waiting || d.state == DeliveryState::ready;
+    return due && failing && tried >= mark;
+}
+
+Reason Core::reason_of(const Delivery& d) const {
+    if (d.queue == none) return {};
+    const Queue& q = queues_[d.queue];
+    if (q.route == RouteState::failed) return q.route_reason;
+    if (q.link != none && links_[q.link].health.health != Health::ready)
+        return links_[q.link].health.last_error;
+    if (q.health.health != Health::ready) return q.health.last_error;
+    return {};
+}
+
+void Core::expire(Slot message, const std::vector<Entry>& list, const Reason& reason) {
+    emit(NoticeExpired{spool::QueueId{messages_[message].id}});
+    for (const Entry& each : list) report(message, ReportKind::failed, each.number, true, reason);
+}
+
+void Core::sweep(Slot slot) {
+    Message& m = messages_[slot];
+    const std::uint32_t now = wall_seconds();
+    if (expires(m) <= now) {
+        for (Slot each = m.first; each != none;) {
+            const Slot next = deliveries_[each].next_of_message;
+            if (expirable(deliveries_[each])) {
+                expire(slot, entries(each), reason_of(deliveries_[each]));
+                take_out(each);
+                free_delivery(each);
+            }
+            each = next;
+        }
+    } else if (!m.noticed && !m.null_sender && settings_.delay_notice.count() > 0 &&
+               m.free_from + whole_seconds(settings_.delay_notice) <= now) {
+        for (Slot each = m.first; each != none; each = deliveries_[each].next_of_message) {
+            if (!expirable(deliveries_[each])) continue;
+            m.noticed = true;
+            for (const Entry& entry : entries(each))
+                report(slot, ReportKind::delayed, entry.number, false, reason_of(deliveries_[each]));
+        }
+    }
+    watch(slot);
+    finish(slot);
+}
+
+} // namespace decide::queue
