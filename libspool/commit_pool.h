@@ -4,8 +4,10 @@
 #pragma once
 #include "libspool/disk.h"
 #include "libspool/queue_id.h"
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -30,24 +32,26 @@ private:
     std::uint64_t size_;
 };
 
-// Syncs of one directory, shared by all who wait for it. Must outlive the pool's work on it.
+// Syncs of one directory, shared by all who wait for it. Must outlive the pool's work on it. Once a sync has
+// failed it is broken for good: the kernel tells of an error once and forgets.
 class SharedDirectory {
 public:
     // Opens it; it must exist.
     static Result<std::unique_ptr<SharedDirectory>> open(Disk& disk, std::string path);
     const std::string& path() const { return path_; }
-    std::uint64_t syncs() const { return syncs_; }
+    std::uint64_t syncs() const { return syncs_.load(std::memory_order_relaxed); }
 
 private:
     friend class CommitPool;
-    struct Waiting;
+    using Waiter = std::move_only_function<void(Result<>)>;
     SharedDirectory(std::string path, File file) : path_(std::move(path)), file_(std::move(file)) {}
     std::string path_;
     File file_;
     std::mutex mutex_;
     bool running_ = false;
-    std::vector<std::move_only_function<void(const Result<>&)>> waiting_;
-    std::uint64_t syncs_ = 0;
+    Result<> broken_;
+    std::vector<Waiter> waiting_;
+    std::atomic<std::uint64_t> syncs_{0};
 };
 
 class CommitPool {
@@ -56,30 +60,30 @@ public:
     using Completion = std::move_only_function<void()>; // on the thread that calls drain()
 
     // `wake` is called on any thread when there is something to drain, once until drain() has been called.
+    // Without threads (0) every job runs inside post(): for tests and small tools.
     CommitPool(Disk& disk, unsigned threads, std::function<void()> wake);
-    // Finishes what was posted, without completions that were not drained.
+    // Finishes what was posted; completions that were not drained are dropped.
     ~CommitPool();
     CommitPool(const CommitPool&) = delete;
 
     Disk& disk() { return disk_; }
 
-    // In any order, side by side.
+    // In any order, side by side. From any thread.
     void post(Work work);
-    void post_all(std::vector<Work> work);
     // From a job: have this called in drain().
     void complete(Completion completion);
     // Runs the completions that are ready; call it when woken.
     void drain();
 
-    // From a job that has written all of `file` under its name in `directory`: syncs both and delivers the
-    // receipt, or what failed, through drain(). The directory's sync may be done by another thread for many
-    // at once.
+    // From a job that has written all of `file` under its name in `directory`: syncs both, then calls `done`
+    // with the receipt or what failed — on one of the threads, perhaps another one: one directory sync serves
+    // many.
     void make_durable(const File& file, SharedDirectory& directory, QueueId id, std::uint64_t size,
                       std::move_only_function<void(Result<DurableReceipt>)> done);
 
-    // Posted and not yet drained.
-    std::uint64_t outstanding() const { return outstanding_; }
-    // File and directory syncs so far, for the books.
+    // Jobs and completions posted and not yet through.
+    std::uint64_t outstanding() const { return outstanding_.load(std::memory_order_acquire); }
+    // File syncs by make_durable so far, for the books.
     std::uint64_t file_syncs() const { return file_syncs_.load(std::memory_order_relaxed); }
 
 private:
@@ -90,15 +94,14 @@ private:
     std::function<void()> wake_;
     std::mutex mutex_;
     std::condition_variable work_ready_;
-    std::vector<Work> work_; // a ring would save little: taken from the front in batches
-    std::size_t work_next_ = 0;
+    std::deque<Work> work_;
     unsigned idle_ = 0;
     bool stopping_ = false;
     std::mutex done_mutex_;
     std::vector<Completion> done_;
     bool woken_ = false;
     std::atomic<std::uint64_t> file_syncs_{0};
-    std::uint64_t outstanding_ = 0;
+    std::atomic<std::uint64_t> outstanding_{0};
     std::vector<std::thread> threads_;
 };
 

@@ -24,6 +24,7 @@ struct ContentFacts {
 class ContentScan {
 public:
     void append(std::string_view bytes);
+    std::uint64_t size() const { return facts_.size; }
     // Of all that was appended.
     ContentFacts facts() const;
 

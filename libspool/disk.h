@@ -87,6 +87,9 @@ public:
     // Names in a directory, without "." and "..", in no order.
     virtual Result<std::vector<std::string>> list(const std::string& path) = 0;
     virtual Result<Space> space() = 0;
+    // True where syncing a new file has been shown to keep its name through a power cut, so that its
+    // directory needs no sync of its own.
+    virtual bool file_sync_keeps_name() const { return false; }
 
 protected:
     friend class File;

@@ -70,13 +70,13 @@ public:
     std::uint64_t log_begin() const { return log_begin_; }
     std::uint32_t next_sequence() const { return next_sequence_; }
     std::uint32_t unsynced_records() const { return unsynced_records_; }
+    std::uint32_t log_generation() const { return log_generation_; } // how often it was started anew
     bool torn_tail() const { return torn_tail_; } // something unreadable behind log_end, to be overwritten
 
     MessageReader(MessageReader&&) = default;
     MessageReader& operator=(MessageReader&&) = default;
 
 private:
-    friend class Store;
     MessageReader() = default;
     static ReadResult<MessageReader> load(Disk& disk, File file, std::optional<QueueId> expected);
 

@@ -7,6 +7,7 @@
 #include "libspool/queue_id.h"
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace spool {
 
@@ -38,7 +39,6 @@ public:
 private:
     struct Mark;
     QueueIdSource(std::uint8_t slot, CommitPool* pool) : slot_(slot), pool_(pool) {}
-    Result<> raise(std::uint64_t tick);
     std::uint8_t slot_;
     CommitPool* pool_;
     std::shared_ptr<Mark> mark_; // shared with the job that raises the ceiling

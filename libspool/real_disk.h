@@ -11,7 +11,7 @@ public:
     // Opens the spool directory itself.
     static Result<std::unique_ptr<RealDisk>> open_at(const std::string& directory);
     // Takes over a directory's descriptor (one handed down by master, say).
-    explicit RealDisk(int directory_descriptor) : directory_(directory_descriptor) {}
+    explicit RealDisk(int directory_descriptor);
     ~RealDisk() override;
     RealDisk(const RealDisk&) = delete;
 
@@ -33,10 +33,12 @@ public:
     Result<> make_directory(const std::string& path, unsigned mode) override;
     Result<std::vector<std::string>> list(const std::string& path) override;
     Result<Space> space() override;
+    bool file_sync_keeps_name() const override { return keeps_name_; }
 
 private:
     void close(int handle) noexcept override;
     int directory_;
+    bool keeps_name_;
 };
 
 } // namespace spool

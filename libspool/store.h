@@ -6,6 +6,7 @@
 #include "libspool/layout.h"
 #include "libspool/property.h"
 #include "libspool/queue_id.h"
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,12 +16,16 @@ namespace spool {
 
 enum class Sync : std::uint8_t { no, yes };
 
+struct StoreOptions {
+    std::uint64_t log_limit = 64 * 1024; // a property log longer than this is started anew with a checkpoint
+};
+
 class Store {
 public:
     using Done = std::move_only_function<void(Result<>)>; // through the pool's drain()
 
     // incoming/, messages/00..ff, bad/, quarantine/incomplete/, index/ exist (prepare_spool).
-    explicit Store(CommitPool& pool);
+    explicit Store(CommitPool& pool, const StoreOptions& options = {});
     ~Store();
     Store(const Store&) = delete;
 
@@ -41,15 +46,11 @@ public:
     // Hands what was asked for since the last call to the threads: once per loop turn.
     void flush();
     // Asked for and not finished.
-    std::uint64_t outstanding() const { return outstanding_; }
+    std::uint64_t outstanding() const;
 
 private:
-    struct Operation;
-    struct Lane;
-    void ask(QueueId id, Operation operation);
-    CommitPool& pool_;
-    std::vector<std::shared_ptr<Lane>> lanes_;
-    std::uint64_t outstanding_ = 0;
+    struct Inner;
+    std::shared_ptr<Inner> inner_; // completions that come after the Store has gone find nobody
 };
 
 // Makes every directory of the layout (and nothing in run/), and incoming/<slot> for the slots named.

@@ -1,0 +1,222 @@
+#include "libspool/message_reader.h"
+#include "libspool/crc32c.h"
+#include "libspool/record.h"
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+namespace spool {
+
+namespace {
+constexpr std::size_t first_read = 64 * 1024;
+
+std::unexpected<ReadError> damaged(std::string what) {
+    return std::unexpected(ReadError{Damaged{Damaged::How::damaged, std::move(what)}});
+}
+std::unexpected<ReadError> unsealed(std::string what) {
+    return std::unexpected(ReadError{Damaged{Damaged::How::unsealed, std::move(what)}});
+}
+std::unexpected<ReadError> failed(Error error) { return std::unexpected(ReadError{std::move(error)}); }
+
+std::string hex(std::uint32_t n) {
+    char text[12];
+    std::snprintf(text, sizeof text, "%08x", n);
+    return text;
+}
+} // namespace
+
+std::string text_of(const ReadError& error) {
+    if (const auto* world = std::get_if<Error>(&error)) return world->what;
+    return std::get<Damaged>(error).what;
+}
+
+ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, Location hint, ReadLock lock) {
+    // Twice around: the file may move from incoming/ to messages/ between two looks.
+    const auto other = hint == Location::incoming ? Location::messages : Location::incoming;
+    for (const auto location : {hint, other, Location::messages}) {
+        auto file = disk.open(path_of(id, location), Open::read);
+        if (!file && file.error().code == ENOENT) continue;
+        if (!file) return failed(std::move(file).error());
+        if (lock == ReadLock::shared) {
+            // Who looks whether anybody delivers this holds the lock exclusively, for a moment.
+            auto locked = disk.lock(*file, Lock::shared);
+            for (int n = 0; n < 100 && locked && *locked == Locked::held_by_another; ++n) {
+                std::this_thread::sleep_for(std::chrono::microseconds(100));
+                locked = disk.lock(*file, Lock::shared);
+            }
+            if (!locked) return failed(std::move(locked).error());
+            if (*locked == Locked::held_by_another)
+                return failed(Error{EAGAIN, path_of(id, location) + ": locked by another process"});
+        }
+        auto reader = load(disk, std::move(*file), id);
+        if (reader) reader->location_ = location;
+        return reader;
+    }
+    return failed(Error::from_errno("open " + path_of(id, hint), ENOENT));
+}
+
+ReadResult<MessageReader> MessageReader::open_path(Disk& disk, const std::string& path) {
+    auto file = disk.open(path, Open::read);
+    if (!file) return failed(std::move(file).error());
+    return load(disk, std::move(*file), {});
+}
+
+// The head of the file in one read; for a message of ordinary size that is all of it.
+ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::optional<QueueId> expected) {
+    std::array<char, first_read> head_space; // not cleared on purpose
+    const auto got = disk.read(file, 0, head_space);
+    if (!got) return failed(got.error());
+    const std::string_view head(head_space.data(), *got);
+    const bool all = *got < head_space.size();
+
+    const auto header = decode_header(head);
+    if (!header) {
+        const auto& [fault, what] = header.error();
+        const auto how = fault == HeaderFault::unsealed ? Damaged::How::unsealed
+                         : fault == HeaderFault::newer  ? Damaged::How::newer
+                                                        : Damaged::How::damaged;
+        return std::unexpected(ReadError{Damaged{how, what}});
+    }
+    if (expected && header->id != *expected)
+        return damaged("header: is of " + header->id.text() + ", not of " + expected->text());
+
+    MessageReader r;
+    r.disk_ = &disk;
+    r.id_ = header->id;
+    r.content_ = header->content;
+    r.content_offset_ = header->content_offset;
+    std::uint64_t size = *got;
+    if (!all) {
+        auto there = disk.size(file);
+        if (!there) return failed(std::move(there).error());
+        size = *there;
+    }
+    const auto content_end = header->content_offset + header->content.size;
+    if (content_end > size) return unsealed("content: cut short");
+
+    // The envelope: at hand, unless it is a very large one.
+    std::string more;
+    std::string_view record = head.substr(std::min<std::size_t>(header->envelope_offset, head.size()));
+    if (record.size() < header->envelope_size) {
+        more.resize(header->envelope_size);
+        const auto n = disk.read(file, header->envelope_offset, more);
+        if (!n) return failed(n.error());
+        record = std::string_view(more).substr(0, *n);
+    }
+    const auto envelope_record = read_record(record.substr(0, header->envelope_size), r.id_);
+    if (!envelope_record || envelope_record->first.type != envelope_type)
+        return damaged("envelope: checksum is wrong");
+    auto envelope = decode(envelope_record->first.payload);
+    if (!envelope) return damaged(envelope.error().why);
+    r.state_ = MessageState(std::move(*envelope));
+
+    // The property log.
+    const auto mark = decode_log_marks(
+        head.substr(std::min<std::size_t>(log_marks_offset, head.size())).substr(0, 2 * log_mark_size),
+        r.id_);
+    r.log_begin_ = mark ? mark->offset : content_end;
+    if (r.log_begin_ < content_end || r.log_begin_ > size) return damaged("property log: begins nowhere");
+    r.log_generation_ = mark ? mark->generation : 0;
+    std::string log_bytes;
+    std::string_view log_view;
+    if (all) {
+        log_view = head.substr(static_cast<std::size_t>(r.log_begin_));
+    } else if (size > r.log_begin_) {
+        if (size - r.log_begin_ > largest_payload) return damaged("property log: impossibly long");
+        log_bytes.resize(static_cast<std::size_t>(size - r.log_begin_));
+        const auto n = disk.read(file, r.log_begin_, log_bytes);
+        if (!n) return failed(n.error());
+        log_view = std::string_view(log_bytes).substr(0, *n);
+    }
+    auto log = parse_log(log_view, r.id_, mark ? mark->first_sequence : 1);
+    if (!log.damage.empty()) return damaged(std::move(log.damage));
+    if (mark && log.records.empty()) return damaged("property log: checkpoint unreadable");
+    for (const auto& one : log.records) {
+        const auto property = decode_property(one.type, one.payload);
+        if (!property) return damaged(property.error().why);
+        if (auto folded = r.state_.apply(*property); !folded) return damaged(folded.error().why);
+    }
+    r.log_end_ = r.log_begin_ + log.end;
+    r.next_sequence_ = log.next_sequence;
+    r.unsynced_records_ = log.unsynced;
+    r.torn_tail_ = log.torn_tail;
+
+    r.content_at_hand_ = content_end <= *got;
+    if (r.content_at_hand_)
+        r.buffer_.assign(head.substr(static_cast<std::size_t>(r.content_offset_),
+                                     static_cast<std::size_t>(r.content_.size)));
+    r.file_ = std::move(file);
+    return r;
+}
+
+ReadResult<std::string_view> MessageReader::small_content() {
+    if (!content_at_hand_) return failed(Error{EFBIG, "content is not at hand"});
+    if (!content_checked_) {
+        const auto crc = crc32c(buffer_);
+        if (crc != content_.crc)
+            return damaged("content: checksum is " + hex(crc) + ", should be " + hex(content_.crc));
+        content_checked_ = true;
+    }
+    return std::string_view(buffer_);
+}
+
+ReadResult<std::string_view> MessageReader::piece(std::uint64_t offset, std::size_t max) {
+    if (offset >= content_.size) {
+        if (content_.size == 0 && content_.crc != 0) return damaged("content: checksum of nothing is not 0");
+        return std::string_view();
+    }
+    const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(max, content_.size - offset));
+    std::string_view view;
+    if (content_at_hand_) {
+        view = std::string_view(buffer_).substr(static_cast<std::size_t>(offset), length);
+    } else {
+        piece_.resize(length);
+        const auto n = disk_->read(file_, content_offset_ + offset, piece_);
+        if (!n) return failed(n.error());
+        if (*n != length) return damaged("content: cut short");
+        view = piece_;
+    }
+    if (offset == 0) next_piece_ = running_crc_ = 0;
+    if (offset == next_piece_) {
+        running_crc_ = crc32c(view, running_crc_);
+        next_piece_ += length;
+        if (next_piece_ == content_.size && running_crc_ != content_.crc)
+            return damaged("content: checksum is " + hex(running_crc_) + ", should be " + hex(content_.crc));
+    }
+    return view;
+}
+
+ReadResult<std::string> MessageReader::read_content(std::uint64_t limit) {
+    std::string out;
+    const auto wanted = std::min(limit, content_.size);
+    out.reserve(static_cast<std::size_t>(wanted));
+    while (out.size() < wanted) {
+        auto more = piece(out.size(),
+                          static_cast<std::size_t>(std::min<std::uint64_t>(256 * 1024, wanted - out.size())));
+        if (!more) return std::unexpected(std::move(more).error());
+        out += *more;
+    }
+    return out;
+}
+
+ReadResult<std::string> MessageReader::read_header(std::uint64_t limit) {
+    const auto length = std::min(limit, content_.body_offset);
+    std::string out;
+    if (content_at_hand_) {
+        out = buffer_.substr(0, static_cast<std::size_t>(length));
+    } else {
+        out.resize(static_cast<std::size_t>(length));
+        const auto n = disk_->read(file_, content_offset_, out);
+        if (!n) return failed(n.error());
+        out.resize(*n);
+    }
+    if (length == content_.body_offset && out.ends_with("\r\n\r\n"))
+        out.resize(out.size() - 2);
+    else if (out == "\r\n")
+        out.clear();
+    return out;
+}
+
+} // namespace spool

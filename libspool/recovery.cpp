@@ -1,0 +1,151 @@
+#include "libspool/recovery.h"
+#include "libspool/message_reader.h"
+#include "libspool/put_aside.h"
+#include "libspool/queue_id_source.h"
+#include <algorithm>
+#include <limits>
+
+namespace spool {
+
+namespace {
+constexpr std::string_view incoming = "incoming/";
+constexpr auto nobodys = std::numeric_limits<std::uint64_t>::max();
+} // namespace
+
+RecoveryScan RecoveryScan::everything(Disk& disk, ScanOptions options) {
+    RecoveryScan scan(disk, std::move(options));
+    constexpr std::string_view digits = "0123456789abcdef";
+    for (const char* root : {"messages/", "incoming/"}) // taken from the end
+        for (int n = 255; n >= 0; --n)
+            scan.directories_.push_back(std::string(root) + digits[static_cast<unsigned>(n) >> 4] +
+                                        digits[static_cast<unsigned>(n) & 15]);
+    return scan;
+}
+
+RecoveryScan RecoveryScan::writer(Disk& disk, std::uint8_t slot, ScanOptions options) {
+    RecoveryScan scan(disk, std::move(options));
+    scan.directories_.push_back(directory_of(QueueId{std::uint64_t{1} << 8 | slot}, Location::incoming));
+    return scan;
+}
+
+ScanBatch RecoveryScan::step() {
+    ScanBatch batch;
+    for (std::size_t n = 0; n < options_.batch && !finished();) {
+        if (names_.empty()) {
+            open_directory(batch);
+            continue;
+        }
+        const auto name = std::move(names_.back());
+        names_.pop_back();
+        examine(name, batch);
+        ++n;
+    }
+    return batch;
+}
+
+void RecoveryScan::open_directory(ScanBatch& batch) {
+    directory_ = std::move(directories_.back());
+    directories_.pop_back();
+    boundary_tick_ = nobodys;
+    if (directory_.starts_with(incoming)) {
+        // Who holds the mark's lock is alive, and everything from its start on is its own business. If nobody
+        // does, all that was given out so far is nobody's; a writer that starts meanwhile begins above.
+        auto mark_file = disk_.open(directory_ + "/" + writer_mark_name, Open::read);
+        if (mark_file) {
+            const auto locked = disk_.lock(*mark_file, Lock::shared);
+            const auto mark = read_writer_mark(disk_, *mark_file);
+            if (!locked || !mark) {
+                batch.errors.push_back(locked ? mark.error() : locked.error());
+                batch.errors.back().what = directory_ + ": " + batch.errors.back().what;
+                if (!locked) return;
+            }
+            const bool alive = *locked == Locked::held_by_another;
+            if (alive && !(mark && *mark))
+                return; // just starting: everything there is left for the next look
+            if (mark && *mark) boundary_tick_ = alive ? (*mark)->start : (*mark)->ceiling;
+        } else if (mark_file.error().code != ENOENT) {
+            batch.errors.push_back(mark_file.error());
+        }
+    }
+    auto names = disk_.list(directory_);
+    if (!names) {
+        if (names.error().code != ENOENT) batch.errors.push_back(names.error());
+        return;
+    }
+    names_ = std::move(*names);
+    std::ranges::sort(names_, std::greater<>()); // oldest first, taken from the end
+}
+
+void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
+    const auto path = directory_ + "/" + name;
+    const bool in_incoming = directory_.starts_with(incoming);
+    if (in_incoming && name == writer_mark_name) return;
+    const auto id = QueueId::parse(name);
+    if (!id || id->text() != name) {
+        batch.errors.push_back(Error{0, path + ": not a message file's name; left alone"});
+        return;
+    }
+    if (in_incoming && id->tick() >= boundary_tick_) return;
+    if ((!in_incoming || options_.incoming_known_too) && options_.known && options_.known(*id)) {
+        batch.known.push_back(*id);
+        return;
+    }
+    auto reader = MessageReader::open_path(disk_, path);
+    if (reader && reader->queue_id() != *id)
+        reader = std::unexpected(
+            ReadError{Damaged{Damaged::How::damaged, "header: is of " + reader->queue_id().text()}});
+    if (reader && in_incoming) {
+        // Nobody may have been told of it yet, so it need not be whole: the power may have gone while it was
+        // written.
+        ReadResult<> content;
+        for (std::uint64_t at = 0; content && at < reader->size();) {
+            const auto piece = reader->piece(at);
+            if (piece)
+                at += piece->size();
+            else
+                content = std::unexpected(piece.error());
+        }
+        if (!content) reader = std::unexpected(content.error());
+    }
+    if (!reader) {
+        if (const auto* error = std::get_if<Error>(&reader.error())) {
+            if (error->code != ENOENT) batch.errors.push_back(*error); // gone meanwhile: delivered
+            return;
+        }
+        const auto& damaged = std::get<Damaged>(reader.error());
+        if (damaged.how == Damaged::How::newer) {
+            batch.errors.push_back(Error{0, path + ": " + damaged.what + "; left alone"});
+            return;
+        }
+        // Torn while being written is what an interrupted writer leaves; in messages/ everything was
+        // promised.
+        const bool incomplete = in_incoming;
+        return put_aside(path, name, incomplete, damaged.what, batch);
+    }
+    Found found{*id, in_incoming ? Location::incoming : Location::messages, reader->size(), reader->state(),
+                false};
+    if (path != path_of(*id, found.location)) { // somebody moved it by hand
+        found.location = Location::messages;
+        if (auto moved = disk_.rename(path, path_of(*id, found.location)); !moved) {
+            batch.errors.push_back(moved.error());
+            return;
+        }
+    }
+    if (auto file = disk_.open(path_of(*id, found.location), Open::read)) {
+        const auto locked = disk_.lock(*file, Lock::exclusive);
+        found.in_flight = locked && *locked == Locked::held_by_another;
+    }
+    batch.found.push_back(std::move(found));
+}
+
+void RecoveryScan::put_aside(const std::string& path, const std::string& name, bool incomplete,
+                             std::string why, ScanBatch& batch) {
+    auto to = spool::put_aside(disk_, path, incomplete ? "quarantine/incomplete" : "quarantine", name, why);
+    if (!to) {
+        batch.errors.push_back(to.error());
+        return;
+    }
+    batch.put_aside.push_back({path, std::move(*to), incomplete, std::move(why)});
+}
+
+} // namespace spool

@@ -1,0 +1,265 @@
+#include "libspool/store.h"
+#include "libspool/message_reader.h"
+#include "libspool/put_aside.h"
+#include "libspool/record.h"
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <unordered_map>
+#include <utility>
+
+namespace spool {
+
+namespace {
+
+constexpr std::uint64_t hole_unit = 4096;
+
+Location other(Location location) {
+    return location == Location::incoming ? Location::messages : Location::incoming;
+}
+
+// Does `act` to the file where it is thought to be, then where else it can be.
+template <class Act> auto wherever(QueueId id, Location hint, Act act) {
+    auto result = act(path_of(id, hint));
+    if (!result && result.error().code == ENOENT) result = act(path_of(id, other(hint)));
+    return result;
+}
+
+Result<> as_result(const ReadError& error) {
+    if (const auto* world = std::get_if<Error>(&error)) return std::unexpected(*world);
+    return std::unexpected(Error{EBADMSG, std::get<Damaged>(error).what});
+}
+
+// A new beginning of the log: the checkpoint behind what is there, durable; then the mark that points to it,
+// durable; then the old part may go. Cut off at any instant, the old or the new log is whole.
+Result<> start_log_anew(Disk& disk, const File& file, QueueId id, const std::string& path) {
+    auto reader = MessageReader::open_path(disk, path);
+    if (!reader) return as_result(reader.error());
+    const auto checkpoint = encode(Property{reader->state().checkpoint()});
+    std::string bytes;
+    append_record(bytes, id,
+                  Record{type_of(Checkpoint{}), reader->next_sequence(), true,
+                         static_cast<std::uint16_t>(reader->unsynced_records()), checkpoint});
+    const auto at = reader->log_end();
+    std::string_view part = bytes;
+    TRY(disk.write(file, at, {&part, 1}));
+    TRY(disk.sync_data(file));
+    const LogMark mark{at, reader->log_generation() + 1, reader->next_sequence()};
+    const auto mark_bytes = encode_log_mark(mark, id);
+    part = mark_bytes;
+    TRY(disk.write(file, log_marks_offset + (mark.generation & 1) * log_mark_size, {&part, 1}));
+    TRY(disk.sync_data(file));
+    const auto from = (reader->log_begin() + hole_unit - 1) / hole_unit * hole_unit;
+    const auto to = at / hole_unit * hole_unit;
+    if (to > from) (void)disk.punch_hole(file, from, to - from); // saves room, nothing depends on it
+    return {};
+}
+
+Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::vector<Property>& properties,
+                   Sync sync, std::uint64_t log_limit) {
+    File file = TRY(disk.open(path, Open::read_write));
+    std::string head(header_size, '\0');
+    head.resize(TRY(disk.read(file, 0, head)));
+    const auto header = decode_header(head);
+    if (!header) return std::unexpected(Error{EBADMSG, path + ": " + header.error().second});
+    if (header->id != id) return std::unexpected(Error{EBADMSG, path + ": is another message"});
+    const auto mark = decode_log_marks(std::string_view(head).substr(log_marks_offset), id);
+    const auto begin = mark ? mark->offset : header->content_offset + header->content.size;
+    const auto size = TRY(disk.size(file));
+    if (begin > size || size - begin > largest_payload)
+        return std::unexpected(Error{EBADMSG, path + ": property log: begins nowhere"});
+    std::string log_bytes(static_cast<std::size_t>(size - begin), '\0');
+    log_bytes.resize(TRY(disk.read(file, begin, log_bytes)));
+    const auto log = parse_log(log_bytes, id, mark ? mark->first_sequence : 1);
+    if (!log.damage.empty()) return std::unexpected(Error{EBADMSG, path + ": " + log.damage});
+
+    std::string bytes;
+    auto sequence = log.next_sequence;
+    std::uint32_t unsynced = log.unsynced;
+    for (const auto& property : properties) {
+        const auto payload = encode(property);
+        append_record(bytes, id,
+                      Record{type_of(property), sequence++, sync == Sync::yes,
+                             static_cast<std::uint16_t>(std::min<std::uint32_t>(unsynced++, 0x7fff)),
+                             payload});
+    }
+    if (log.torn_tail)
+        TRY(disk.truncate(file, begin + log.end)); // so that nothing of it can look like a record
+    const std::string_view part = bytes;
+    if (auto put = disk.write(file, begin + log.end, {&part, 1}); !put) {
+        (void)disk.truncate(file, begin + log.end); // no room for all of it: nothing of it
+        return put;
+    }
+    if (sync == Sync::yes) TRY(disk.sync_data(file));
+    const auto first_length = log.records.empty() ? 0 : log.records.front().payload.size();
+    const bool was_checkpoint = !log.records.empty() && log.records.front().type == type_of(Checkpoint{});
+    const auto limit = log_limit + (was_checkpoint ? 2 * first_length : 0);
+    if (log.end + bytes.size() > limit || log.lost > 0) return start_log_anew(disk, file, id, path);
+    return {};
+}
+
+} // namespace
+
+struct Store::Inner : std::enable_shared_from_this<Inner> {
+    struct Operation {
+        QueueId id;
+        Sync pace = Sync::no; // yes: waits for the disk, so it gets a job of its own
+        std::move_only_function<Result<>(Disk&)> act;
+        Done done;
+        Result<> result;
+    };
+    using Batch = std::vector<Operation>;
+
+    Inner(CommitPool& p, const StoreOptions& o) : pool(p), options(o) {}
+    CommitPool& pool;
+    const StoreOptions options;
+    Batch asked; // since the last flush
+    // Messages with an operation under way, and what has to wait for it.
+    std::unordered_map<QueueId, std::deque<Operation>> busy;
+    std::uint64_t outstanding = 0;
+
+    static constexpr std::size_t largest_batch = 64;
+
+    void ask(Operation operation) {
+        ++outstanding;
+        asked.push_back(std::move(operation));
+    }
+
+    void flush() {
+        Batch quick;
+        for (auto& operation : std::exchange(asked, {})) {
+            const auto [place, idle] = busy.try_emplace(operation.id);
+            if (!idle) {
+                place->second.push_back(std::move(operation));
+                continue;
+            }
+            if (operation.pace == Sync::yes) {
+                Batch alone;
+                alone.push_back(std::move(operation));
+                start(std::move(alone));
+                continue;
+            }
+            quick.push_back(std::move(operation));
+            if (quick.size() == largest_batch) start(std::exchange(quick, {}));
+        }
+        if (!quick.empty()) start(std::move(quick));
+    }
+
+    void start(Batch batch) {
+        pool.post([&pool = pool, weak = weak_from_this(), batch = std::move(batch)]() mutable {
+            for (auto& operation : batch) {
+                operation.result = operation.act(pool.disk());
+                operation.act = nullptr;
+            }
+            pool.complete([weak, batch = std::move(batch)]() mutable {
+                if (auto self = weak.lock()) self->finished(std::move(batch));
+            });
+        });
+    }
+
+    // Back on the caller's thread.
+    void finished(Batch batch) {
+        for (auto& operation : batch) {
+            --outstanding;
+            const auto place = busy.find(operation.id);
+            auto waiting = std::move(place->second);
+            busy.erase(place);
+            // In their order, before anything asked for since.
+            asked.insert(asked.begin(), std::make_move_iterator(waiting.begin()),
+                         std::make_move_iterator(waiting.end()));
+            if (operation.done) operation.done(std::move(operation.result));
+        }
+        flush();
+    }
+};
+
+Store::Store(CommitPool& pool, const StoreOptions& options)
+    : inner_(std::make_shared<Inner>(pool, options)) {}
+Store::~Store() { flush(); }
+void Store::flush() { inner_->flush(); }
+std::uint64_t Store::outstanding() const { return inner_->outstanding; }
+
+void Store::take_over(QueueId id, Done done) {
+    inner_->ask({id,
+                 Sync::no,
+                 [id](Disk& disk) -> Result<> {
+                     const auto to = path_of(id, Location::messages);
+                     auto moved = disk.rename(path_of(id, Location::incoming), to);
+                     if (moved || moved.error().code != ENOENT) return moved;
+                     TRY(disk.open(to, Open::read)); // there already: taking over twice is harmless
+                     return {};
+                 },
+                 std::move(done),
+                 {}});
+}
+
+void Store::append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done) {
+    inner_->ask(
+        {id,
+         sync,
+         [id, hint, sync, limit = inner_->options.log_limit, properties = std::move(properties)](Disk& disk) {
+             return wherever(id, hint, [&](const std::string& path) {
+                 return append_to(disk, path, id, properties, sync, limit);
+             });
+         },
+         std::move(done),
+         {}});
+}
+
+void Store::remove(QueueId id, Location hint, Done done) {
+    inner_->ask({id,
+                 Sync::no,
+                 [id, hint](Disk& disk) -> Result<> {
+                     auto gone =
+                         wherever(id, hint, [&](const std::string& path) { return disk.unlink(path); });
+                     if (!gone && gone.error().code == ENOENT) return {};
+                     return gone;
+                 },
+                 std::move(done),
+                 {}});
+}
+
+void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
+    inner_->ask({id,
+                 Sync::yes,
+                 [id, hint, why = std::move(why)](Disk& disk) -> Result<> {
+                     return wherever(id, hint, [&](const std::string& path) -> Result<> {
+                         TRY(put_aside(disk, path, "quarantine", id.text(), why));
+                         return {};
+                     });
+                 },
+                 std::move(done),
+                 {}});
+}
+
+void Store::keep_in_bad(QueueId id, Location hint, std::string why, Done done) {
+    inner_->ask({id,
+                 Sync::yes,
+                 [id, hint, why = std::move(why)](Disk& disk) -> Result<> {
+                     return wherever(id, hint, [&](const std::string& path) -> Result<> {
+                         TRY(put_aside(disk, path, "bad", id.text(), why));
+                         return {};
+                     });
+                 },
+                 std::move(done),
+                 {}});
+}
+
+Result<> prepare_spool(Disk& disk, const std::vector<std::uint8_t>& slots) {
+    for (const char* path : {"incoming", "messages", "bad", "quarantine", "quarantine/incomplete", "index"})
+        TRY(disk.make_directory(path, 0700));
+    for (unsigned n = 0; n < 256; ++n) {
+        constexpr std::string_view digits = "0123456789abcdef";
+        TRY(disk.make_directory(std::string("messages/") + digits[n >> 4] + digits[n & 15], 0700));
+    }
+    for (const auto slot : slots)
+        TRY(disk.make_directory(directory_of(QueueId{std::uint64_t{1} << 8 | slot}, Location::incoming),
+                                0700));
+    for (const char* path : {"messages", "incoming", "quarantine", "."}) {
+        File directory = TRY(disk.open(path, Open::directory));
+        TRY(disk.sync(directory));
+    }
+    return {};
+}
+
+} // namespace spool
