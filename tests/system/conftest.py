@@ -102,7 +102,8 @@ def folder(request):
     place.mkdir(parents=True)
     yield place
     report = getattr(request.node, "report_call", None)
-    if report is not None and not report.failed:
+    ended = getattr(request.node, "report_teardown", None)
+    if report is not None and not report.failed and not (ended and ended.failed):
         shutil.rmtree(place, ignore_errors=True)
 
 
@@ -132,6 +133,8 @@ def mta(folder, block):
     one = Mta(folder, block)
     yield one
     one.kill_everything()
+    crashes = one.crashes()
+    assert not crashes, "a daemon crashed:\n" + "\n".join(crashes)
 
 
 @pytest.fixture

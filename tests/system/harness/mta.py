@@ -122,6 +122,15 @@ class Mta:
                 text += f"--- {file.name}\n" + "\n".join(file.read_text(errors="replace").splitlines()[-60:]) + "\n"
         return text
 
+    def crashes(self):
+        """What no test may cause: failed assertions, faults, a sanitizer's report."""
+        found = [l for l in self.log() if re.search(r"was ended by signal (4|6|7|8|11)\b", l)]
+        output = self.folder / "output"
+        if output.exists():
+            found += [l for l in output.read_text(errors="replace").splitlines()
+                      if re.search(r"Assertion|Sanitizer|runtime error:|terminate called", l)]
+        return found
+
     def stop(self, seconds=20):
         """In good order; returns the exit status."""
         if self.process is None:
