@@ -13,7 +13,11 @@ void HeaderScan::scan(std::string_view content) {
         const char c = content.front();
         switch (place_) {
         case Place::line_start:
-            if (c == '\r' || c == '\n') {
+            if (c == '\r') {
+                ++size_;
+                content.remove_prefix(1);
+                place_ = Place::header_end;
+            } else if (c == '\n') {
                 place_ = Place::header_end;
             } else if (c == ' ' || c == '\t') { // goes on with the field before
                 if (fields_ == 0) ended_ = true;

@@ -70,7 +70,7 @@ std::optional<ServerEvent> ServerSession::run(std::string_view line) {
 std::optional<ServerEvent> ServerSession::on_helo(std::string_view argument) {
     const bool extended = verb_ == Verb::ehlo;
     if (argument.empty()) {
-        refuse(501, {}, extended ? "Syntax: EHLO hostname" : "Syntax: HELO hostname");
+        refuse(501, {5, 5, 4}, extended ? "Syntax: EHLO hostname" : "Syntax: HELO hostname");
         return {};
     }
     pending_helo_ = argument;

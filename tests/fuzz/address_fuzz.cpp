@@ -1,0 +1,20 @@
+// Addresses: what is taken can be written and read again, and holds nothing that could break a line.
+#include "libsmtp/address.h"
+#include <cassert>
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+    const std::string_view input(reinterpret_cast<const char*>(data), size);
+    if (const auto mailbox = smtp::Mailbox::parse(input)) {
+        for (char c : mailbox->text()) assert(smtp::is_printable(c));
+        assert(!mailbox->local_part.empty() && !mailbox->domain.empty());
+        assert(mailbox->domain.size() <= smtp::max_domain);
+        const auto again = smtp::Mailbox::parse(mailbox->text());
+        assert(again && *again == *mailbox);
+    }
+    if (const auto split = smtp::split_path(input)) {
+        assert(split->inside.size() + split->parameters.size() <= input.size());
+        if (const auto path = smtp::ForwardPath::parse(split->inside)) assert(!path->text().empty());
+        static_cast<void>(smtp::ReversePath::parse(split->inside));
+    }
+    return 0;
+}

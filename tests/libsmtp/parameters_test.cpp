@@ -1,0 +1,101 @@
+#include "libsmtp/parameters.h"
+#include <doctest/doctest.h>
+
+using namespace smtp;
+
+static Capabilities all() {
+    Capabilities offered;
+    offered.size = 1000;
+    return offered;
+}
+
+TEST_CASE("MAIL parameters") {
+    const auto p = parse_mail_parameters("SIZE=123 body=8bitmime RET=HDRS ENVID=a+2Bb", all());
+    REQUIRE(p);
+    CHECK(p->size == 123);
+    CHECK(p->body == Body::eight_bit_mime);
+    CHECK(p->ret == Ret::headers);
+    CHECK(p->envid == "a+b");
+    CHECK(parse_mail_parameters("", all()) == MailParameters{});
+    CHECK(parse_mail_parameters("RET=full BODY=7BIT", all())->ret == Ret::full);
+}
+
+TEST_CASE("MAIL parameters that are refused") {
+    struct {
+        std::string_view text;
+        int code;
+    } const table[] = {
+        {"SIZE=18446744073709551616", 501},
+        {"SIZE=-1", 501},
+        {"SIZE=ten", 501},
+        {"SIZE=", 501},
+        {"SIZE", 501},
+        {"SIZE=1 SIZE=1", 501},
+        {"RET=FULL RET=FULL", 501},
+        {"RET=BODY", 501},
+        {"RET", 501},
+        {"BODY=9BIT", 501},
+        {"BODY", 501},
+        {"ENVID=", 501},
+        {"ENVID=+00", 501},
+        {"ENVID=a+0D+0Ab", 501},
+        {"ENVID=+zz", 501},
+        {"ENVID=+2b", 501},
+        {"ENVID=+4", 501},
+        {"ENVID=+", 501},
+        {"ENVID=a=b", 501},
+        {"NOTIFY=NEVER", 555},
+        {"SMTPUTF8", 555},
+        {"X=1", 555},
+        {"=1", 555},
+    };
+    for (auto& row : table) {
+        const auto p = parse_mail_parameters(row.text, all());
+        REQUIRE_MESSAGE(!p, row.text);
+        CHECK(p.error().code == row.code);
+        CHECK(p.error().status == EnhancedStatus{5, 5, 4});
+    }
+    CHECK(!parse_mail_parameters("ENVID=" + std::string(101, 'x'), all()));
+    CHECK(parse_mail_parameters("ENVID=" + std::string(100, 'x'), all()));
+    CHECK(parse_mail_parameters("SIZE=1", Capabilities{}).error().code == 555); // not offered, not understood
+}
+
+TEST_CASE("RCPT parameters") {
+    const auto p = parse_rcpt_parameters("NOTIFY=success,DELAY ORCPT=rfc822;Bob+40example.org", all());
+    REQUIRE(p);
+    CHECK(p->notify == Notify{false, true, false, true});
+    CHECK(p->orcpt == "rfc822;Bob@example.org");
+    CHECK(parse_rcpt_parameters("NOTIFY=NEVER", all())->notify.never);
+    for (auto odd :
+         {"NOTIFY=NEVER,SUCCESS", "NOTIFY=", "NOTIFY", "NOTIFY=SUCCESS,SUCCESS", "NOTIFY=SUCCESS,",
+          "NOTIFY=SOMETIMES", "ORCPT=rfc822;", "ORCPT=;a", "ORCPT=a@b", "ORCPT=rfc822;a+00b",
+          "ORCPT=rfc822;a+0D+0A", "ORCPT=rfc822;+zz", "ORCPT=r(c;a", "NOTIFY=NEVER NOTIFY=NEVER"}) {
+        const auto refused = parse_rcpt_parameters(odd, all());
+        REQUIRE_MESSAGE(!refused, odd);
+        CHECK(refused.error().code == 501);
+        CHECK(refused.error().status == EnhancedStatus{5, 5, 4});
+    }
+    CHECK(parse_rcpt_parameters("SIZE=1", all()).error().code == 555);
+}
+
+TEST_CASE("NOTIFY goes and comes back") {
+    for (std::uint8_t bits = 0; bits < 16; ++bits) {
+        const auto notify = Notify::from_bits(bits);
+        CHECK(notify.bits() == bits);
+        const bool lawful = bits != 0 && (bits == 1 || (bits & 1) == 0);
+        const auto again = Notify::parse(notify.text());
+        CHECK(again.has_value() == lawful);
+        if (lawful) CHECK(*again == notify);
+    }
+    CHECK(Notify{}.on_failure());
+    CHECK_FALSE(Notify{true, false, false, false}.on_failure());
+}
+
+TEST_CASE("xtext goes and comes back") {
+    std::string every;
+    for (int c = 0x20; c < 0x7f; ++c) every.push_back(static_cast<char>(c));
+    CHECK(decode_xtext(encode_xtext(every)) == every);
+    CHECK(encode_xtext("a+b=c d") == "a+2Bb+3Dc+20d");
+    CHECK(encode_orcpt("rfc822;a+b@c") == "rfc822;a+2Bb@c");
+    CHECK(decode_orcpt(encode_orcpt("rfc822;a+b@c")) == "rfc822;a+b@c");
+}

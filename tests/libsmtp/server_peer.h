@@ -1,0 +1,105 @@
+// A driver for ServerSession in tests: feeds it, answers its questions by a simple policy, writes down what
+// happened.
+#pragma once
+#include "libsmtp/server_session.h"
+#include <string>
+#include <variant>
+
+namespace smtp::testing {
+
+template <class... F> struct Overloaded : F... {
+    using F::operator()...;
+};
+
+// What the test's policy says: nobody@… is unknown, …@remote.example may not be relayed to, …@later.example
+// is not known yet.
+class ServerPeer {
+public:
+    explicit ServerPeer(const ServerSettings& settings, Monotonic start = Monotonic(std::chrono::hours(1)))
+        : now(start), session(settings, start) {
+        pump();
+    }
+
+    void feed(std::string_view bytes) {
+        session.feed(bytes, now);
+        pump();
+    }
+    void advance(Duration by) { // as a loop would: every deadline on the way is met
+        const auto until = now + by;
+        while (const auto due = session.next_deadline()) {
+            if (*due > until) break;
+            now = *due;
+            session.expired(now);
+            pump();
+        }
+        now = until;
+    }
+    void hang_up() {
+        session.disconnected();
+        pump();
+    }
+    void pump() {
+        while (auto event = session.next()) std::visit(*this, *event);
+        sent += session.output();
+    }
+
+    void operator()(event::Connect&) { answer({220, {}, ""}); }
+    void operator()(event::Helo& helo) {
+        log += (helo.extended ? "ehlo " : "helo ") + helo.name + "\n";
+        answer({250, {}, ""});
+    }
+    void operator()(event::Mail& mail) {
+        log += "mail <" + mail.path.text() + ">\n";
+        content.clear();
+        answer({250, {2, 1, 0}, "Ok"});
+    }
+    void operator()(event::Rcpt& rcpt) {
+        const auto& to = rcpt.path.mailbox;
+        log += "rcpt <" + to.text() + ">\n";
+        if (to.local_part == "nobody")
+            answer({550, {5, 1, 1}, "<" + to.text() + ">: User unknown"});
+        else if (to.domain == "remote.example")
+            answer({554, {5, 7, 1}, "<" + to.text() + ">: Relay access denied"});
+        else if (to.domain == "later.example")
+            answer({450, {4, 1, 1}, "<" + to.text() + ">: try later"});
+        else
+            answer({250, {2, 1, 5}, "Ok"});
+    }
+    void operator()(event::Data&) { answer({354, {}, "End data with <CR><LF>.<CR><LF>"}); }
+    void operator()(event::Chunk& chunk) { content += chunk.bytes; }
+    void operator()(event::EndOfData&) {
+        log += "message " + content + "\n";
+        ++messages;
+        answer({250, {2, 0, 0}, "Ok: queued as 0A1B2C3D4E5F01"});
+    }
+    void operator()(event::Vrfy&) { answer({252, {2, 1, 5}, "Send some mail, I will try my best"}); }
+    void operator()(event::Unknown&) { answer({502, {5, 5, 2}, "Error: command not recognized"}); }
+    void operator()(event::Reset& reset) { log += "reset " + reset.refused.line() + "\n"; }
+    void operator()(event::Quit&) { log += "quit\n"; }
+    void operator()(event::Disconnect& disconnect) {
+        cause = disconnect.cause;
+        ++disconnects;
+        log += "disconnect " + std::to_string(static_cast<int>(disconnect.cause)) + "\n";
+    }
+
+    Monotonic now;
+    ServerSession session;
+    std::string sent, log, content;
+    int messages = 0, disconnects = 0;
+    event::Disconnect::Cause cause = event::Disconnect::Cause::lost;
+
+private:
+    void answer(const Reply& reply) { session.answer(reply, now); }
+};
+
+inline ServerSettings test_settings() {
+    ServerSettings settings;
+    settings.hostname = "mx.test";
+    settings.message_size = 10'000;
+    settings.capabilities.size = 10'000;
+    settings.soft_errors = 100;
+    settings.hard_errors = 200;
+    return settings;
+}
+
+} // namespace smtp::testing
