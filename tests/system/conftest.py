@@ -144,3 +144,37 @@ def relaying(mta, remote):
     mta.route("remote.example", sink)
     mta.start()
     return mta, sink
+
+
+@pytest.fixture(scope="module")
+def one_for_all():
+    """One MTA and one sink for all tests of a module that leave nothing behind."""
+    block = Block()
+    place = BUILD / "system-tests" / f"{os.getpid()}-shared-{block.base}"
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir(parents=True)
+    sink = Sink(block.host(10), block.port())
+    one = Mta(place, block)
+    one.route("remote.example", sink)
+    one.start()
+    yield one, sink
+    one.kill_everything()
+    sink.stop()
+    crashes = one.crashes()
+    assert not crashes, "a daemon crashed:\n" + "\n".join(crashes)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture
+def shared(one_for_all, request):
+    """(mta, sink) that other tests use too: running, empty, its log begun anew."""
+    mta, sink = one_for_all
+    mta.forget_the_log()
+    sink.well_behaved()
+    with sink.lock:
+        sink.messages.clear()
+        sink.commands.clear()
+    yield mta, sink
+    report = getattr(request.node, "report_call", None)
+    if report is not None and report.failed:
+        print(mta.last_words())

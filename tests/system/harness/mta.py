@@ -42,6 +42,7 @@ class Mta:
         self.file = self.folder / "postrider.toml"
         self.process, self.prefix = None, []
         self.user = "someone"
+        self.forgotten = 0  # lines of the log
         self.aliases = self.folder / "aliases"
         self.aliases.write_text("")
         # The ladder's shape with seconds for minutes, and no jitter: tests wait for what comes, not for the clock.
@@ -209,7 +210,14 @@ class Mta:
     # -- log
 
     def log(self):
-        return self.log_file.read_text(errors="replace").splitlines() if self.log_file.exists() else []
+        """Its lines, since the log was last forgotten."""
+        if not self.log_file.exists():
+            return []
+        return self.log_file.read_text(errors="replace").splitlines()[self.forgotten:]
+
+    def forget_the_log(self):
+        self.forgotten = 0
+        self.forgotten = len(self.log())
 
     def logged(self, pattern):
         """Matches of the pattern, one per line of the log at most."""
