@@ -21,7 +21,8 @@ std::string said_by(int status) {
     case ARES_ESERVFAIL: return "SERVFAIL";
     case ARES_EREFUSED: return "REFUSED";
     case ARES_ETIMEOUT: return "timeout";
-    case ARES_ECONNREFUSED: return "name server not reachable";
+    case ARES_ECONNREFUSED:
+        return "no name server gave an answer"; // c-ares: refused, SERVFAIL or unreachable, all of them
     default: return ares_strerror(status);
     }
 }
