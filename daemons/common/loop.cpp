@@ -22,6 +22,7 @@ Loop::Loop(unsigned pool_threads) {
 Loop::~Loop() {
     later_.clear();
     uv_close(reinterpret_cast<uv_handle_t*>(&prepare_), nullptr);
+    uv_run(&loop_, UV_RUN_NOWAIT);  // takes back a stop() that came when nothing ran
     uv_run(&loop_, UV_RUN_DEFAULT); // close callbacks free what the owners have let go of
     [[maybe_unused]] int busy = uv_loop_close(&loop_);
     assert(busy == 0);
