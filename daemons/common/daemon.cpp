@@ -27,17 +27,6 @@ std::optional<proto::Role> role_named(std::string_view name) {
     return {};
 }
 
-LogSettings log_settings(const config::Log& log) {
-    LogSettings settings;
-    settings.name = log.name;
-    settings.syslog = log.syslog;
-    settings.syslog_socket = log.syslog_socket;
-    settings.most_gathered = log.buffer;
-    constexpr Severity least[] = {Severity::error, Severity::warning, Severity::info, Severity::debug};
-    settings.least = least[static_cast<std::size_t>(log.level)];
-    return settings;
-}
-
 std::string whole_text(int fd) {
     std::string text;
     char space[16384];
@@ -172,6 +161,17 @@ bool born_of_master() {
 }
 
 } // namespace
+
+LogSettings log_settings(const config::Log& log) {
+    LogSettings settings;
+    settings.name = log.name;
+    settings.syslog = log.syslog;
+    settings.syslog_socket = log.syslog_socket;
+    settings.most_gathered = log.buffer;
+    constexpr Severity least[] = {Severity::error, Severity::warning, Severity::info, Severity::debug};
+    settings.least = least[static_cast<std::size_t>(log.level)];
+    return settings;
+}
 
 Fd Orders::take(std::string_view name) {
     const auto found = std::ranges::find(listeners, name, &HandedListener::name);

@@ -35,6 +35,8 @@ struct Orders {
     Fd take(std::string_view name);
 };
 
+LogSettings log_settings(const config::Log& log);
+
 // What a daemon is built on. Outlives it.
 struct Surroundings {
     Loop& loop;

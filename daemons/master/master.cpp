@@ -1,0 +1,233 @@
+#include "daemons/master/master.h"
+#include "daemons/common/process_plan.h"
+#include "daemons/common/programs.h"
+#include "daemons/master/notify.h"
+#include <algorithm>
+#include <csignal>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace master {
+
+using namespace std::chrono_literals;
+using common::Loop;
+using spool::Error;
+using spool::Result;
+namespace supervision = proto::supervision;
+
+namespace {
+
+constexpr smtp::Duration not_ready_interval = 5s; // between words about who is not ready yet
+constexpr int not_ready_limit = 6;                // such words before the start is given up
+constexpr unsigned deaths_limit = 5;              // in a row, before the start is given up
+
+std::string random_token() {
+    unsigned char bytes[24];
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) std::abort();
+    std::string text;
+    for (const auto byte : bytes) text += fmt::format("{:02x}", byte);
+    return text;
+}
+
+} // namespace
+
+Result<common::Fd> sealed(const std::string& text) {
+    common::Fd fd(memfd_create("postrider.toml", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!fd) return std::unexpected(Error::from_errno("keep the configuration"));
+    if (write(fd.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+        return std::unexpected(Error::from_errno("keep the configuration"));
+    fcntl(fd.number(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
+    return fd;
+}
+
+Master::Master(common::Loop& loop, common::Log& log, Options options, std::string text, config::Config config,
+               Users users)
+    : loop_(loop), log_(log), options_(std::move(options)), text_(std::move(text)), config_(std::move(config)),
+      premises_(log, std::move(users)), heartbeat_(loop, [this] { heartbeat(); }),
+      patience_(loop, [this] { not_ready_yet(); }), bound_(loop, [this] { bound_passed(); }),
+      watchdog_(loop, [this] {
+          notify("WATCHDOG=1");
+          watchdog_.start(*watchdog_interval());
+      }),
+      sweep_(loop, [this] {
+          std::erase_if(children_, [](const auto& child) { return child->state() == Child::State::ended; });
+      }),
+      reload_bound_(loop, [this] {
+          for (auto peer : std::exchange(reloading_, {}))
+              control_->refuse(peer, "not everybody has taken over the new configuration yet: " + names_of_unready());
+      }),
+      since_(Loop::now().wall) {}
+
+Master::~Master() = default;
+
+Result<> Master::open(common::Fd log_file) {
+    log_file_ = std::move(log_file);
+    TRY(premises_.enter(config_));
+    TRY(premises_.bind_local_sockets());
+    TRY(premises_.bind_listeners(config_.listeners));
+    text_file_ = TRY(sealed(text_));
+    make_tokens();
+    control_ = std::make_unique<ipc::JsonServer>(
+        loop_, log_, common::Fd(fcntl(premises_.local_socket("master"), F_DUPFD_CLOEXEC, 3)),
+        [this](const ipc::JsonServer::Request& request, const nlohmann::json& body) { control(request, body); });
+    watch_signals();
+    start_children();
+    patience_.start(not_ready_interval);
+    heartbeat_.start(config_.master.heartbeat_interval);
+    if (watchdog_interval()) watchdog_.start(*watchdog_interval());
+    log_.info("started with {}: {} processes, spool {}", config_.file, children_.size(), config_.spool.directory);
+    return {};
+}
+
+void Master::watch_signals() {
+    const auto on = [this](int number, uv_signal_cb callback) {
+        auto& signal = signals_.emplace_back(common::make_signal(loop_.uv(), this));
+        uv_signal_start(signal.get(), callback, number);
+    };
+    on(SIGCHLD, [](uv_signal_t* s, int) { common::owner_of<Master>(s)->reap(); });
+    on(SIGTERM, [](uv_signal_t* s, int) { common::owner_of<Master>(s)->stop(); });
+    on(SIGINT, [](uv_signal_t* s, int) { common::owner_of<Master>(s)->stop(); });
+    on(SIGHUP, [](uv_signal_t* s, int) { (void)common::owner_of<Master>(s)->reload(); });
+    on(SIGUSR1, [](uv_signal_t* s, int) { (void)common::owner_of<Master>(s)->reopen_log(); });
+}
+
+void Master::make_tokens() {
+    for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
+        tokens_[static_cast<proto::Role>(i)] = random_token();
+}
+
+void Master::start_children() {
+    for (auto& planned : common::process_plan(config_))
+        children_.push_back(std::make_unique<Child>(loop_, log_, *this, std::move(planned)));
+    for (auto& child : children_) child->start();
+}
+
+Program Master::program_of(const Child& child) {
+    const auto& plan = child.plan();
+    Program program;
+    program.path = common::program_path(proto::name_of(plan.role));
+    if (const auto slash = plan.name.find('/'); slash != plan.name.npos)
+        program.arguments.push_back(plan.name.substr(slash + 1)); // for ps(1) only
+    const bool keeps_root = plan.as_root && premises_.users().service;
+    if (premises_.users().service && !keeps_root) program.user = &*premises_.users().service;
+    program.may_gain_rights = keeps_root;
+    program.own_environment = !config_.mta.users; // one user: it is his own
+    return program;
+}
+
+void Master::send_orders(const Child& child, common::MasterLink& link) {
+    const auto& plan = child.plan();
+    supervision::Configure orders;
+    orders.generation = generation_;
+    orders.file = config_.file;
+    orders.instance = plan.instance;
+    orders.token = tokens_[plan.role];
+    for (const auto role : plan.expects) orders.expected.push_back({std::string(proto::name_of(role)), tokens_[role]});
+    std::vector<int> descriptors = {text_file_.number()};
+    if (log_file_) {
+        orders.has_log_file = true;
+        descriptors.push_back(log_file_.number());
+    }
+    const auto hand = [&](std::string name, std::string address, int fd) {
+        orders.listeners.push_back({std::move(name), std::move(address)});
+        descriptors.push_back(fd);
+    };
+    for (const auto& socket : common::local_sockets())
+        if (std::ranges::find(plan.local_sockets, socket.name) != plan.local_sockets.end())
+            hand(std::string(socket.name), premises_.run() + '/' + std::string(socket.path),
+                 premises_.local_socket(socket.name));
+    if (plan.tcp_listeners)
+        for (auto& bound : premises_.listeners()) hand(bound.name, bound.address, bound.fd);
+    link.send(orders, descriptors);
+}
+
+void Master::reap() {
+    for (std::size_t i = 0; i < children_.size(); ++i) { // ended() never takes any out
+        int status = 0;
+        if (children_[i]->alive() && waitpid(children_[i]->pid(), &status, WNOHANG) == children_[i]->pid())
+            children_[i]->has_ended(status);
+    }
+}
+
+void Master::heartbeat() {
+    for (auto& child : children_) child->heartbeat();
+    heartbeat_.start(config_.master.heartbeat_interval);
+}
+
+void Master::ready(Child& child) {
+    if (stopping_) return;
+    if (child.restarts() > 0 && child.generation() == generation_ && child.deaths_in_a_row() > 1)
+        log_.info("{} (pid {}) is running again", child.name(), child.pid());
+    const bool all = std::ranges::all_of(children_, [&](const auto& each) {
+        return each->state() == Child::State::ready && each->generation() == generation_;
+    });
+    if (!all) return;
+    if (!announced_) everything_ready();
+    answer_reloaded();
+}
+
+void Master::everything_ready() {
+    announced_ = true;
+    patience_.stop();
+    notify("READY=1\nSTATUS=" + std::to_string(children_.size()) + " processes");
+    log_.info("ready");
+    if (options_.announce < 0) {
+        fmt::print("postrider is running (pid {}); log: {}\n", getpid(),
+                   config_.log.file.empty() ? "syslog" : config_.log.file);
+        std::fflush(stdout);
+        return;
+    }
+    const common::Fd announce(options_.announce), nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+    for (int fd : {0, 1, 2}) dup2(nowhere.number(), fd);
+    (void)!write(announce.number(), "ready\n", 6);
+}
+
+std::string Master::names_of_unready() const {
+    std::string names;
+    for (const auto& child : children_) {
+        if (child->state() == Child::State::ready && child->generation() == generation_) continue;
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", child->name());
+        if (!child->trouble().empty()) names += " (" + child->trouble() + ")";
+    }
+    return names;
+}
+
+void Master::not_ready_yet() {
+    if (++times_not_ready_ == not_ready_limit) return fail_to_start("not ready after 30 s: " + names_of_unready());
+    fmt::print(stderr, "postrider: waiting for {}\n", names_of_unready());
+    patience_.start(not_ready_interval);
+}
+
+void Master::fail_to_start(const std::string& why) {
+    log_.critical("{}", why);
+    fmt::print(stderr, "postrider: cannot start: {}\n", why);
+    status_ = 69;
+    stop();
+}
+
+void Master::troubled(Child& child) {
+    if (child.trouble().empty()) return;
+    log_.warning("{}: {}", child.name(), child.trouble());
+    if (!announced_ && !stopping_) fmt::print(stderr, "postrider: {}: {}\n", child.name(), child.trouble());
+}
+
+void Master::ended(Child& child, bool crashed) {
+    const auto role = child.plan().role;
+    if (role == proto::Role::smtp_client || role == proto::Role::local)
+        for (auto& each : children_)
+            if (each->plan().role == proto::Role::queue_manager)
+                each->tell({std::string(proto::name_of(role)), child.plan().instance, crashed});
+    if (stopping_) {
+        child.stop({}); // not started again
+        return next_phase();
+    }
+    if (child.state() == Child::State::ended) return sweep_.schedule();
+    if (!announced_ && child.deaths_in_a_row() >= deaths_limit)
+        fail_to_start(fmt::format("{} ends as soon as it is started{}{}", child.name(),
+                                  child.trouble().empty() ? "" : ": ", child.trouble()));
+}
+
+} // namespace master

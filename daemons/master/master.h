@@ -1,0 +1,102 @@
+// The process that has the others: starts them in order, gives them their orders, hears their hearts, starts
+// again what dies, reloads, stops in order. Touches no mail.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/ipc/json_lines.h"
+#include "daemons/common/log.h"
+#include "daemons/common/loop.h"
+#include "daemons/common/timer.h"
+#include "daemons/master/child.h"
+#include "daemons/master/premises.h"
+#include <map>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace master {
+
+struct Options {
+    std::string file;  // the configuration's
+    int announce = -1; // a descriptor that hears "ready\n"; then the terminal is let go. -1: stay on the terminal
+};
+
+// Runs until stopped; the exit status (sysexits). What keeps it from starting is said on standard error.
+int run(const Options& options);
+
+spool::Result<std::string> read_file(const std::string& path);
+// A text as a file nobody can change, to be handed down.
+spool::Result<common::Fd> sealed(const std::string& text);
+
+class Master final : public Child::Overseer {
+public:
+    Master(common::Loop& loop, common::Log& log, Options options, std::string text, config::Config config, Users users);
+    ~Master();
+    Master(const Master&) = delete;
+    Master& operator=(const Master&) = delete;
+
+    spool::Result<> open(common::Fd log_file);
+    int status() const { return status_; }
+
+private:
+    // What keeps an order (stop, reload) waiting for its end.
+    using Peers = std::vector<std::uint64_t>;
+
+    Program program_of(const Child& child) override;
+    void send_orders(const Child& child, common::MasterLink& link) override;
+    const config::Master& rules() override { return config_.master; }
+    void ready(Child& child) override;
+    void troubled(Child& child) override;
+    void ended(Child& child, bool crashed) override;
+
+    void watch_signals();
+    void start_children();
+    void make_tokens();
+    void reap();
+    void heartbeat();
+    void everything_ready();
+    void not_ready_yet();
+    void fail_to_start(const std::string& why);
+
+    spool::Result<> reload();
+    spool::Result<> take_new_configuration();
+    void settle_workers();
+    spool::Result<> reopen_log();
+    void use_log(common::Fd file);
+    void answer_reloaded();
+
+    void stop();
+    void begin_phase();
+    void next_phase();
+    void bound_passed();
+    void finished();
+
+    void control(const ipc::JsonServer::Request& request, const nlohmann::json& body);
+    nlohmann::json facts() const;
+    nlohmann::json facts(const Child& child) const;
+    std::string names_of_unready() const;
+
+    common::Loop& loop_;
+    common::Log& log_;
+    Options options_;
+    std::string text_; // of the configuration in force
+    config::Config config_;
+    Premises premises_;
+    common::Fd text_file_, log_file_;
+    std::map<proto::Role, std::string> tokens_;
+    std::vector<std::unique_ptr<Child>> children_;
+    std::unique_ptr<ipc::JsonServer> control_;
+    std::vector<common::Handle<uv_signal_t>> signals_;
+    common::Timer heartbeat_, patience_, bound_, watchdog_;
+    common::TurnHook sweep_; // forgets workers that are no longer wanted
+    Peers reloading_, stopping_peers_;
+    common::Timer reload_bound_;
+    smtp::WallTime since_;
+    std::uint64_t generation_ = 1;
+    unsigned phase_ = 0;
+    int times_not_ready_ = 0;
+    bool announced_ = false, stopping_ = false;
+    int status_ = 0;
+};
+
+} // namespace master

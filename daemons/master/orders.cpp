@@ -1,0 +1,226 @@
+// Reload, re-opening of logs, orderly stop, and the control socket they are asked for over.
+#include "daemons/common/daemon.h"
+#include "daemons/common/process_plan.h"
+#include "daemons/master/master.h"
+#include "daemons/master/notify.h"
+#include <algorithm>
+#include <fcntl.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace master {
+
+using namespace std::chrono_literals;
+using common::Loop;
+using nlohmann::json;
+using spool::Error;
+using spool::Result;
+
+namespace {
+
+constexpr smtp::Duration reload_limit = 20s;
+constexpr smtp::Duration grace = 1s; // after its bound, before a daemon is killed
+
+// What cannot change under running processes.
+std::string needs_restart(const config::Config& old, const config::Config& fresh) {
+    if (old.spool.directory != fresh.spool.directory) return "spool.directory";
+    if (old.mta.users != fresh.mta.users) return "mta.users";
+    if (old.mta.user != fresh.mta.user) return "mta.user";
+    if (old.mta.drop_group != fresh.mta.drop_group) return "mta.drop_group";
+    if (old.mta.admin_group != fresh.mta.admin_group) return "mta.admin_group";
+    return {};
+}
+
+} // namespace
+
+Result<> Master::reload() {
+    if (stopping_) return std::unexpected(Error{0, "it is being stopped"});
+    auto outcome = take_new_configuration();
+    if (!outcome) {
+        log_.error("reload refused, the former configuration stays in force: {}", outcome.error().what);
+        return outcome;
+    }
+    notify_reloading();
+    ++generation_;
+    settle_workers();
+    for (auto& child : children_) child->reorder();
+    log_.info("reload of {}: generation {}", config_.file, generation_);
+    return {};
+}
+
+// All or nothing: whatever fails, everything stays as it was.
+Result<> Master::take_new_configuration() {
+    auto text = read_file(options_.file);
+    if (!text) return std::unexpected(text.error());
+    auto fresh = config::parse(*text, options_.file);
+    if (!fresh) {
+        std::string problems;
+        for (const auto& each : fresh.error()) problems += (problems.empty() ? "" : "; ") + each.to_string();
+        return std::unexpected(Error{0, problems});
+    }
+    if (auto key = needs_restart(config_, *fresh); !key.empty())
+        return std::unexpected(Error{0, key + " has changed: that needs \"postrider stop\" and \"postrider start\""});
+    auto text_file = TRY(sealed(*text));
+    auto log_file = TRY(Premises::open_log(fresh->log.file));
+    TRY(premises_.make_slots(*fresh));
+    TRY(premises_.bind_listeners(fresh->listeners));
+    text_ = *std::move(text);
+    text_file_ = std::move(text_file);
+    config_ = *std::move(fresh);
+    use_log(std::move(log_file));
+    return {};
+}
+
+// As many workers as the new configuration wants: new ones are started, surplus ones stopped.
+void Master::settle_workers() {
+    auto plan = common::process_plan(config_);
+    for (auto& child : children_)
+        if (std::ranges::find(plan, child->name(), &common::PlannedProcess::name) == plan.end())
+            child->stop(config_.master.stop_timeout);
+    for (auto& planned : plan) {
+        if (std::ranges::any_of(children_, [&](const auto& c) {
+                return c->name() == planned.name && c->state() != Child::State::stopping &&
+                       c->state() != Child::State::ended;
+            }))
+            continue;
+        children_.push_back(std::make_unique<Child>(loop_, log_, *this, std::move(planned)));
+        children_.back()->start();
+    }
+    sweep_.schedule();
+}
+
+Result<> Master::reopen_log() {
+    auto log_file = Premises::open_log(config_.log.file);
+    if (!log_file) {
+        log_.error("{}: going on with the old one", log_file.error().what);
+        return std::unexpected(log_file.error());
+    }
+    use_log(*std::move(log_file));
+    for (auto& child : children_) child->reorder();
+    log_.info("log re-opened");
+    return {};
+}
+
+void Master::use_log(common::Fd file) {
+    log_.configure(common::log_settings(config_.log),
+                   file ? common::Fd(fcntl(file.number(), F_DUPFD_CLOEXEC, 3)) : common::Fd());
+    log_file_ = std::move(file);
+}
+
+void Master::answer_reloaded() {
+    if (generation_ > 1) notify("READY=1");
+    reload_bound_.stop();
+    for (auto peer : std::exchange(reloading_, {})) {
+        control_->send(peer, {{"generation", generation_}});
+        control_->finish(peer);
+    }
+}
+
+// New mail first, then the queue, then everybody else; each within a part of the bound. Asked twice: at once.
+void Master::stop() {
+    if (std::exchange(stopping_, true)) {
+        for (auto& child : children_) child->kill();
+        return;
+    }
+    notify("STOPPING=1");
+    log_.info("stopping");
+    patience_.stop();
+    for (auto peer : std::exchange(reloading_, {})) control_->refuse(peer, "it is being stopped");
+    phase_ = 0;
+    begin_phase();
+    next_phase();
+}
+
+void Master::begin_phase() {
+    const auto whole = config_.master.stop_timeout;
+    const smtp::Duration within = phase_ == 1 ? whole / 2 : whole / 4;
+    for (auto& child : children_)
+        if (child->plan().stop_phase == phase_) {
+            if (child->alive())
+                for (auto peer : stopping_peers_) control_->send(peer, {{"stopping", child->name()}});
+            child->stop(within);
+        }
+    bound_.start(within + grace);
+}
+
+void Master::next_phase() {
+    const auto done = [&] {
+        return std::ranges::none_of(children_, [&](const auto& child) {
+            return child->plan().stop_phase <= phase_ && child->alive();
+        });
+    };
+    while (done()) {
+        if (++phase_ == common::stop_phases) return finished();
+        begin_phase();
+    }
+}
+
+void Master::bound_passed() {
+    for (auto& child : children_)
+        if (child->plan().stop_phase <= phase_ && child->alive()) {
+            log_.warning("{} (pid {}) has not stopped in time: killed", child->name(), child->pid());
+            child->kill();
+        }
+}
+
+void Master::finished() {
+    bound_.stop();
+    log_.info("stopped");
+    premises_.leave();
+    for (auto peer : std::exchange(stopping_peers_, {})) control_->finish(peer);
+    loop_.later([this] { loop_.stop(); }); // the answers are out by then
+}
+
+json Master::facts(const Child& child) const {
+    return {
+        {"process", child.name()},
+        {"role", proto::name_of(child.plan().role)},
+        {"instance", child.plan().instance},
+        {"pid", child.pid()},
+        {"state", child.state_name()},
+        {"since", std::chrono::floor<std::chrono::seconds>(child.since()).time_since_epoch().count()},
+        {"restarts", child.restarts()},
+        {"generation", child.generation()},
+        {"trouble", child.trouble()},
+    };
+}
+
+json Master::facts() const {
+    return {
+        {"process", "master"},
+        {"pid", getpid()},
+        {"state", stopping_ ? "stopping" : announced_ ? "running" : "starting"},
+        {"since", std::chrono::floor<std::chrono::seconds>(since_).time_since_epoch().count()},
+        {"generation", generation_},
+        {"file", config_.file},
+        {"log", config_.log.file},
+        {"single_user", !premises_.users().service.has_value()},
+    };
+}
+
+void Master::control(const ipc::JsonServer::Request& request, const json& body) {
+    const auto op = body.value("op", "");
+    const auto peer = request.peer;
+    if (op == "status") {
+        control_->send(peer, facts());
+        for (const auto& child : children_) control_->send(peer, facts(*child));
+        control_->finish(peer);
+    } else if (op == "stop") {
+        stopping_peers_.push_back(peer);
+        if (!stopping_) stop();
+    } else if (op == "reload") {
+        if (auto done = reload(); !done) {
+            control_->refuse(peer, done.error().what);
+            return;
+        }
+        reloading_.push_back(peer);
+        reload_bound_.start(reload_limit);
+    } else if (op == "reopen-logs") {
+        if (auto done = reopen_log(); done) control_->finish(peer);
+        else control_->refuse(peer, done.error().what);
+    } else {
+        control_->refuse(peer, "master knows no operation \"" + op + "\": it knows status, stop, reload and reopen-logs");
+    }
+}
+
+} // namespace master

@@ -1,0 +1,260 @@
+#include "daemons/master/premises.h"
+#include "daemons/common/local_socket.h"
+#include "daemons/common/process_plan.h"
+#include "libspool/file_system.h"
+#include "libspool/real_disk.h"
+#include "libspool/store.h"
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace master {
+
+using spool::Error;
+using spool::Result;
+
+namespace {
+
+// As the service user while it lives, if there is one.
+class AsUser {
+public:
+    explicit AsUser(const std::optional<common::Identity>& user) : switched_(user.has_value()) {
+        if (switched_ && (setegid(user->gid) != 0 || seteuid(user->uid) != 0)) failed_ = errno;
+    }
+    ~AsUser() {
+        if (switched_ && (seteuid(0) != 0 || setegid(0) != 0)) std::abort();
+    }
+    AsUser(const AsUser&) = delete;
+    Result<> well() const {
+        if (failed_) return std::unexpected(Error::from_errno("act as the service user", failed_));
+        return {};
+    }
+
+private:
+    bool switched_;
+    int failed_ = 0;
+};
+
+Result<> make_directory(const std::string& path, mode_t mode) {
+    if (mkdir(path.c_str(), mode) != 0 && errno != EEXIST)
+        return std::unexpected(Error::from_errno("make directory " + path));
+    common::Fd fd(open(path.c_str(), O_DIRECTORY | O_NOFOLLOW | O_RDONLY | O_CLOEXEC));
+    if (!fd) return std::unexpected(Error::from_errno("open directory " + path));
+    if (fchmod(fd.number(), mode) != 0) return std::unexpected(Error::from_errno("chmod " + path));
+    return {};
+}
+
+} // namespace
+
+Result<Users> look_up_users(const config::Mta& mta) {
+    Users users;
+    if (!mta.users) return users;
+    if (geteuid() != 0)
+        return std::unexpected(Error{EPERM, "only root can start daemons as the user " + mta.user +
+                                                "; for everything as one user say users = false in [mta]"});
+    auto service = common::look_up_user(mta.user);
+    if (!service)
+        return std::unexpected(Error{service.error().code,
+                                     service.error().what + " to run the daemons as: make one with \"adduser --system --group " +
+                                         "--no-create-home " + mta.user + "\", or say users = false in [mta]"});
+    users.service = *std::move(service);
+    if (users.service->uid == 0) return std::unexpected(Error{EPERM, "mta.user must not be root"});
+    if (auto group = common::look_up_group(mta.drop_group)) users.drop_group = *group;
+    if (auto group = common::look_up_group(mta.admin_group)) users.admin_group = *group;
+    return users;
+}
+
+Premises::~Premises() = default;
+
+Result<> Premises::enter(const config::Config& config) {
+    spool_ = config.spool.directory;
+    run_ = spool_ + "/run";
+    TRY(make_directories(config));
+    if (users_.service) TRY(give_drop_its_group());
+    return lock();
+}
+
+Result<> Premises::make_directories(const config::Config& config) {
+    // Its parent may be root's alone: made as we are, then given away.
+    if (mkdir(spool_.c_str(), 0755) == 0) {
+        if (users_.service && chown(spool_.c_str(), users_.service->uid, users_.service->gid) != 0)
+            return std::unexpected(Error::from_errno("chown " + spool_));
+    } else if (errno != EEXIST) {
+        return std::unexpected(Error::from_errno("make directory " + spool_));
+    }
+    TRY(make_slots(config));
+    AsUser as(users_.service);
+    TRY(as.well());
+    TRY(make_directory(spool_ + "/drop", users_.service ? 0700 : 01770));
+    TRY(make_directory(run_, 0755));
+    return make_directory(run_ + "/private", 0700);
+}
+
+Result<> Premises::make_slots(const config::Config& config) {
+    AsUser as(users_.service);
+    TRY(as.well());
+    auto disk = TRY(spool::RealDisk::open_at(spool_));
+    if (auto there = spool::file_system_at(disk->directory()); there && !there->warning.empty())
+        log_.warning("{}: {}", spool_, there->warning);
+    std::vector<std::uint8_t> slots;
+    for (const auto& each : common::process_plan(config))
+        if (each.instance != 0 && each.role != proto::Role::smtp_client)
+            slots.push_back(static_cast<std::uint8_t>(each.instance));
+    return spool::prepare_spool(*disk, slots);
+}
+
+// Only then may members of the group write there.
+Result<> Premises::give_drop_its_group() {
+    const auto path = spool_ + "/drop";
+    common::Fd fd(open(path.c_str(), O_DIRECTORY | O_NOFOLLOW | O_RDONLY | O_CLOEXEC));
+    if (!fd) return std::unexpected(Error::from_errno("open directory " + path));
+    if (users_.drop_group && fchown(fd.number(), users_.service->uid, *users_.drop_group) != 0)
+        return std::unexpected(Error::from_errno("chown " + path));
+    if (fchmod(fd.number(), users_.drop_group ? 01770 : 0700) != 0)
+        return std::unexpected(Error::from_errno("chmod " + path));
+    return {};
+}
+
+// The file holds the number of the master that has it, and nothing after one that left in good order.
+Result<> Premises::lock() {
+    AsUser as(users_.service);
+    TRY(as.well());
+    const auto path = run_ + "/master.lock";
+    lock_ = common::Fd(open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644));
+    if (!lock_) return std::unexpected(Error::from_errno("open " + path));
+    char text[32] = "";
+    const auto n = pread(lock_.number(), text, sizeof text - 1, 0);
+    if (flock(lock_.number(), LOCK_EX | LOCK_NB) != 0) {
+        const int why = errno;
+        lock_.reset();
+        if (why != EWOULDBLOCK) return std::unexpected(Error::from_errno("lock " + path, why));
+        return std::unexpected(Error{EALREADY, fmt::format("it is running already (pid {})", std::atoi(text))});
+    }
+    left_in_disorder_ = n > 0;
+    const auto pid = fmt::format("{}\n", getpid());
+    if (ftruncate(lock_.number(), 0) != 0 || pwrite(lock_.number(), pid.data(), pid.size(), 0) < 0)
+        return std::unexpected(Error::from_errno("write " + path));
+    return {};
+}
+
+void Premises::leave() {
+    AsUser as(users_.service);
+    for (const auto& socket : common::local_sockets())
+        if (local_.contains(socket.name)) unlink((run_ + '/' + std::string(socket.path)).c_str());
+    local_.clear();
+    listeners_.clear();
+    if (lock_ && ftruncate(lock_.number(), 0) == 0) lock_.reset();
+}
+
+Result<> Premises::bind_local_sockets() {
+    for (const auto& socket : common::local_sockets()) {
+        const auto path = run_ + '/' + std::string(socket.path);
+        {
+            AsUser as(users_.service);
+            TRY(as.well());
+            local_[std::string(socket.name)] = TRY(common::listen_local(path, socket.mode));
+        }
+        if (!socket.for_admins || !users_.service) continue;
+        if (users_.admin_group && lchown(path.c_str(), users_.service->uid, *users_.admin_group) != 0)
+            return std::unexpected(Error::from_errno("chown " + path));
+    }
+    return {};
+}
+
+int Premises::local_socket(std::string_view name) const {
+    const auto found = local_.find(name);
+    return found == local_.end() ? -1 : found->second.number();
+}
+
+namespace {
+
+Result<common::Fd> bind_once(const common::Endpoint& endpoint) {
+    sockaddr_storage storage{};
+    socklen_t size;
+    if (endpoint.address.is_v4()) {
+        auto& address = reinterpret_cast<sockaddr_in&>(storage);
+        address.sin_family = AF_INET;
+        address.sin_port = htons(endpoint.port);
+        std::memcpy(&address.sin_addr, endpoint.address.bytes.data() + 12, 4);
+        size = sizeof address;
+    } else {
+        auto& address = reinterpret_cast<sockaddr_in6&>(storage);
+        address.sin6_family = AF_INET6;
+        address.sin6_port = htons(endpoint.port);
+        std::memcpy(&address.sin6_addr, endpoint.address.bytes.data(), 16);
+        size = sizeof address;
+    }
+    const auto failed = [&](int code) {
+        return std::unexpected(Error::from_errno("listen on " + endpoint.to_string(), code));
+    };
+    common::Fd fd(socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (!fd) return failed(errno);
+    const int on = 1;
+    setsockopt(fd.number(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    // [::] serves IPv4 too, unless another listener has that (then: EADDRINUSE, said plainly).
+    if (bind(fd.number(), reinterpret_cast<sockaddr*>(&storage), size) != 0) return failed(errno);
+    if (listen(fd.number(), SOMAXCONN) != 0) return failed(errno);
+    return fd;
+}
+
+// A machine without IPv6, or without that address of it: no reason not to serve at the others.
+bool no_ipv6(const common::Endpoint& endpoint, const Error& error) {
+    return !endpoint.address.is_v4() && (error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL);
+}
+
+} // namespace
+
+Result<> Premises::bind_listeners(const std::vector<config::Listener>& wanted) {
+    std::map<std::string, Listening> fresh;
+    std::map<std::string, std::string> names; // address → name, of all that is wanted
+    // Daemons of a master that was killed let go of their sockets as soon as they notice.
+    int patience = left_in_disorder_ ? 200 : 0;
+    for (const auto& listener : wanted) {
+        for (const auto& endpoint : listener.addresses) {
+            const auto address = endpoint.to_string();
+            names[address] = listener.name;
+            if (listeners_.contains(address)) continue;
+            auto fd = bind_once(endpoint);
+            while (!fd && fd.error().code == EADDRINUSE && patience-- > 0) {
+                poll(nullptr, 0, 100);
+                fd = bind_once(endpoint);
+            }
+            if (!fd && no_ipv6(endpoint, fd.error())) {
+                if (endpoint.address != common::IpAddress{}) {
+                    log_.warning("{}; going on without", fd.error().what);
+                    continue;
+                }
+                fd = bind_once({*common::IpAddress::parse("0.0.0.0"), endpoint.port});
+            }
+            if (!fd) return std::unexpected(fd.error());
+            fresh[address] = {listener.name, *std::move(fd)};
+        }
+    }
+    std::erase_if(listeners_, [&](const auto& each) { return !names.contains(each.first); });
+    listeners_.merge(fresh);
+    for (auto& [address, listening] : listeners_) listening.name = names[address];
+    return {};
+}
+
+std::vector<Premises::Bound> Premises::listeners() const {
+    std::vector<Bound> out;
+    for (const auto& [address, listening] : listeners_)
+        out.push_back({listening.name, address, listening.fd.number()});
+    return out;
+}
+
+Result<common::Fd> Premises::open_log(const std::string& path) {
+    if (path.empty()) return common::Fd();
+    common::Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0640));
+    if (!fd) return std::unexpected(Error::from_errno("open the log file " + path));
+    return fd;
+}
+
+} // namespace master

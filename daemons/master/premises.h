@@ -1,0 +1,71 @@
+// The place where the MTA lives: its directories and their modes, the lock that keeps a second one out, the
+// sockets. Made as the service user where master is root, so that nobody's links lead root astray.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/fd.h"
+#include "daemons/common/log.h"
+#include "daemons/common/privileges.h"
+#include "libspool/result.h"
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace master {
+
+// Who the daemons run as: nobody else (single-user mode), or the service user and two groups.
+struct Users {
+    std::optional<common::Identity> service; // none: as we are
+    std::optional<gid_t> drop_group, admin_group;
+};
+spool::Result<Users> look_up_users(const config::Mta& mta);
+
+class Premises {
+public:
+    Premises(common::Log& log, Users users) : log_(log), users_(std::move(users)) {}
+    ~Premises();
+
+    // Directories and lock. Error EALREADY: another master has it.
+    spool::Result<> enter(const config::Config& config);
+    // The former master did not leave in good order: what it started may still be busy for a moment.
+    bool left_in_disorder() const { return left_in_disorder_; }
+    // In good order: the next one finds nothing odd.
+    void leave();
+
+    // incoming/ directories for all writers this configuration wants.
+    spool::Result<> make_slots(const config::Config& config);
+    spool::Result<> bind_local_sockets();
+    // Binds what is new, keeps what is there already, closes what is no longer wanted. On an error everything
+    // stays as it was.
+    spool::Result<> bind_listeners(const std::vector<config::Listener>& wanted);
+    int local_socket(std::string_view name) const;
+    struct Bound {
+        std::string name, address; // of [listen.<name>]; "127.0.0.1:2525"
+        int fd;
+    };
+    std::vector<Bound> listeners() const;
+
+    // Of an open log file, "" for none; created 0640.
+    static spool::Result<common::Fd> open_log(const std::string& path);
+    const Users& users() const { return users_; }
+    std::string run() const { return run_; }
+
+private:
+    struct Listening {
+        std::string name;
+        common::Fd fd;
+    };
+    spool::Result<> make_directories(const config::Config& config);
+    spool::Result<> give_drop_its_group();
+    spool::Result<> lock();
+
+    common::Log& log_;
+    Users users_;
+    std::string spool_, run_;
+    common::Fd lock_;
+    bool left_in_disorder_ = false;
+    std::map<std::string, common::Fd, std::less<>> local_;
+    std::map<std::string, Listening> listeners_; // by address
+};
+
+} // namespace master

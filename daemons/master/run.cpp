@@ -1,0 +1,69 @@
+// From the command line to a running master: everything that can be checked is checked before anything starts.
+#include "daemons/common/daemon.h"
+#include "daemons/master/master.h"
+#include "daemons/common/privileges.h"
+#include <csignal>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <iterator>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace master {
+
+namespace {
+
+int refuse(const std::string& why, int status) {
+    fmt::print(stderr, "postrider: {}\n", why);
+    return status;
+}
+
+} // namespace
+
+spool::Result<std::string> read_file(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(file), {}};
+    if (!file || file.bad()) return std::unexpected(spool::Error::from_errno("read " + path));
+    return text;
+}
+
+int run(const Options& given) {
+    common::keep_standard_descriptors();
+    if (given.announce >= 0) fcntl(given.announce, F_SETFD, FD_CLOEXEC);
+    common::close_descriptors_except(given.announce);
+    common::keep_memory_small();
+    common::raise_descriptor_limit();
+    umask(0022);
+    Options options = given;
+    if (auto* whole = realpath(given.file.c_str(), nullptr)) {
+        options.file = whole;
+        std::free(whole);
+    }
+    auto text = read_file(options.file);
+    if (!text) return refuse(text.error().what, 66);
+    auto config = config::parse(*text, options.file);
+    if (!config) {
+        for (const auto& problem : config.error()) refuse(problem.to_string(), 78);
+        return 78;
+    }
+    auto users = look_up_users(config->mta);
+    if (!users) return refuse(users.error().what, users.error().code == EPERM ? 77 : 67);
+    auto log_file = Premises::open_log(config->log.file);
+    if (!log_file) return refuse(log_file.error().what, 73);
+
+    common::Loop loop(1);
+    common::Log log(loop, "master");
+    log.configure(common::log_settings(config->log),
+                  *log_file ? common::Fd(fcntl(log_file->number(), F_DUPFD_CLOEXEC, 3)) : common::Fd());
+    Master master(loop, log, options, *std::move(text), *std::move(config), *std::move(users));
+    if (auto opened = master.open(*std::move(log_file)); !opened) {
+        if (opened.error().code != EALREADY) log.critical("{}", opened.error().what);
+        return refuse(opened.error().what, opened.error().code == EALREADY ? 75 : 73);
+    }
+    loop.run();
+    log.flush();
+    return master.status();
+}
+
+} // namespace master

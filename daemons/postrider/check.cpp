@@ -1,0 +1,90 @@
+// check: is the configuration good, and what would run with it?
+#include "daemons/common/config_file.h"
+#include "daemons/common/process_plan.h"
+#include "daemons/common/programs.h"
+#include "daemons/postrider/command.h"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace postrider {
+
+using nlohmann::json;
+
+namespace {
+
+int print_problems(const std::vector<config::Problem>& problems, bool as_json) {
+    if (!as_json) {
+        for (const auto& problem : problems) complain(problem.to_string());
+        return bad_config;
+    }
+    json list = json::array();
+    for (const auto& p : problems)
+        list.push_back({{"file", p.file}, {"line", p.line}, {"column", p.column}, {"message", p.message}});
+    fmt::print("{}\n", json{{"version", 1}, {"valid", false}, {"problems", list}}.dump());
+    return bad_config;
+}
+
+std::string_view service_name(config::Service service) {
+    return service == config::Service::relay ? "relay" : "submission";
+}
+
+void print_plan(const config::Config& config) {
+    fmt::print("{}: good\n\n", config.file);
+    fmt::print("Host name   {}\nSpool       {}\nLog         {}{}\nUser        {}\n", config.mta.hostname,
+               config.spool.directory, config.log.file, config.log.syslog ? (config.log.file.empty() ? "syslog" : ", syslog") : "",
+               config.mta.users ? config.mta.user : "whoever starts it (single-user mode)");
+    for (const auto& listener : config.listeners)
+        for (const auto& address : listener.addresses)
+            fmt::print("Listens     {} ({}, {})\n", address.to_string(), listener.name, service_name(listener.service));
+    fmt::print("Processes   master");
+    for (const auto& process : common::process_plan(config)) fmt::print(", {}", process.name);
+    fmt::print("\n");
+}
+
+void print_plan_json(const config::Config& config) {
+    json listeners = json::array(), processes = json::array({"master"});
+    for (const auto& listener : config.listeners)
+        for (const auto& address : listener.addresses)
+            listeners.push_back({{"name", listener.name},
+                                 {"address", address.to_string()},
+                                 {"service", service_name(listener.service)}});
+    for (const auto& process : common::process_plan(config)) processes.push_back(process.name);
+    fmt::print("{}\n", json{{"version", 1},
+                            {"valid", true},
+                            {"file", config.file},
+                            {"hostname", config.mta.hostname},
+                            {"spool", config.spool.directory},
+                            {"single_user", !config.mta.users},
+                            {"listeners", listeners},
+                            {"processes", processes}}
+                           .dump());
+}
+
+// A good configuration is of no use where programs are missing.
+int missing_programs(const config::Config& config) {
+    int missing = 0;
+    auto last = proto::Role::master;
+    const auto look = [&](proto::Role role) {
+        const auto path = common::program_path(proto::name_of(role));
+        if (access(path.c_str(), X_OK) == 0) return;
+        complain(fmt::format("the program {} is missing", path));
+        ++missing;
+    };
+    look(proto::Role::master);
+    for (const auto& process : common::process_plan(config))
+        if (process.role != last) look(last = process.role);
+    return missing;
+}
+
+} // namespace
+
+int check(const Arguments& arguments) {
+    const auto config = config::load(common::config_file(arguments.config));
+    if (!config) return print_problems(config.error(), arguments.json);
+    if (arguments.json) print_plan_json(*config);
+    else print_plan(*config);
+    return missing_programs(*config) ? unavailable : ok;
+}
+
+} // namespace postrider
