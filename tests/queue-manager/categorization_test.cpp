@@ -1,0 +1,97 @@
+#include "daemons/queue-manager/categorization.h"
+#include <doctest/doctest.h>
+
+using namespace queue_manager;
+using decide::queue::Fate;
+namespace answer = proto::categorize;
+
+static spool::MessageState message(std::vector<std::string> recipients) {
+    spool::Envelope envelope;
+    envelope.reverse_path = "ann@example.org";
+    for (auto& address : recipients) envelope.recipients.push_back({.address = address});
+    return spool::MessageState(std::move(envelope));
+}
+
+TEST_CASE("remote recipients need no record: the answer is the envelope's own addresses") {
+    auto subject = Subject::of(message({"b@Example.NET", "c@example.com"}));
+    auto judgement = judge(subject, {1, {{.index = 0}, {.index = 1}}});
+    REQUIRE(judgement);
+    CHECK(judgement->records.empty());
+    CHECK_FALSE(judgement->expanded);
+    REQUIRE(judgement->recipients.size() == 2);
+    CHECK(judgement->recipients[0].destination == "example.net");
+    CHECK(judgement->recipients[1].number == 1);
+}
+
+TEST_CASE("an alias becomes new recipients behind the envelope's, and the old one is replaced") {
+    auto subject = Subject::of(message({"list@example.org", "b@example.net"}));
+    auto judgement = judge(subject, {1,
+                                     {{.index = 0, .changed = true, .address = "x@example.com", .reverse_path = "owner-list@example.org"},
+                                      {.index = 0, .fate = answer::Fate::local, .changed = true, .address = "ann@example.org", .user = "ann", .reverse_path = "owner-list@example.org"},
+                                      {.index = 1}}});
+    REQUIRE(judgement);
+    CHECK(judgement->expanded);
+    REQUIRE(judgement->records.size() == 1);
+    auto& expanded = std::get<spool::Expanded>(judgement->records[0]);
+    CHECK(expanded.replaced == std::vector<std::uint32_t>{0});
+    REQUIRE(expanded.added.size() == 2);
+    CHECK(expanded.added[1].user == "ann");
+    auto state = message({"list@example.org", "b@example.net"});
+    REQUIRE(state.apply(judgement->records[0]));
+    CHECK(state.recipients.size() == 4);
+    CHECK(state.recipients[2].address == "x@example.com");
+
+    // What the file says afterwards is what the engine was told: nobody is asked again.
+    auto again = Subject::of(state);
+    REQUIRE(again.settled.size() == 2);
+    CHECK(again.settled[0].number == 2);
+    CHECK(again.settled[0].destination == "example.com");
+    CHECK(again.settled[1].fate == Fate::local);
+    CHECK(again.open.size() == 1);
+
+    auto final = final_recipients(judgement->recipients);
+    REQUIRE(final.size() == 3);
+    CHECK(final[0].sender_group == final[1].sender_group); // the owner's
+    CHECK(final[2].sender_group == 0);                      // the message's own
+}
+
+TEST_CASE("a local user is written down, without a sync") {
+    auto subject = Subject::of(message({"ann@example.org"}));
+    auto judgement = judge(subject, {1, {{.index = 0, .fate = answer::Fate::local, .user = "ann"}}});
+    REQUIRE(judgement);
+    CHECK_FALSE(judgement->expanded);
+    REQUIRE(judgement->records.size() == 1);
+    CHECK(std::get<spool::Categorized>(judgement->records[0]).user == "ann");
+    CHECK(judgement->recipients[0].destination == "local");
+}
+
+TEST_CASE("an expansion of which a part could not be read is not made at all") {
+    auto subject = Subject::of(message({"list@example.org"}));
+    auto judgement = judge(subject, {1,
+                                     {{.index = 0, .changed = true, .address = "x@example.com"},
+                                      {.index = 0, .fate = answer::Fate::deferred, .changed = true, .status = "4.3.0", .text = "alias file unreadable"}}});
+    REQUIRE(judgement);
+    CHECK(judgement->records.empty());
+    REQUIRE(judgement->recipients.size() == 1);
+    CHECK(judgement->recipients[0].fate == Fate::deferred);
+    CHECK(judgement->recipients[0].number == 0);
+    CHECK(judgement->recipients[0].reason.status == "4.3.0");
+}
+
+TEST_CASE("why an added recipient failed outlives a restart") {
+    auto state = message({"list@example.org"});
+    auto judgement = judge(Subject::of(state),
+                           {1, {{.index = 0, .fate = answer::Fate::failed, .changed = true, .address = "nobody@example.org", .status = "5.1.1", .text = "no such user"}}});
+    REQUIRE(judgement);
+    for (auto& record : judgement->records) REQUIRE(state.apply(record));
+    auto again = Subject::of(state);
+    REQUIRE(again.settled.size() == 1);
+    CHECK(again.settled[0].fate == Fate::failed);
+    CHECK(again.settled[0].reason.text == "no such user");
+}
+
+TEST_CASE("an answer that does not fit the question is not believed") {
+    auto subject = Subject::of(message({"b@example.net"}));
+    CHECK_FALSE(judge(subject, {1, {}}));
+    CHECK_FALSE(judge(subject, {1, {{.index = 0}, {.index = 7}}}));
+}

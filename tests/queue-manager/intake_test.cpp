@@ -1,0 +1,52 @@
+#include "daemons/queue-manager/intake.h"
+#include <doctest/doctest.h>
+
+using namespace queue_manager;
+
+static spool::MessageState message() {
+    spool::Envelope envelope;
+    envelope.reverse_path = "ann@example.org";
+    envelope.submitter = "uid:1000";
+    envelope.arrival = smtp::WallTime(smtp::Duration(1'000'000));
+    envelope.recipients = {{.address = "b@example.net"}, {.address = "c@example.net"}};
+    return spool::MessageState(std::move(envelope));
+}
+
+TEST_CASE("a fresh message is told with all its recipients open") {
+    auto state = message();
+    Intake intake({0x0A1B2C3D4E5F10}, spool::Location::incoming, 4096, state);
+    CHECK_FALSE(intake.finished());
+    CHECK(intake.event().recipients == 2);
+    CHECK(intake.event().open.empty());
+    CHECK(intake.event().restored.empty());
+    CHECK(intake.event().submitter == "uid:1000");
+    CHECK(intake.event().sender == decide::queue::Sender::ordinary);
+}
+
+TEST_CASE("after a restart only the unfinished recipients are open, with their failures and next attempt") {
+    auto state = message();
+    const smtp::WallTime next(smtp::Duration(5'000'000));
+    REQUIRE(state.apply(spool::Attempt{.recipients = {0}, .outcome = spool::Outcome::delivered}));
+    REQUIRE(state.apply(spool::Attempt{
+        .recipients = {1}, .reply = {.code = 450, .status = "4.2.0", .text = "later"}, .next_attempt = next, .failures = 2}));
+    Intake intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 4096, state);
+    REQUIRE(intake.event().open.size() == 1);
+    CHECK(intake.event().open[0] == 1);
+    REQUIRE(intake.event().restored.size() == 1);
+    CHECK(intake.event().restored[0].failures == 2);
+    CHECK(intake.event().restored[0].next_attempt == next);
+}
+
+TEST_CASE("a message all of whose recipients are accounted for is a leftover") {
+    auto state = message();
+    REQUIRE(state.apply(spool::Attempt{.recipients = {0, 1}, .outcome = spool::Outcome::delivered}));
+    CHECK(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
+}
+
+TEST_CASE("a failed recipient whose report is not made yet is still owed") {
+    auto state = message();
+    REQUIRE(state.apply(spool::Attempt{.recipients = {0, 1}, .outcome = spool::Outcome::failed}));
+    CHECK_FALSE(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
+    REQUIRE(state.apply(spool::NdrIssued{.recipients = {0, 1}}));
+    CHECK(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
+}
