@@ -1,0 +1,244 @@
+#include "daemons/local/delivery.h"
+#include "daemons/common/kill_point.h"
+#include "daemons/common/loop.h"
+#include "daemons/local/files.h"
+#include "daemons/local/user_process.h"
+#include "libsmtp/address_list.h"
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <fmt/format.h>
+#include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace local {
+namespace {
+
+using common::Identity;
+using proto::delivery::Deliver;
+using proto::delivery::Done;
+using proto::delivery::Outcome;
+using proto::delivery::Reply;
+using spool::MessageReader;
+
+// A user name becomes part of a path.
+bool is_plain_name(std::string_view user) {
+    return !user.empty() && user.size() <= 255 && user.front() != '.' &&
+           user.find_first_of(std::string_view("/\0", 2)) == user.npos;
+}
+
+// In single-user mode there is one user: whoever this process is.
+Identity ourselves(const std::string& name) {
+    const char* home = std::getenv("HOME");
+    return {geteuid(), getegid(), {}, name, home ? home : "/"};
+}
+
+// /var/mail is root's and its group may write: mailboxes there are made with that group.
+void take_mail_group(Identity& user, const std::string& path) {
+    struct stat found;
+    if (stat(parent_of(path).c_str(), &found) != 0 || found.st_uid != 0) return;
+    if ((found.st_mode & S_IWGRP) != 0 && (found.st_mode & S_IWOTH) == 0) user.gid = found.st_gid;
+}
+
+class Delivery {
+public:
+    Delivery(const Deliver& order, const Settings& settings, MessageReader& reader)
+        : order_(order), settings_(settings), reader_(reader) {}
+
+    void run(Finished& out) {
+        for (std::uint32_t number : order_.recipients) {
+            if (number >= reader_.state().recipients.size()) {
+                out.done.unreadable = out.done.results.empty();
+                out.trouble = fmt::format("there is no recipient {}", number);
+                return;
+            }
+            const auto verdict = to(number, out);
+            if (!verdict) return;
+            add(number, *verdict, out);
+        }
+    }
+
+private:
+    // Nothing if the message itself cannot be read; `out` says so.
+    std::optional<Verdict> to(std::uint32_t number, Finished& out) {
+        std::optional<Verdict> verdict;
+        const auto mailbox = mailbox_of(number, verdict);
+        if (!verdict) verdict = mailbox->open();
+        if (!verdict) verdict = send_content(*mailbox, out);
+        if (!verdict && !out.trouble.empty()) {
+            if (out.done.results.empty()) return std::nullopt;
+            verdict = deferred("4.3.0", out.trouble); // it could be read a moment ago
+            out.trouble.clear();
+        }
+        return verdict ? *verdict : mailbox->commit();
+    }
+
+    std::optional<Verdict> send_content(Mailbox& mailbox, Finished& out) {
+        for (std::uint64_t at = 0;;) {
+            const auto piece = reader_.piece(at);
+            if (!piece) {
+                const bool damaged = std::holds_alternative<spool::Damaged>(piece.error());
+                out.done.unreadable = damaged && out.done.results.empty();
+                out.trouble = spool::text_of(piece.error());
+                return std::nullopt;
+            }
+            if (piece->empty()) return std::nullopt;
+            at += piece->size();
+            if (auto verdict = mailbox.write(*piece)) return verdict;
+        }
+    }
+
+    std::unique_ptr<Mailbox> mailbox_of(std::uint32_t number, std::optional<Verdict>& verdict) {
+        const spool::MessageState& state = reader_.state();
+        const spool::RecipientState& recipient = state.recipients[number];
+        const std::string name = recipient.user.empty() ? local_part_of(recipient.address) : recipient.user;
+        if (!is_plain_name(name)) {
+            verdict = failed("5.1.1", fmt::format("unknown user: \"{}\"", name));
+            return nullptr;
+        }
+        Identity user;
+        if (settings_.switch_users) {
+            auto found = common::look_up_user(name);
+            if (!found && found.error().code == ENOENT)
+                verdict = failed("5.1.1", fmt::format("unknown user: \"{}\"", name));
+            else if (!found)
+                verdict = verdict_of(found.error());
+            else if (found->uid == 0 || found->uid < settings_.minimum_uid)
+                verdict =
+                    deferred("4.3.5", fmt::format("no mailbox is written for {} (user {}): an alias must say "
+                                                  "who reads its mail",
+                                                  name, found->uid));
+            if (verdict) return nullptr;
+            user = *std::move(found);
+        } else {
+            user = ourselves(name);
+        }
+        Letter letter = letter_for(number, user);
+        if (!settings_.switch_users) return open_mailbox(letter);
+        if (letter.format == Format::mbox) take_mail_group(user, letter.path);
+        return std::make_unique<UserProcess>(std::move(user), std::move(letter));
+    }
+
+    Letter letter_for(std::uint32_t number, const Identity& user) const {
+        const spool::MessageState& state = reader_.state();
+        const spool::RecipientState& recipient = state.recipients[number];
+        const std::string& path = state.reverse_path_of(recipient);
+        const std::string_view sender = path == "<>" ? std::string_view() : std::string_view(path);
+        Letter letter;
+        letter.format =
+            settings_.mailbox.format == config::MailboxFormat::maildir ? Format::maildir : Format::mbox;
+        letter.path = settings_.mailbox.path_for(user.name, user.home);
+        letter.owner = user.uid;
+        letter.lock_timeout = settings_.lock_timeout.count();
+        letter.name = maildir_name(order_.queue_id, number, state.envelope.arrival, settings_.hostname);
+        // An earlier try that got through can only be another process's, or one whose end was never recorded.
+        letter.maybe_there =
+            state.envelope.arrival < settings_.born || recipient.tries > 0 || recipient.in_doubt;
+        letter.from_line = from_line(sender, common::Loop::now().wall);
+        letter.prefix = prefix_fields(sender, original_of(recipient), recipient.address);
+        return letter;
+    }
+
+    std::string original_of(const spool::RecipientState& recipient) const {
+        const auto& envelope = reader_.state().envelope_of(recipient);
+        return envelope.original.empty() ? envelope.address : envelope.original;
+    }
+
+    static std::string local_part_of(const std::string& address) {
+        const auto parsed = smtp::parse_address_list(address);
+        return parsed && parsed->size() == 1 ? parsed->front().local_part : std::string();
+    }
+
+    void add(std::uint32_t number, const Verdict& verdict, Finished& out) const {
+        const spool::RecipientState& recipient = reader_.state().recipients[number];
+        Reply reply;
+        reply.status = verdict.status;
+        reply.text = verdict.text.substr(0, 512);
+        reply.stage = proto::delivery::Stage::local;
+        const bool wants = spool::wants_success(reader_.state().envelope_of(recipient).notify);
+        out.done.results.push_back({number, verdict.outcome,
+                                    static_cast<std::uint32_t>(out.done.replies.size()),
+                                    verdict.outcome == Outcome::delivered && wants});
+        out.done.replies.push_back(std::move(reply));
+        out.lines.push_back({recipient.address, original_of(recipient), verdict, common::Loop::now().wall});
+    }
+
+    const Deliver& order_;
+    const Settings& settings_;
+    MessageReader& reader_;
+};
+
+} // namespace
+
+Settings settings_of(const config::Config& config, smtp::WallTime born) {
+    // As an ordinary user there is nobody else to become.
+    return {config.mta.hostname,
+            config.local.mailbox,
+            config.local.lock_timeout,
+            config.local.minimum_uid,
+            config.mta.users && geteuid() == 0,
+            born};
+}
+
+Finished deliver(spool::Disk& disk, const Deliver& order, const Settings& settings) {
+    Finished out;
+    const auto started = common::Loop::now();
+    out.done.connection = order.connection;
+    out.done.delivery = order.delivery;
+    out.done.queue_id = order.queue_id;
+    out.done.started = started.wall.time_since_epoch().count();
+    auto reader = MessageReader::open(disk, order.queue_id, order.location);
+    if (reader) {
+        Delivery(order, settings, *reader).run(out);
+    } else {
+        const auto* error = std::get_if<spool::Error>(&reader.error());
+        out.done.gone = error && error->code == ENOENT;
+        out.done.unreadable = error == nullptr;
+        out.trouble = spool::text_of(reader.error());
+    }
+    if (!out.trouble.empty() && !out.done.gone && !out.done.unreadable) { // the disk, not the message
+        for (std::uint32_t number : order.recipients) {
+            out.done.results.push_back({number, Outcome::deferred, 0, false});
+        }
+        Reply reply;
+        reply.status = "4.3.0";
+        reply.text = out.trouble.substr(0, 512);
+        reply.stage = proto::delivery::Stage::local;
+        out.done.replies = {reply};
+    }
+    out.done.transmission = (common::Loop::now().monotonic - started.monotonic).count();
+    KILL_POINT("local-before-done");
+    return out;
+}
+
+std::string prefix_fields(std::string_view reverse_path, std::string_view original_to, std::string_view to) {
+    return fmt::format("Return-Path: <{}>\nX-Original-To: {}\nDelivered-To: {}\n", reverse_path, original_to,
+                       to);
+}
+
+std::string from_line(std::string_view reverse_path, smtp::WallTime now) {
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+    std::tm local{};
+    localtime_r(&seconds, &local);
+    static constexpr const char* weekdays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    std::string sender(reverse_path.empty() ? "MAILER-DAEMON" : reverse_path);
+    std::replace(sender.begin(), sender.end(), ' ', '-'); // readers cut at blanks
+    return fmt::format("From {}  {} {} {:2} {:02}:{:02}:{:02} {}", sender, weekdays[local.tm_wday],
+                       months[local.tm_mon], local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
+                       local.tm_year + 1900);
+}
+
+std::string maildir_name(spool::QueueId id, std::uint32_t recipient, smtp::WallTime arrived,
+                         std::string_view host) {
+    std::string name = fmt::format(
+        "{}.Q{}R{}.", std::chrono::floor<std::chrono::seconds>(arrived).time_since_epoch().count(), id.text(),
+        recipient);
+    for (char c : host) // as the convention says
+        name += c == '/' ? std::string("\\057") : c == ':' ? std::string("\\072") : std::string(1, c);
+    return name;
+}
+
+} // namespace local

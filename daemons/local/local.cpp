@@ -1,0 +1,157 @@
+#include "daemons/local/local.h"
+#include "daemons/common/delivery_line.h"
+#include <utility>
+
+namespace local {
+
+using namespace proto::delivery;
+using spool::Result;
+
+struct Local::Job {
+    uv_work_t request{};
+    Local* owner = nullptr;
+    Deliver order;
+    std::uint64_t session = 0;
+    std::shared_ptr<const Settings> settings;
+    Finished finished;
+};
+
+Result<std::unique_ptr<Local>> Local::create(common::Surroundings& surroundings, common::Orders orders) {
+    auto disk = TRY(spool::RealDisk::open_at(orders.config.spool.directory));
+    return std::unique_ptr<Local>(new Local(surroundings, orders.config, std::move(disk)));
+}
+
+Local::Local(common::Surroundings& surroundings, const config::Config& config,
+             std::unique_ptr<spool::RealDisk> disk)
+    : surroundings_(surroundings), disk_(std::move(disk)),
+      settings_(std::make_shared<Settings>(settings_of(config, common::Loop::now().wall))),
+      next_number_(std::uint64_t{1} << 63),
+      queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
+                     conversation, surroundings.identity,
+                     {[this](Message&& message) { heard(message); }, [this] { connected(); },
+                      [this](const std::string&) { lost(); }}) {}
+
+// Jobs refer to this object: nothing may be under way any more.
+Local::~Local() {
+    while (running_ > 0) uv_run(&surroundings_.loop.uv(), UV_RUN_ONCE);
+}
+
+void Local::reconfigure(common::Orders orders) {
+    settings_ = std::make_shared<Settings>(settings_of(orders.config, settings_->born));
+}
+
+void Local::stop(smtp::Duration, std::function<void()> done) {
+    if (running_ == 0) return done();
+    stopped_ = std::move(done);
+}
+
+// A new connection, perhaps to a new queue-manager: it knows a delivery by queue id and recipients, and gets
+// numbers that cannot be its own.
+void Local::connected() {
+    ++session_;
+    std::map<std::uint64_t, Done> again;
+    for (auto& [number, done] : std::exchange(unacknowledged_, {})) {
+        done.connection = 0;
+        done.delivery = next_number_++;
+        queue_manager_.send(done);
+        again.emplace(done.delivery, std::move(done));
+    }
+    unacknowledged_ = std::move(again);
+}
+
+void Local::lost() {
+    ++session_;
+    places_.clear();
+}
+
+void Local::heard(const Message& message) {
+    if (const auto* connect = std::get_if<Connect>(&message)) {
+        places_[connect->connection];
+        queue_manager_.send(Connected{connect->connection});
+    } else if (const auto* order = std::get_if<Deliver>(&message)) {
+        start(*order);
+    } else if (const auto* close = std::get_if<Close>(&message)) {
+        if (const auto place = places_.find(close->connection); place != places_.end())
+            place->second.closing = true;
+        close_if_idle(close->connection);
+    } else if (const auto* acknowledged = std::get_if<Acknowledged>(&message)) {
+        unacknowledged_.erase(acknowledged->delivery);
+    } else {
+        queue_manager_.fail("an agent's word from the queue-manager");
+    }
+}
+
+void Local::close_if_idle(std::uint64_t connection) {
+    const auto place = places_.find(connection);
+    if (place == places_.end() || !place->second.closing || place->second.in_flight > 0) return;
+    places_.erase(place);
+    Closed closed;
+    closed.connection = connection;
+    closed.was_up = true;
+    queue_manager_.send(closed);
+}
+
+void Local::start(const Deliver& order) {
+    const auto place = places_.find(order.connection);
+    if (place == places_.end()) return queue_manager_.fail("a delivery for a connection that does not exist");
+    if (stopped_) return; // never begun: it is back in the queue when this connection ends
+    ++place->second.in_flight;
+    ++running_;
+    auto* job = new Job;
+    job->request.data = job;
+    job->owner = this;
+    job->order = order;
+    job->session = session_;
+    job->settings = settings_;
+    const auto work = [](uv_work_t* request) {
+        auto* job = static_cast<Job*>(request->data);
+        job->finished = deliver(*job->owner->disk_, job->order, *job->settings);
+    };
+    const auto after = [](uv_work_t* request, int) {
+        const std::unique_ptr<Job> job(static_cast<Job*>(request->data));
+        job->owner->ended(job->order, job->session, std::move(job->finished));
+    };
+    uv_queue_work(&surroundings_.loop.uv(), &job->request, work, after);
+}
+
+void Local::ended(const Deliver& order, std::uint64_t session, Finished&& finished) {
+    --running_;
+    log(order, finished);
+    Done& done = finished.done;
+    const bool same = session == session_;
+    if (!same) {
+        done.connection = 0;
+        done.delivery = next_number_++;
+    }
+    queue_manager_.send(done);
+    unacknowledged_.insert_or_assign(done.delivery, std::move(done));
+    if (same) {
+        if (const auto place = places_.find(order.connection); place != places_.end())
+            --place->second.in_flight;
+        close_if_idle(order.connection);
+    }
+    if (stopped_ && running_ == 0) std::exchange(stopped_, nullptr)();
+}
+
+void Local::log(const Deliver& order, const Finished& finished) {
+    common::Log& log = surroundings_.log;
+    if (!finished.trouble.empty())
+        log.warning("{}: cannot be read for delivery: {}", order.queue_id.text(), finished.trouble);
+    const smtp::WallTime arrived{smtp::Duration(order.arrived)}, queued{smtp::Duration(order.queued)};
+    for (const Line& line : finished.lines) {
+        constexpr std::string_view outcomes[] = {"sent", "deferred", "bounced"};
+        common::DeliveryLine out;
+        out.queue_id = order.queue_id;
+        out.to = line.to;
+        out.original_to = line.original_to;
+        out.relay = "local";
+        out.delays = common::Delays::of(arrived, queued, {}, smtp::Duration(finished.done.transmission),
+                                        line.finished);
+        out.status = line.verdict.status;
+        out.outcome = outcomes[static_cast<std::size_t>(line.verdict.outcome)];
+        out.reason = line.verdict.text;
+        common::write(log.as("local"), out);
+    }
+}
+
+} // namespace local

@@ -1,0 +1,35 @@
+#include "daemons/local/mailbox.h"
+#include "daemons/local/maildir.h"
+#include "daemons/local/mbox.h"
+#include <cerrno>
+
+namespace local {
+
+using proto::delivery::Outcome;
+
+Verdict delivered(std::string text) { return {Outcome::delivered, "2.0.0", std::move(text)}; }
+Verdict deferred(std::string status, std::string text) {
+    return {Outcome::deferred, std::move(status), std::move(text)};
+}
+Verdict failed(std::string status, std::string text) {
+    return {Outcome::failed, std::move(status), std::move(text)};
+}
+
+Verdict verdict_of(const spool::Error& error) {
+    switch (error.code) {
+    case EDQUOT: return deferred("4.2.2", "mailbox is over quota: " + error.what);
+    case EFBIG: return deferred("4.2.2", "mailbox is too large: " + error.what);
+    case ENOSPC: return deferred("4.3.1", "no space left: " + error.what);
+    case EACCES:
+    case EPERM: return deferred("4.2.0", "not permitted: " + error.what);
+    case ELOOP: return deferred("4.2.0", "a symbolic link where there must be none: " + error.what);
+    default: return deferred("4.3.0", error.what);
+    }
+}
+
+std::unique_ptr<Mailbox> open_mailbox(const Letter& letter) {
+    if (letter.format == Format::maildir) return std::make_unique<Maildir>(letter);
+    return std::make_unique<Mbox>(letter);
+}
+
+} // namespace local

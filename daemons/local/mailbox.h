@@ -1,0 +1,68 @@
+// One delivery into one mailbox, whatever its format: opened, written in pieces, committed. Everything
+// blocks; runs on a thread of a pool or in a process that is the recipient. Knows nothing of queues.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/proto/delivery.h"
+#include "libspool/result.h"
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace local {
+
+// How it ended for one recipient.
+struct Verdict {
+    proto::delivery::Outcome outcome = proto::delivery::Outcome::deferred;
+    std::string status; // "2.0.0"
+    std::string text;   // "delivered to maildir"
+    static void fields(auto& m, auto& f) {
+        f("outcome", m.outcome);
+        f("status", m.status);
+        f("text", m.text);
+    }
+};
+Verdict delivered(std::string text);
+Verdict deferred(std::string status, std::string text);
+Verdict failed(std::string status, std::string text);
+// What an errno of a mailbox means: all but a wrong recipient may be mended, so everything is deferred.
+Verdict verdict_of(const spool::Error& error);
+
+enum class Format : std::uint8_t { maildir, mbox, last_ = mbox };
+
+// Where a message goes and what stands before it there.
+struct Letter {
+    Format format = Format::maildir;
+    std::string path;
+    std::uint32_t owner = 0;       // uid the mailbox must belong to
+    std::int64_t lock_timeout = 0; // µs
+    std::string name;              // Maildir: file name; the same whenever this delivery is tried again
+    bool maybe_there = false; // Maildir: an earlier try may have succeeded and the file been moved to cur/
+    std::string from_line;    // mbox: "From sender  Fri Nov 20 15:54:58 2026"
+    std::string prefix;       // "Return-Path: <…>\n…": before the message, LF line ends
+    static void fields(auto& m, auto& f) {
+        f("format", m.format);
+        f("path", m.path);
+        f("owner", m.owner);
+        f("lock_timeout", m.lock_timeout);
+        f("name", m.name);
+        f("maybe_there", m.maybe_there);
+        f("from_line", m.from_line);
+        f("prefix", m.prefix);
+    }
+};
+
+class Mailbox {
+public:
+    virtual ~Mailbox() = default; // what was not committed is gone
+    // A verdict here or from write() is final: the rest need not be called.
+    virtual std::optional<Verdict> open() = 0;
+    virtual std::optional<Verdict> write(std::string_view content) = 0; // CRLF, cut anywhere
+    // Once all was written: on stable storage when the verdict is `delivered`.
+    virtual Verdict commit() = 0;
+};
+
+std::unique_ptr<Mailbox> open_mailbox(const Letter& letter);
+
+} // namespace local

@@ -1,0 +1,147 @@
+#include "daemons/local/mbox.h"
+#include "daemons/common/kill_point.h"
+#include "daemons/local/files.h"
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+namespace local {
+namespace {
+
+using common::Fd;
+using spool::Error;
+using spool::Result;
+using namespace std::chrono_literals;
+
+constexpr std::time_t stale_after = 300; // seconds: whoever made such a dot-lock is gone
+
+std::string dot_lock_of(const std::string& path) { return path + ".lock"; }
+
+// Does it exist now, made by us? A directory we may not write to has no dot-locks of anybody like us: the
+// kernel's lock must do then.
+enum class DotLock : std::uint8_t { made, taken, not_possible };
+
+Result<DotLock> make_dot_lock(const std::string& path) {
+    const std::string name = dot_lock_of(path);
+    const Fd fd(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444));
+    if (fd) {
+        TRY(write_all(fd.number(), fmt::format("{}\n", getpid()), name));
+        return DotLock::made;
+    }
+    if (errno == EACCES || errno == EPERM || errno == EROFS) return DotLock::not_possible;
+    if (errno != EEXIST) return std::unexpected(Error::from_errno("create " + name));
+    struct stat found;
+    if (lstat(name.c_str(), &found) == 0 && found.st_mtime + stale_after < std::time(nullptr))
+        unlink(name.c_str());
+    return DotLock::taken;
+}
+
+} // namespace
+
+Mbox::~Mbox() {
+    if (dirty_ && ftruncate(file_.number(), size_before_) == 0) fsync(file_.number());
+    if (dot_locked_) unlink(dot_lock_of(letter_.path).c_str());
+}
+
+Result<> Mbox::open_file() {
+    const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    file_ = Fd(::open(letter_.path.c_str(), flags));
+    if (!file_ && errno == ENOENT) {
+        file_ = Fd(::open(letter_.path.c_str(), flags | O_CREAT | O_EXCL, 0660));
+        if (!file_ && errno == ENOENT) { // a directory of the user's own that does not exist yet
+            TRY(open_or_make_directory(parent_of(letter_.path)));
+            file_ = Fd(::open(letter_.path.c_str(), flags | O_CREAT | O_EXCL, 0660));
+        }
+        made_ = bool(file_);
+        if (!file_ && errno == EEXIST) file_ = Fd(::open(letter_.path.c_str(), flags));
+    }
+    if (!file_) return std::unexpected(Error::from_errno("open " + letter_.path));
+    struct stat found;
+    if (fstat(file_.number(), &found) != 0)
+        return std::unexpected(Error::from_errno("look at " + letter_.path));
+    if (!S_ISREG(found.st_mode) || found.st_nlink != 1)
+        return std::unexpected(Error{EPERM, letter_.path + " is not a plain file with one name"});
+    return check_owner(file_.number(), letter_.owner, letter_.path);
+}
+
+// The kernel's lock belongs to this open file, not to the process: deliveries side by side here exclude each
+// other too.
+Result<bool> Mbox::try_lock() {
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    if (fcntl(file_.number(), F_OFD_SETLK, &lock) != 0) {
+        if (errno == EAGAIN || errno == EACCES) return false;
+        return std::unexpected(Error::from_errno("lock " + letter_.path));
+    }
+    switch (TRY(make_dot_lock(letter_.path))) {
+    case DotLock::made: return dot_locked_ = true;
+    case DotLock::not_possible: return true;
+    case DotLock::taken: break;
+    }
+    lock.l_type = F_UNLCK;
+    fcntl(file_.number(), F_OFD_SETLK, &lock);
+    return false;
+}
+
+std::optional<Verdict> Mbox::open() {
+    if (auto opened = open_file(); !opened) return verdict_of(opened.error());
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(letter_.lock_timeout);
+    for (auto pause = 5ms;; pause = std::min(pause * 2, std::chrono::milliseconds(500))) {
+        const auto locked = try_lock();
+        if (!locked) return verdict_of(locked.error());
+        if (*locked) break;
+        if (std::chrono::steady_clock::now() >= until)
+            return deferred("4.2.0", fmt::format("{} is locked by another program", letter_.path));
+        std::this_thread::sleep_for(pause);
+    }
+    struct stat found;
+    if (fstat(file_.number(), &found) != 0) return verdict_of(Error::from_errno("look at " + letter_.path));
+    if (found.st_nlink != 1) return deferred("4.2.0", letter_.path + " was replaced while it was waited for");
+    size_before_ = found.st_size;
+    char last = '\n';
+    if (size_before_ > 0 && pread(file_.number(), &last, 1, size_before_ - 1) != 1)
+        return verdict_of(Error::from_errno("read " + letter_.path));
+    buffer_.clear();
+    if (last != '
+') buffer_.push_back('
+'); // somebody left half a line: do not continue it
+    buffer_ += letter_.from_line;
+    buffer_ += '\n';
+    buffer_ += letter_.prefix;
+    return {};
+}
+
+Result<> Mbox::flush() {
+    dirty_ = true;
+    TRY(write_all(file_.number(), buffer_, letter_.path));
+    buffer_.clear();
+    return {};
+}
+
+std::optional<Verdict> Mbox::write(std::string_view content) {
+    text_.append(content, buffer_);
+    if (buffer_.size() < 64 * 1024) return {};
+    const auto flushed = flush();
+    return flushed ? std::nullopt : std::optional(verdict_of(flushed.error()));
+}
+
+Verdict Mbox::commit() {
+    text_.finish(buffer_);
+    buffer_ += '\n';
+    if (auto flushed = flush(); !flushed) return verdict_of(flushed.error());
+    if (fsync(file_.number()) != 0) return verdict_of(Error::from_errno("sync " + letter_.path));
+    if (made_) {
+        if (auto synced = sync_directory(parent_of(letter_.path)); !synced) return verdict_of(synced.error());
+    }
+    dirty_ = false;
+    KILL_POINT("local-mbox-synced");
+    return delivered("delivered to mailbox");
+}
+
+} // namespace local

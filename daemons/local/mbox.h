@@ -1,0 +1,31 @@
+// A message at the end of an mbox: under an fcntl lock and a dot-lock, synced; what was not committed is cut
+// off again. A crash in the middle may leave part of a message there, as with every mbox.
+#pragma once
+#include "daemons/common/fd.h"
+#include "daemons/local/local_text.h"
+#include "daemons/local/mailbox.h"
+
+namespace local {
+
+class Mbox final : public Mailbox {
+public:
+    explicit Mbox(const Letter& letter) : letter_(letter), text_(FromLines::quoted) {}
+    ~Mbox() override;
+    std::optional<Verdict> open() override;
+    std::optional<Verdict> write(std::string_view content) override;
+    Verdict commit() override;
+
+private:
+    spool::Result<> open_file();
+    spool::Result<bool> try_lock();
+    spool::Result<> flush();
+
+    Letter letter_;
+    LocalText text_;
+    common::Fd file_;
+    bool locked_ = false, dot_locked_ = false, dirty_ = false, made_ = false;
+    std::int64_t size_before_ = 0;
+    std::string buffer_;
+};
+
+} // namespace local

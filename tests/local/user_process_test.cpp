@@ -1,0 +1,84 @@
+#include "daemons/local/user_process.h"
+#include "tests/local/place.h"
+#include <doctest/doctest.h>
+#include <string_view>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace local;
+using proto::delivery::Outcome;
+
+// This program is the delivering process too, as the daemon's is: what is run with the option never returns
+// here.
+static const int as_user = [] {
+    char line[256] = {};
+    if (FILE* file = std::fopen("/proc/self/cmdline", "r")) {
+        const std::size_t n = std::fread(line, 1, sizeof line - 1, file);
+        std::fclose(file);
+        const std::string_view words(line, n);
+        if (words.ends_with(std::string_view("\0--as-user\0", 11))) _exit(run_as_user());
+    }
+    return 0;
+}();
+
+namespace {
+
+struct World {
+    World() {
+        chmod(place.path.c_str(), 0755);
+        home = place.path / "home";
+        std::filesystem::create_directory(home);
+        nobody = {65534, 65534, {65534}, "nobody", home};
+        letter.path = home / "Maildir";
+        letter.owner = 65534;
+        letter.lock_timeout = 1'000'000;
+        letter.name = "1.Q1R0.host";
+        letter.prefix = "Return-Path: <>\n";
+    }
+    Verdict deliver(std::string_view content) {
+        UserProcess process(nobody, letter);
+        if (auto verdict = process.open()) return *verdict;
+        if (auto verdict = process.write(content)) return *verdict;
+        return process.commit();
+    }
+    Place place;
+    std::filesystem::path home;
+    common::Identity nobody;
+    Letter letter;
+};
+
+} // namespace
+
+TEST_CASE("root delivers by a process that is the recipient" * doctest::skip(geteuid() != 0)) {
+    World w;
+    SUBCASE("not where the recipient may not write") {
+        const auto verdict = w.deliver("x\r\n");
+        CHECK(verdict.outcome == Outcome::deferred);
+        CHECK(verdict.text.find("not permitted") != std::string::npos);
+        CHECK(std::filesystem::is_empty(w.home));
+    }
+    SUBCASE("in the recipient's own home, as theirs") {
+        REQUIRE(chown(w.home.c_str(), 65534, 65534) == 0);
+        const std::string content = std::string(2'000'000, 'x') + "\r\n";
+        const auto verdict = w.deliver(content);
+        CHECK(verdict.text == "delivered to maildir");
+        struct stat found;
+        REQUIRE(stat((w.home / "Maildir/new/1.Q1R0.host").c_str(), &found) == 0);
+        CHECK(found.st_uid == 65534);
+        CHECK(static_cast<std::size_t>(found.st_size) == content.size() - 1 + w.letter.prefix.size());
+    }
+    SUBCASE("what is not committed is not kept") {
+        REQUIRE(chown(w.home.c_str(), 65534, 65534) == 0);
+        {
+            UserProcess process(w.nobody, w.letter);
+            CHECK_FALSE(process.open());
+            CHECK_FALSE(process.write("half\r\n"));
+        }
+        CHECK(std::filesystem::is_empty(w.home / "Maildir/new"));
+        CHECK(std::filesystem::is_empty(w.home / "Maildir/tmp"));
+    }
+    SUBCASE("never as root") {
+        w.nobody.uid = 0;
+        CHECK(w.deliver("x\r\n").text.find("never delivered as root") != std::string::npos);
+    }
+}
