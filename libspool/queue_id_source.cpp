@@ -40,7 +40,9 @@ std::uint32_t crc_of(const Copy& copy) {
 Result<std::optional<Copy>> read_mark(Disk& disk, const File& file) {
     std::array<char, copy_distance + copy_size> bytes{};
     const auto got = TRY(disk.read(file, 0, bytes));
-    if (std::ranges::all_of(bytes, [](char c) { return c == 0; })) return std::nullopt; // never written
+    // The first mark goes to the second place: a file without a whole one there was never synced, and no id
+    // of it ever given out.
+    if (got < bytes.size() || std::ranges::all_of(bytes, [](char c) { return c == 0; })) return std::nullopt;
     std::optional<Copy> best;
     for (std::size_t at = 0; at + copy_size <= got; at += copy_distance) {
         Copy copy;

@@ -30,6 +30,13 @@ Result<> as_result(const ReadError& error) {
     return std::unexpected(Error{EBADMSG, std::get<Damaged>(error).what});
 }
 
+// After a sync that failed, for whatever reason, the kernel has forgotten what it was to write: EIO says so.
+Result<> sync_or_finish(Disk& disk, const File& file) {
+    auto done = disk.sync_data(file);
+    if (!done) return std::unexpected(Error{EIO, std::move(done).error().what});
+    return {};
+}
+
 // A new beginning of the log: the checkpoint behind what is there, durable; then the mark that points to it,
 // durable; then the old part may go. Cut off at any instant, the old or the new log is whole.
 Result<> start_log_anew(Disk& disk, const File& file, QueueId id, const std::string& path) {
@@ -43,12 +50,12 @@ Result<> start_log_anew(Disk& disk, const File& file, QueueId id, const std::str
     const auto at = reader->log_end();
     std::string_view part = bytes;
     TRY(disk.write(file, at, {&part, 1}));
-    TRY(disk.sync_data(file));
+    TRY(sync_or_finish(disk, file));
     const LogMark mark{at, reader->log_generation() + 1, reader->next_sequence()};
     const auto mark_bytes = encode_log_mark(mark, id);
     part = mark_bytes;
     TRY(disk.write(file, log_marks_offset + (mark.generation & 1) * log_mark_size, {&part, 1}));
-    TRY(disk.sync_data(file));
+    TRY(sync_or_finish(disk, file));
     const auto from = (reader->log_begin() + hole_unit - 1) / hole_unit * hole_unit;
     const auto to = at / hole_unit * hole_unit;
     if (to > from) (void)disk.punch_hole(file, from, to - from); // saves room, nothing depends on it
@@ -90,7 +97,7 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
         (void)disk.truncate(file, begin + log.end); // no room for all of it: nothing of it
         return put;
     }
-    if (sync == Sync::yes) TRY(disk.sync_data(file));
+    if (sync == Sync::yes) TRY(sync_or_finish(disk, file));
     const auto first_length = log.records.empty() ? 0 : log.records.front().payload.size();
     const bool was_checkpoint = !log.records.empty() && log.records.front().type == type_of(Checkpoint{});
     const auto limit = log_limit + (was_checkpoint ? 2 * first_length : 0);
@@ -103,6 +110,7 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
 struct Store::Inner : std::enable_shared_from_this<Inner> {
     struct Operation {
         QueueId id;
+        enum class Kind : std::uint8_t { append, move, removal } kind = Kind::move;
         Sync pace = Sync::no; // yes: waits for the disk, so it gets a job of its own
         std::move_only_function<Result<>(Disk&)> act;
         Done done;
@@ -116,6 +124,8 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     Batch asked; // since the last flush
     // Messages with an operation under way, and what has to wait for it.
     std::unordered_map<QueueId, std::deque<Operation>> busy;
+    // Files whose write or sync failed: nothing is written to them any more.
+    std::unordered_map<QueueId, Error> failed;
     std::uint64_t outstanding = 0;
 
     static constexpr std::size_t largest_batch = 64;
@@ -132,6 +142,12 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
             if (!idle) {
                 place->second.push_back(std::move(operation));
                 continue;
+            }
+            if (operation.kind == Operation::Kind::append) {
+                if (const auto bad = failed.find(operation.id); bad != failed.end())
+                    operation.act = [error = bad->second](Disk&) -> Result<> {
+                        return std::unexpected(error);
+                    };
             }
             if (operation.pace == Sync::yes) {
                 Batch alone;
@@ -161,6 +177,10 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     void finished(Batch batch) {
         for (auto& operation : batch) {
             --outstanding;
+            if (operation.kind == Operation::Kind::append && !operation.result &&
+                operation.result.error().code == EIO)
+                failed.emplace(operation.id, operation.result.error());
+            if (operation.kind == Operation::Kind::removal && operation.result) failed.erase(operation.id);
             const auto place = busy.find(operation.id);
             auto waiting = std::move(place->second);
             busy.erase(place);
@@ -181,6 +201,7 @@ std::uint64_t Store::outstanding() const { return inner_->outstanding; }
 
 void Store::take_over(QueueId id, Done done) {
     inner_->ask({id,
+                 Inner::Operation::Kind::move,
                  Sync::no,
                  [id](Disk& disk) -> Result<> {
                      const auto to = path_of(id, Location::messages);
@@ -196,6 +217,7 @@ void Store::take_over(QueueId id, Done done) {
 void Store::append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done) {
     inner_->ask(
         {id,
+         Inner::Operation::Kind::append,
          sync,
          [id, hint, sync, limit = inner_->options.log_limit, properties = std::move(properties)](Disk& disk) {
              return wherever(id, hint, [&](const std::string& path) {
@@ -208,6 +230,7 @@ void Store::append(QueueId id, Location hint, std::vector<Property> properties, 
 
 void Store::remove(QueueId id, Location hint, Done done) {
     inner_->ask({id,
+                 Inner::Operation::Kind::removal,
                  Sync::no,
                  [id, hint](Disk& disk) -> Result<> {
                      auto gone =
@@ -221,6 +244,7 @@ void Store::remove(QueueId id, Location hint, Done done) {
 
 void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id,
+                 Inner::Operation::Kind::removal,
                  Sync::yes,
                  [id, hint, why = std::move(why)](Disk& disk) -> Result<> {
                      return wherever(id, hint, [&](const std::string& path) -> Result<> {
@@ -234,6 +258,7 @@ void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
 
 void Store::keep_in_bad(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id,
+                 Inner::Operation::Kind::removal,
                  Sync::yes,
                  [id, hint, why = std::move(why)](Disk& disk) -> Result<> {
                      return wherever(id, hint, [&](const std::string& path) -> Result<> {
