@@ -108,9 +108,7 @@ std::optional<Verdict> Mbox::open() {
     if (size_before_ > 0 && pread(file_.number(), &last, 1, size_before_ - 1) != 1)
         return verdict_of(Error::from_errno("read " + letter_.path));
     buffer_.clear();
-    if (last != '
-') buffer_.push_back('
-'); // somebody left half a line: do not continue it
+    if (last != '\n') buffer_.push_back('\n'); // somebody left half a line: do not continue it
     buffer_ += letter_.from_line;
     buffer_ += '\n';
     buffer_ += letter_.prefix;
