@@ -1,0 +1,58 @@
+// Alias files in the format of aliases(5): text to a table, and a file kept up with. Lines "name: target,
+// target", continued by lines that begin with a space, '#' for comments, quotes around what holds odd
+// characters.
+#pragma once
+#include "daemons/decide/expansion.h"
+#include "libsmtp/time.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace common {
+
+struct AliasProblem {
+    std::uint32_t line = 0;
+    std::string message;
+    bool operator==(const AliasProblem&) const = default;
+};
+
+struct AliasTable {
+    std::unordered_map<std::string, std::vector<decide::AliasTarget>> entries; // names in lower case
+    std::vector<AliasProblem> problems; // lines passed over, at most 20
+
+    static AliasTable parse(std::string_view text);
+};
+
+// A file of aliases, read again when it has changed (looked at no more than once a second).
+class AliasFile {
+public:
+    explicit AliasFile(std::string path) : path_(std::move(path)) {}
+
+    // What the file says about `name` (lower case). A file that does not exist says nothing about anybody;
+    // one that exists and cannot be read is unreadable, until it can be. Good until the next call of look().
+    const std::vector<decide::AliasTarget>* find(const std::string& name) const;
+    bool readable() const { return trouble_.empty(); }
+    const std::string& trouble() const { return trouble_; }
+    const std::string& path() const { return path_; }
+
+    enum class Change { none, read, gone, failed };
+    // Looks whether the file has changed, if it is time to, and reads it.
+    Change look(smtp::Monotonic now);
+    const AliasTable& table() const { return table_; }
+
+private:
+    struct Stamp {
+        std::uint64_t device = 0, inode = 0, size = 0;
+        std::int64_t changed = 0, modified = 0; // ns
+        bool operator==(const Stamp&) const = default;
+    };
+    std::string path_, trouble_;
+    AliasTable table_;
+    Stamp stamp_;
+    bool there_ = false, looked_ = false;
+    smtp::Monotonic next_look_{};
+};
+
+} // namespace common

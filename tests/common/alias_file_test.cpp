@@ -1,0 +1,104 @@
+#include "daemons/common/alias_file.h"
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <fstream>
+#include <map>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using common::AliasFile;
+using common::AliasTable;
+using Kind = decide::AliasTarget::Kind;
+
+namespace {
+
+// "bob=alice,x@y; …" in order of names; problems behind "!".
+std::string parsed(std::string_view text) {
+    const auto table = AliasTable::parse(text);
+    std::map<std::string, std::vector<decide::AliasTarget>> sorted(table.entries.begin(),
+                                                                   table.entries.end());
+    std::string out;
+    for (const auto& [name, targets] : sorted) {
+        out += (out.empty() ? "" : "; ") + name + "=";
+        for (std::size_t i = 0; i < targets.size(); ++i) {
+            constexpr std::string_view kinds[] = {"", "user ", "command ", "file ", "include "};
+            out += fmt::format("{}{}{}", i ? "," : "", kinds[static_cast<int>(targets[i].kind)],
+                               targets[i].value);
+        }
+    }
+    for (const auto& problem : table.problems) out += fmt::format("!{}:{}", problem.line, problem.message);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("alias files") {
+    struct Row {
+        const char *text, *table;
+    } rows[] = {
+        {"", ""},
+        {"# comment\n\nroot: alice\n", "root=alice"},
+        {"root: alice", "root=alice"},
+        {"root:alice\r\nbob:\talice , carol\r\n", "bob=alice,carol; root=alice"},
+        {"Root:   Alice@Example.com", "root=Alice@Example.com"},
+        {"team: a,\n  b,\n# in between\n\tc\nnext: d", "next=d; team=a,b,c"},
+        {"\"odd name\": \"john smith\"@x", "odd name=john smith@x"},
+        {"\"a:b\": c", "a:b=c"},
+        {"x: \"|/usr/bin/prog -a, -b\"", "x=command /usr/bin/prog -a, -b"},
+        {"x: |prog, /var/mail/x, :include: /etc/list, \\bob",
+         "x=command prog,file /var/mail/x,include /etc/list,user bob"},
+        {"x: \"quoted \\\"inner\\\"\"", "x=quoted \"inner\""},
+        {"a: b\na: c", "a=b!2:a is there already; the first one counts"},
+        {"nonsense\nb: c", "b=c!1:expected \"name: target\""},
+        {": b", "!1:the name is missing"},
+        {"a:\nb: c", "b=c!1:a: nothing stands behind it"},
+        {"a: ,,", "!1:a: nothing stands behind it"},
+        {"a: \"b", "!1:a quote is not closed"},
+        {"  lost\na: b", "a=b!1:continues nothing"},
+        {"a: b\x01", "!1:a target is too long or odd"},
+    };
+    for (const auto& row : rows) CHECK(parsed(row.text) == row.table);
+    CHECK(parsed("a: " + std::string(5000, 'x')) == "!1:a target is too long or odd");
+    std::string many;
+    for (int i = 0; i < 100; ++i) many += "nonsense\n";
+    CHECK(AliasTable::parse(many).problems.size() == 20);
+}
+
+TEST_CASE("a file is read again when it changes") {
+    char directory[] = "/tmp/alias_test_XXXXXX";
+    REQUIRE(mkdtemp(directory));
+    const auto path = std::string(directory) + "/aliases";
+    const auto write = [&](std::string_view text) {
+        std::ofstream(path + ".new") << text, std::rename((path + ".new").c_str(), path.c_str());
+    };
+    smtp::Monotonic now{std::chrono::hours(1)};
+    AliasFile file(path);
+    CHECK(file.look(now) == AliasFile::Change::gone);
+    CHECK(file.readable());
+    CHECK(!file.find("a"));
+    write("a: b");
+    CHECK(file.look(now) == AliasFile::Change::none); // not yet time
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
+    REQUIRE(file.find("a"));
+    CHECK(file.find("a")->front().value == "b");
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);
+    write("a: c");
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
+    CHECK(file.find("a")->front().value == "c");
+
+    // A directory in its place cannot be read: nobody is unknown for that.
+    unlink(path.c_str());
+    mkdir(path.c_str(), 0700);
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::failed);
+    CHECK(!file.readable());
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);
+    rmdir(path.c_str());
+    write("a: d");
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
+    CHECK(file.readable());
+    unlink(path.c_str());
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::gone);
+    CHECK(!file.find("a"));
+    rmdir(directory);
+}
