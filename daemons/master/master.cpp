@@ -68,6 +68,7 @@ Result<> Master::open(common::Fd log_file) {
     TRY(premises_.enter(config_));
     TRY(premises_.bind_local_sockets());
     TRY(premises_.bind_listeners(config_.listeners));
+    if (options_.announce >= 0) errors_ = TRY(premises_.open_errors());
     text_file_ = TRY(sealed(text_));
     make_tokens();
     control_ = std::make_unique<ipc::JsonServer>(
@@ -114,6 +115,7 @@ Program Master::program_of(const Child& child) {
     const bool keeps_root = plan.as_root && premises_.users().service;
     if (premises_.users().service && !keeps_root) program.user = &*premises_.users().service;
     program.may_gain_rights = keeps_root;
+    program.errors = errors_.number();
     program.own_environment = !config_.mta.users; // one user: it is his own
     return program;
 }
@@ -181,7 +183,8 @@ void Master::everything_ready() {
         return;
     }
     const common::Fd announce(options_.announce), nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
-    for (int fd : {0, 1, 2}) dup2(nowhere.number(), fd);
+    for (int fd : {0, 1}) dup2(nowhere.number(), fd);
+    dup2(errors_.number(), 2);
     (void)!write(announce.number(), "ready\n", 6);
 }
 

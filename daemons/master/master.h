@@ -82,7 +82,7 @@ private:
     std::string text_; // of the configuration in force
     config::Config config_;
     Premises premises_;
-    common::Fd text_file_, log_file_;
+    common::Fd text_file_, log_file_, errors_;
     std::map<proto::Role, std::string> tokens_;
     std::vector<std::unique_ptr<Child>> children_;
     std::unique_ptr<ipc::JsonServer> control_;

@@ -71,7 +71,7 @@ Result<Users> look_up_users(const config::Mta& mta) {
     return users;
 }
 
-Premises::~Premises() = default;
+Premises::~Premises() { leave(); }
 
 Result<> Premises::enter(const config::Config& config) {
     spool_ = config.spool.directory;
@@ -248,6 +248,15 @@ std::vector<Premises::Bound> Premises::listeners() const {
     for (const auto& [address, listening] : listeners_)
         out.push_back({listening.name, address, listening.fd.number()});
     return out;
+}
+
+Result<common::Fd> Premises::open_errors() {
+    AsUser as(users_.service);
+    TRY(as.well());
+    const auto path = run_ + "/errors";
+    common::Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640));
+    if (!fd) return std::unexpected(Error::from_errno("open " + path));
+    return fd;
 }
 
 Result<common::Fd> Premises::open_log(const std::string& path) {

@@ -23,13 +23,15 @@ spool::Result<Users> look_up_users(const config::Mta& mta);
 class Premises {
 public:
     Premises(common::Log& log, Users users) : log_(log), users_(std::move(users)) {}
-    ~Premises();
+    ~Premises(); // leaves
+    Premises(const Premises&) = delete;
+    Premises& operator=(const Premises&) = delete;
 
     // Directories and lock. Error EALREADY: another master has it.
     spool::Result<> enter(const config::Config& config);
     // The former master did not leave in good order: what it started may still be busy for a moment.
     bool left_in_disorder() const { return left_in_disorder_; }
-    // In good order: the next one finds nothing odd.
+    // In good order: the next one finds nothing odd. Nothing happens if it was never entered.
     void leave();
 
     // incoming/ directories for all writers this configuration wants.
@@ -45,6 +47,8 @@ public:
     };
     std::vector<Bound> listeners() const;
 
+    // run/errors, empty: what dying daemons write to standard error when no terminal is there.
+    spool::Result<common::Fd> open_errors();
     // Of an open log file, "" for none; created 0640.
     static spool::Result<common::Fd> open_log(const std::string& path);
     const Users& users() const { return users_; }

@@ -23,6 +23,10 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
     sigprocmask(SIG_SETMASK, &none, nullptr);
     for (int number : {SIGPIPE, SIGCHLD, SIGINT, SIGTERM, SIGHUP, SIGUSR1}) std::signal(number, SIG_DFL);
     if (link == 3 ? fcntl(link, F_SETFD, 0) < 0 : dup2(link, 3) < 0) _exit(71);
+    if (program.errors >= 0) {
+        const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (nowhere < 0 || dup2(nowhere, 0) < 0 || dup2(nowhere, 1) < 0 || dup2(program.errors, 2) < 0) _exit(71);
+    }
     if (program.user)
         if (auto became = common::become(*program.user); !became) {
             std::fprintf(stderr, "%s: %s\n", program.path.c_str(), became.error().what.c_str());

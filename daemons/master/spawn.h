@@ -16,6 +16,7 @@ struct Program {
     const common::Identity* user = nullptr; // who to become; null: as we are
     bool may_gain_rights = false;
     bool own_environment = false; // false: a bare one
+    int errors = -1; // its standard error, standard output going nowhere; -1: both are ours
 };
 
 struct Spawned {

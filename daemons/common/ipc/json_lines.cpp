@@ -15,6 +15,15 @@ namespace {
 
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
+// "status", "hold id=…": for the log, which escapes and cuts it.
+std::string what_is_asked(const json& body) {
+    std::string text = body.value("op", "");
+    for (const auto& [key, value] : body.items())
+        if (key != "op" && key != "version")
+            text += fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : text_of(value));
+    return text;
+}
+
 } // namespace
 
 // One client: reads a line, has it answered, reads the next.
@@ -166,7 +175,7 @@ void JsonServer::handle(Session& session, std::uint64_t peer, std::string_view l
         refuse(peer, "\"op\" is missing");
         return;
     }
-    log_.info("control: uid={} {}", session.credentials().uid, line.substr(0, 200));
+    log_.info("control: uid={} {}", session.credentials().uid, what_is_asked(body));
     handler_(Request{peer, session.credentials()}, body);
 }
 
