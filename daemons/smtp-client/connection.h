@@ -1,0 +1,129 @@
+// One connection as the queue-manager asked for it: finds an address that answers, holds the conversation,
+// takes deliveries one after the other (the next one's commands behind the message before), reports each,
+// says how it ended. Knows nothing of the queue-manager's channel, of other connections, or of why it exists.
+#pragma once
+#include "daemons/common/delivery_line.h"
+#include "daemons/common/log.h"
+#include "daemons/common/timer.h"
+#include "daemons/smtp-client/address_walk.h"
+#include "daemons/smtp-client/results.h"
+#include "daemons/smtp-client/socket.h"
+#include "libsmtp/client_session.h"
+#include "libspool/disk.h"
+#include "libspool/message_reader.h"
+#include <deque>
+#include <memory>
+#include <optional>
+
+namespace smtp_client {
+
+// What connections share. Outlives them.
+struct Office {
+    common::Loop& loop;
+    common::Log& log;
+    common::Deadlines& deadlines;
+    spool::Disk& disk;
+    std::uint32_t instance;
+    config::SmtpClient settings;
+    std::shared_ptr<dns::Resolver> resolver;
+    Peers peers = {};
+    std::mt19937 random;
+    std::uint64_t sessions = 0;
+
+    // A number for logs, unlike that of any other session of this host's workers.
+    std::uint64_t next_session() { return ++sessions * 256 + instance; }
+};
+
+class Connection {
+public:
+    // To whom it reports. None of these may destroy the connection at once.
+    class Owner {
+    public:
+        virtual void connected(Connection& connection) = 0;
+        // The message's lock goes with the reader.
+        virtual void done(Connection& connection, proto::delivery::Done done,
+                          std::optional<spool::MessageReader> message) = 0;
+        // The last word. What was handed over and not done has not been tried.
+        virtual void closed(Connection& connection, proto::delivery::Closed closed) = 0;
+
+    protected:
+        ~Owner() = default;
+    };
+
+    // `office` and `owner` must outlive it. Starts at once, reports from later turns of the loop on.
+    Connection(Office& office, Owner& owner, proto::delivery::Connect order);
+    Connection(const Connection&) = delete;
+    Connection& operator=(const Connection&) = delete;
+
+    void deliver(proto::delivery::Deliver order);
+    // QUIT after all that was handed over.
+    enum class Unbegun : std::uint8_t { deliver, drop };
+    void close(Unbegun unbegun = Unbegun::deliver);
+
+    std::uint64_t number() const { return order_.connection; }
+
+private:
+    struct Job {
+        proto::delivery::Deliver order;
+        std::optional<spool::MessageReader> message = {}; // open while it is with the session
+        std::uint64_t sent = 0;                           // bytes of content handed to the session
+        bool damaged = false;
+    };
+
+    struct Failed { // of an address
+        smtp::Verdict why;
+        std::string host; // whose session it was: "mx[192.0.2.1]:25"; "" where there was none
+    };
+
+    void try_next();
+    void candidate(std::optional<Candidate> candidate);
+    void connect_failed(const spool::Error& error);
+    void connected(int error);
+
+    void read();
+    void pump();
+    void take(smtp::ClientEvent& event);
+    bool flush();
+    void rearm();
+    void expired();
+
+    void fill();
+    bool hand_over(Job& job);
+    void refuse(Job& job, const spool::ReadError& error);
+    void give_content(const smtp::client_event::ContentWanted& wanted);
+    void finished(const smtp::TransactionResult& result);
+    void report(const smtp::TransactionResult& result);
+    void write_line(const Job& job, std::size_t which, const smtp::Verdict& verdict, const std::string& relay,
+                    smtp::Duration transmission, smtp::WallTime now) const;
+
+    void ended(smtp::client_event::Ended& end);
+    void link_failed();
+    void finish(bool failed, const smtp::Verdict& why);
+
+    Job* job_of(std::uint64_t delivery);
+    std::string relay() const { return current_ ? current_->relay() : std::string(); }
+    common::Voice voice() const { return office_.log.as("smtp", session_number_); }
+
+    Office& office_;
+    Owner& owner_;
+    proto::delivery::Connect order_;
+    AddressWalk walk_;
+    common::Deadline deadline_;
+    common::TurnHook hook_; // starts, or pumps, at the end of the turn
+    std::unique_ptr<Socket> socket_;
+    std::optional<smtp::ClientSession> session_;
+    std::optional<Candidate> current_;
+    std::deque<std::unique_ptr<Job>> jobs_;
+    std::size_t handed_ = 0; // of them, the first, to the session
+    std::vector<std::string_view> views_;
+
+    smtp::Monotonic began_{}; // to look for an address
+    smtp::Duration setup_{};  // from there to being up
+    std::uint64_t session_number_ = 0;
+    std::uint64_t uses_ = 0; // deliveries over this session
+    Failed last_failure_;
+    std::optional<Failed> mail_failure_; // of a session that had accepted MAIL
+    bool started_ = false, was_up_ = false, closing_ = false, over_ = false, dot_under_way_ = false;
+};
+
+} // namespace smtp_client

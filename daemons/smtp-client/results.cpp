@@ -1,0 +1,86 @@
+#include "daemons/smtp-client/results.h"
+
+namespace smtp_client {
+
+using namespace proto::delivery;
+
+bool make_transaction(const Deliver& order, const spool::MessageReader& message, smtp::Transaction& out) {
+    const spool::MessageState& state = message.state();
+    const spool::Envelope& envelope = state.envelope;
+    const spool::ContentFacts& content = message.content();
+    out.id = order.delivery;
+    out.longest_line = content.longest_line;
+    out.parameters.size = content.size;
+    out.parameters.body = content.eight_bit ? smtp::Body::eight_bit_mime : smtp::Body::seven_bit;
+    out.parameters.envid = envelope.envid;
+    switch (envelope.ret) {
+    case spool::Return::unspecified: break;
+    case spool::Return::full: out.parameters.ret = smtp::Ret::full; break;
+    case spool::Return::headers: out.parameters.ret = smtp::Ret::headers; break;
+    }
+    out.recipients.reserve(order.recipients.size());
+    for (const auto number : order.recipients) {
+        if (number >= state.recipients.size()) return false;
+        const auto& recipient = state.recipients[number];
+        const auto& asked = state.envelope_of(recipient);
+        auto& to = out.recipients.emplace_back();
+        to.address = recipient.address;
+        to.parameters.notify = smtp::Notify::from_bits(static_cast<std::uint8_t>(asked.notify));
+        to.parameters.orcpt = asked.orcpt;
+    }
+    // The queue-manager groups by reverse-path: the first one's is everybody's.
+    if (!order.recipients.empty())
+        out.reverse_path = state.reverse_path_of(state.recipients[order.recipients[0]]);
+    return !order.recipients.empty();
+}
+
+Reply reply_of(const smtp::Verdict& verdict) {
+    Reply out;
+    out.code = static_cast<std::uint16_t>(verdict.code);
+    out.status = verdict.status;
+    out.text = verdict.text;
+    out.said = verdict.said;
+    out.stage = verdict.stage;
+    out.in_doubt = verdict.in_doubt;
+    return out;
+}
+
+Outcome outcome_of(const smtp::Verdict& verdict) {
+    switch (verdict.outcome) {
+    case smtp::Verdict::Outcome::delivered: return Outcome::delivered;
+    case smtp::Verdict::Outcome::temporary: return Outcome::deferred;
+    case smtp::Verdict::Outcome::permanent: return Outcome::failed;
+    }
+    return Outcome::deferred;
+}
+
+Done make_done(const Deliver& order, const spool::MessageState& state,
+               const smtp::TransactionResult& result) {
+    Done out;
+    out.delivery = order.delivery;
+    out.queue_id = order.queue_id;
+    out.replies.reserve(result.verdicts.size());
+    for (const auto& verdict : result.verdicts) out.replies.push_back(reply_of(verdict));
+    out.results.reserve(order.recipients.size());
+    for (std::size_t i = 0; i < order.recipients.size(); ++i) {
+        auto& each = out.results.emplace_back();
+        each.recipient = order.recipients[i];
+        each.reply = result.of_recipient[i];
+        each.outcome = outcome_of(result.verdicts[each.reply]);
+        const auto& asked = state.envelope_of(state.recipients[each.recipient]);
+        each.report_success =
+            each.outcome == Outcome::delivered && !result.dsn_relayed && spool::wants_success(asked.notify);
+    }
+    return out;
+}
+
+Done make_done(const Deliver& order, const smtp::Verdict& verdict) {
+    Done out;
+    out.delivery = order.delivery;
+    out.queue_id = order.queue_id;
+    out.replies.push_back(reply_of(verdict));
+    for (const auto number : order.recipients) out.results.push_back({number, outcome_of(verdict), 0, false});
+    return out;
+}
+
+} // namespace smtp_client

@@ -1,0 +1,25 @@
+// From a spool file to a transaction and from its result to what the queue-manager is told. Knows the words
+// of all three; does no I/O.
+#pragma once
+#include "daemons/common/proto/delivery.h"
+#include "libsmtp/client_session.h"
+#include "libspool/message_reader.h"
+#include <string>
+#include <vector>
+
+namespace smtp_client {
+
+// The recipients a delivery names, as the session wants them. False: one of them does not exist.
+bool make_transaction(const proto::delivery::Deliver& order, const spool::MessageReader& message,
+                      smtp::Transaction& out);
+
+proto::delivery::Reply reply_of(const smtp::Verdict& verdict);
+proto::delivery::Outcome outcome_of(const smtp::Verdict& verdict);
+
+// `result` is of the order's recipients, in order.
+proto::delivery::Done make_done(const proto::delivery::Deliver& order, const spool::MessageState& state,
+                                const smtp::TransactionResult& result);
+// The same verdict for all of them.
+proto::delivery::Done make_done(const proto::delivery::Deliver& order, const smtp::Verdict& verdict);
+
+} // namespace smtp_client

@@ -1,0 +1,156 @@
+#include "daemons/smtp-client/smtp_client.h"
+#include <algorithm>
+
+namespace smtp_client {
+
+using namespace proto::delivery;
+
+namespace {
+// Numbers of deliveries are the queue-manager's; those we give ourselves have this bit.
+constexpr std::uint64_t own_number = std::uint64_t{1} << 63;
+} // namespace
+
+spool::Result<std::unique_ptr<SmtpClient>> SmtpClient::create(common::Surroundings& surroundings,
+                                                              common::Orders orders) {
+    auto disk = TRY(spool::RealDisk::open_at(orders.config.spool.directory));
+    return std::make_unique<SmtpClient>(surroundings, std::move(disk), orders.config);
+}
+
+SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool::RealDisk> disk,
+                       const config::Config& config)
+    : surroundings_(surroundings), disk_(std::move(disk)), deadlines_(surroundings.loop), dns_(config.dns),
+      office_{surroundings.loop,
+              surroundings.log,
+              deadlines_,
+              *disk_,
+              surroundings.instance(),
+              config.smtp_client,
+              std::make_shared<dns::Resolver>(surroundings.loop, config.dns),
+              {},
+              std::mt19937(std::random_device{}()),
+              0},
+      bury_(surroundings.loop,
+            [this] {
+                gone_.clear();
+                stopped_if_done();
+            }),
+      queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
+                     conversation, surroundings.identity,
+                     {[this](Message&& message) { take(std::move(message)); }, [this] { up(); },
+                      [this](const std::string&) { down(); }}) {}
+
+void SmtpClient::reconfigure(common::Orders orders) {
+    office_.settings = orders.config.smtp_client; // for connections from now on
+    dns_ = orders.config.dns;
+    office_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, dns_);
+}
+
+void SmtpClient::stop(smtp::Duration, std::function<void()> done) {
+    stopped_ = std::move(done);
+    // Closing may end a connection at once, which changes the map.
+    std::vector<Connection*> open;
+    for (auto& [number, connection] : connections_) open.push_back(connection.get());
+    for (auto* connection : open) connection->close(Connection::Unbegun::drop);
+    stopped_if_done();
+}
+
+void SmtpClient::stopped_if_done() {
+    if (stopped_ && connections_.empty() && orphans_.empty() && kept_.empty()) std::exchange(stopped_, {})();
+}
+
+// --- the queue-manager's word
+// ---------------------------------------------------------------------------------
+
+void SmtpClient::take(Message&& message) {
+    if (auto* connect = std::get_if<Connect>(&message)) {
+        const auto number = connect->connection;
+        if (stopped_) {
+            Closed closed;
+            closed.connection = number;
+            queue_manager_.send(closed);
+        } else if (auto [place, fresh] = connections_.try_emplace(number); fresh) {
+            place->second = std::make_unique<Connection>(office_, static_cast<Connection::Owner&>(*this),
+                                                         std::move(*connect));
+        } else {
+            queue_manager_.fail("a connection's number given twice");
+        }
+    } else if (auto* deliver = std::get_if<Deliver>(&message)) {
+        // To a connection that has just closed: Closed is under way and says that this was not tried.
+        const auto found = connections_.find(deliver->connection);
+        if (found != connections_.end() && !stopped_) found->second->deliver(std::move(*deliver));
+    } else if (auto* close = std::get_if<Close>(&message)) {
+        if (auto found = connections_.find(close->connection); found != connections_.end())
+            found->second->close();
+    } else if (auto* acknowledged = std::get_if<Acknowledged>(&message)) {
+        kept_.erase(acknowledged->delivery);
+        stopped_if_done();
+    } else {
+        queue_manager_.fail("said what only an agent may say");
+    }
+}
+
+// A new queue-manager, or the old one after a lost connection: what it may not know it is told under numbers
+// of ours, for its own may mean something else by now.
+void SmtpClient::up() {
+    std::unordered_map<std::uint64_t, Kept> again;
+    for (auto& [number, kept] : kept_) {
+        kept.done.connection = 0;
+        kept.done.delivery = own_number | ++handed_over_;
+        queue_manager_.send(kept.done);
+        again.emplace(kept.done.delivery, std::move(kept));
+    }
+    kept_ = std::move(again);
+}
+
+void SmtpClient::down() {
+    // Until somebody knows of the result, nobody else may take the message for undelivered.
+    for (auto& [number, kept] : kept_)
+        if (!kept.lock)
+            if (auto lock = spool::MessageReader::open(*disk_, kept.done.queue_id, kept.location))
+                kept.lock = *std::move(lock);
+    std::vector<Connection*> orphaned;
+    for (auto& [number, connection] : connections_) {
+        orphaned.push_back(connection.get());
+        orphans_.push_back(std::move(connection));
+    }
+    connections_.clear();
+    for (auto* connection : orphaned) connection->close(Connection::Unbegun::drop);
+}
+
+// --- the connections' word
+// ------------------------------------------------------------------------------------
+
+void SmtpClient::connected(Connection& connection) {
+    if (current(connection)) queue_manager_.send(Connected{connection.number()});
+}
+
+void SmtpClient::done(Connection& connection, Done done, std::optional<spool::MessageReader> message) {
+    Kept kept{std::move(done), message ? message->location() : spool::Location::messages, std::nullopt};
+    if (!current(connection)) {
+        kept.done.connection = 0;
+        kept.done.delivery = own_number | ++handed_over_;
+    }
+    if (!queue_manager_.send(kept.done)) kept.lock = std::move(message);
+    const auto number = kept.done.delivery;
+    kept_.insert_or_assign(number, std::move(kept));
+}
+
+void SmtpClient::closed(Connection& connection, Closed closed) {
+    if (current(connection)) {
+        queue_manager_.send(closed);
+        auto node = connections_.extract(connection.number());
+        gone_.push_back(std::move(node.mapped()));
+    } else if (auto orphan = std::ranges::find(orphans_, &connection, &std::unique_ptr<Connection>::get);
+               orphan != orphans_.end()) {
+        gone_.push_back(std::move(*orphan));
+        orphans_.erase(orphan);
+    }
+    bury_.schedule();
+}
+
+bool SmtpClient::current(const Connection& connection) const {
+    const auto found = connections_.find(connection.number());
+    return found != connections_.end() && found->second.get() == &connection;
+}
+
+} // namespace smtp_client

@@ -1,0 +1,62 @@
+// The daemon: does what the queue-manager's conversation "delivery" asks, and keeps every result until it is
+// acknowledged, over restarts of the queue-manager as well. Knows which connections and results there are;
+// not how mail is sent.
+#pragma once
+#include "daemons/common/daemon.h"
+#include "daemons/common/ipc/connector.h"
+#include "daemons/common/timer.h"
+#include "daemons/smtp-client/connection.h"
+#include "libspool/real_disk.h"
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+namespace smtp_client {
+
+class SmtpClient final : public common::Daemon, Connection::Owner {
+public:
+    static spool::Result<std::unique_ptr<SmtpClient>> create(common::Surroundings& surroundings,
+                                                             common::Orders orders);
+    SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool::RealDisk> disk,
+               const config::Config& config);
+
+    void reconfigure(common::Orders orders) override;
+    void stop(smtp::Duration within, std::function<void()> done) override;
+
+private:
+    // A result that has not been acknowledged.
+    struct Kept {
+        proto::delivery::Done done;
+        spool::Location location;
+        std::optional<spool::MessageReader> lock; // while no queue-manager knows of it
+    };
+
+    void take(proto::delivery::Message&& message);
+    void up();
+    void down();
+    void stopped_if_done();
+
+    void connected(Connection& connection) override;
+    void done(Connection& connection, proto::delivery::Done done,
+              std::optional<spool::MessageReader> message) override;
+    void closed(Connection& connection, proto::delivery::Closed closed) override;
+    bool current(const Connection& connection) const; // its number means something to the queue-manager
+
+    common::Surroundings& surroundings_;
+    std::unique_ptr<spool::RealDisk> disk_;
+    common::LoopDeadlines deadlines_;
+    config::Dns dns_;
+    Office office_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_; // of this queue-manager
+    std::vector<std::unique_ptr<Connection>>
+        orphans_;                                  // of one that is gone; they finish what they have begun
+    std::unordered_map<std::uint64_t, Kept> kept_; // by the number it is acknowledged by
+    std::uint64_t handed_over_ = 0; // numbers given to results that a new queue-manager is told of
+    std::vector<std::unique_ptr<Connection>> gone_; // closed; destroyed when nobody stands in them
+    std::function<void()> stopped_;
+    common::TurnHook bury_;
+    ipc::Connector<proto::delivery::Message> queue_manager_;
+};
+
+} // namespace smtp_client

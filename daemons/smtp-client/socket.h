@@ -1,0 +1,48 @@
+// A TCP connection of ours as a descriptor and its readiness: what is written goes to the kernel straight
+// from where it lies, and nothing is copied to wait. Knows no SMTP.
+#pragma once
+#include "daemons/common/fd.h"
+#include "daemons/common/loop.h"
+#include "daemons/common/network.h"
+#include "daemons/common/uv_handle.h"
+#include "libspool/result.h"
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smtp_client {
+
+class Socket {
+public:
+    struct Callbacks {
+        std::function<void(int error)> connected; // 0, or an errno. Once
+        std::function<void()> readable;
+        std::function<void()> writable; // after write() could not take everything
+    };
+    // Every callback may destroy the socket, as the last thing it does.
+    static spool::Result<std::unique_ptr<Socket>> connect(common::Loop& loop, const common::Endpoint& to,
+                                                          Callbacks callbacks);
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+
+    // Bytes; 0: the peer has closed; -1: errno (EAGAIN: nothing yet).
+    ssize_t read(std::span<char> into);
+    // Bytes taken; -1: errno. Less than all, or EAGAIN: writable() will be called.
+    ssize_t write(const std::vector<std::string_view>& views);
+
+private:
+    Socket(common::Loop& loop, common::Fd fd, Callbacks callbacks);
+    void poll(int events);
+    void ready(int status, int events);
+
+    Callbacks callbacks_;
+    common::Fd fd_;
+    common::Handle<uv_poll_t> poll_; // closed before the descriptor
+    int polled_ = 0;
+    bool connecting_ = true;
+};
+
+} // namespace smtp_client

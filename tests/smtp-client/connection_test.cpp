@@ -1,0 +1,420 @@
+// A connection against servers that follow a script: "C:" what must come (a beginning of a line; "C:
+// <message>" reads up to the final dot), "S:" what is answered, "close" hangs up. Real files, real sockets on
+// loopback.
+#include "daemons/common/loop.h"
+#include "daemons/smtp-client/connection.h"
+#include "libspool/commit_pool.h"
+#include "libspool/message_writer.h"
+#include "libspool/real_disk.h"
+#include "libspool/store.h"
+#include <arpa/inet.h>
+#include <atomic>
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <netinet/in.h>
+#include <sstream>
+#include <sys/socket.h>
+#include <thread>
+
+using namespace smtp_client;
+using namespace std::chrono_literals;
+namespace delivery = proto::delivery;
+
+namespace {
+
+// Plays its scripts, one connection after the other.
+class Server {
+public:
+    explicit Server(std::vector<std::string> scripts)
+        : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+        sockaddr_in any{};
+        any.sin_family = AF_INET;
+        any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        REQUIRE(::bind(fd_.number(), reinterpret_cast<sockaddr*>(&any), sizeof any) == 0);
+        REQUIRE(::listen(fd_.number(), 10) == 0);
+        socklen_t size = sizeof any;
+        ::getsockname(fd_.number(), reinterpret_cast<sockaddr*>(&any), &size);
+        port = ntohs(any.sin_port);
+        thread_ = std::thread([this, scripts = std::move(scripts)] {
+            for (const auto& script : scripts) play(script);
+        });
+    }
+    ~Server() {
+        ::shutdown(fd_.number(), SHUT_RDWR);
+        thread_.join();
+    }
+    std::string problems() {
+        ::shutdown(fd_.number(), SHUT_RDWR);
+        if (thread_.joinable()) thread_.join();
+        thread_ = std::thread([] {});
+        return problems_;
+    }
+
+    std::uint16_t port = 0;
+    std::string received; // all messages
+
+private:
+    void play(const std::string& script) {
+        common::Fd peer(::accept4(fd_.number(), nullptr, nullptr, SOCK_CLOEXEC));
+        if (!peer) return;
+        timeval patience{10, 0};
+        ::setsockopt(peer.number(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        std::istringstream lines(script);
+        std::string buffer;
+        for (std::string line; std::getline(lines, line);) {
+            if (line == "close") return;
+            const auto words = line.substr(std::min<std::size_t>(3, line.size()));
+            if (line.starts_with("S:")) {
+                const auto wire = words + "\r\n";
+                static_cast<void>(::send(peer.number(), wire.data(), wire.size(), MSG_NOSIGNAL));
+                continue;
+            }
+            const std::string end = words == "<message>" ? "\r\n.\r\n" : words == "<end>" ? "never" : "\r\n";
+            std::size_t at;
+            char space[65536];
+            while ((at = buffer.find(end)) == buffer.npos) {
+                const auto n = ::recv(peer.number(), space, sizeof space, 0);
+                if (n <= 0) {
+                    if (words != "<end>") problems_ += "closed before " + line + "\n";
+                    return;
+                }
+                buffer.append(space, static_cast<std::size_t>(n));
+            }
+            const auto got = buffer.substr(0, at + end.size());
+            buffer.erase(0, at + end.size());
+            if (words == "<message>")
+                received += got;
+            else if (!got.starts_with(words))
+                problems_ += "wanted " + words + ", got " + got;
+        }
+    }
+
+    common::Fd fd_;
+    std::string problems_;
+    std::thread thread_;
+};
+
+std::string hello(std::string_view more = "S: 250-mx.test\nS: 250-PIPELINING\nS: 250 8BITMIME\n") {
+    return "S: 220 mx.test\nC: EHLO client.test\n" + std::string(more);
+}
+const std::string transaction =
+    "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: DATA\nS: 250 Ok\nS: 250 Ok\nS: 354 Go\n"
+    "C: <message>\n";
+
+class World : Connection::Owner {
+public:
+    World() {
+        char name[] = "/tmp/postrider-connection-XXXXXX";
+        directory_ = ::mkdtemp(name);
+        auto disk = spool::RealDisk::open_at(directory_);
+        REQUIRE(disk);
+        disk_ = *std::move(disk);
+        REQUIRE(spool::prepare_spool(*disk_, {1}));
+        pool_ = std::make_unique<spool::CommitPool>(*disk_, 0, [] {});
+        auto shared = spool::SharedDirectory::open(*disk_, "incoming/01");
+        REQUIRE(shared);
+        shared_ = *std::move(shared);
+        common::LogSettings settings;
+        settings.host = "test";
+        log_.configure(settings, common::Fd(::open(log_file().c_str(), O_CREAT | O_APPEND | O_WRONLY, 0600)));
+        config::SmtpClient client;
+        client.helo = "client.test";
+        office_.emplace(Office{loop_,
+                               log_,
+                               deadlines_,
+                               *disk_,
+                               1,
+                               client,
+                               std::make_shared<dns::Resolver>(loop_, config::Dns{}),
+                               {},
+                               std::mt19937(1),
+                               0});
+    }
+    ~World() {
+        connection_.reset();
+        office_.reset();
+        std::filesystem::remove_all(directory_);
+    }
+
+    spool::QueueId write(std::string_view content, std::vector<std::string> to = {"b@y"}) {
+        spool::Envelope envelope;
+        envelope.reverse_path = "a@x";
+        for (auto& address : to) envelope.recipients.emplace_back().address = address;
+        const spool::QueueId id{(std::uint64_t{++last_} << 32) | 1};
+        spool::MessageWriter writer(*pool_, *shared_, id, envelope);
+        writer.append(content);
+        bool durable = false;
+        writer.commit([&](auto receipt) { durable = receipt.has_value(); });
+        pool_->drain();
+        REQUIRE(durable);
+        return id;
+    }
+    std::string path(spool::QueueId id) const {
+        return directory_ + "/" + spool::path_of(id, spool::Location::incoming);
+    }
+
+    void deliver(spool::QueueId id, std::vector<std::uint32_t> recipients = {0}) {
+        delivery::Deliver order;
+        order.connection = 7;
+        order.delivery = ++deliveries_;
+        order.queue_id = id;
+        order.recipients = std::move(recipients);
+        order.arrived = order.queued = common::Loop::now().wall.time_since_epoch().count();
+        connection_->deliver(std::move(order));
+    }
+    Connection& connect(std::vector<proto::route::Host> hosts) {
+        delivery::Connect order;
+        order.connection = 7;
+        order.hosts = std::move(hosts);
+        connection_.emplace(*office_, static_cast<Connection::Owner&>(*this), std::move(order));
+        return *connection_;
+    }
+    // Until Closed.
+    std::string run() {
+        common::Timer patience(loop_, [this] {
+            told += "NOT CLOSED\n";
+            loop_.stop();
+        });
+        patience.start(20s);
+        loop_.run();
+        connection_.reset();
+        log_.flush();
+        return told;
+    }
+    std::string log_text() const {
+        std::ifstream file(log_file());
+        std::stringstream text;
+        text << file.rdbuf();
+        return text.str();
+    }
+
+    std::string told;
+    std::function<void()> on_connected = [] {};
+
+private:
+    void connected(Connection&) override {
+        told += "connected\n";
+        on_connected();
+    }
+    void done(Connection&, delivery::Done done, std::optional<spool::MessageReader>) override {
+        told += "done " + std::to_string(done.delivery);
+        if (done.gone) told += " gone";
+        if (done.unreadable) told += " unreadable";
+        for (auto& r : done.results)
+            told += " " + std::to_string(r.recipient) + "=" + std::to_string(static_cast<int>(r.outcome)) +
+                    ":" + done.replies.at(r.reply).text +
+                    (done.replies.at(r.reply).in_doubt ? " (in doubt)" : "");
+        told += "\n";
+    }
+    void closed(Connection&, delivery::Closed closed) override {
+        told += closed.failed ? "failed: " + closed.reason.text + "\n" : "closed\n";
+        loop_.stop();
+    }
+    std::string log_file() const { return directory_ + "/log"; }
+
+    std::string directory_;
+    common::Loop loop_;
+    common::Log log_{loop_, "smtp"};
+    common::LoopDeadlines deadlines_{loop_};
+    std::unique_ptr<spool::RealDisk> disk_;
+    std::unique_ptr<spool::CommitPool> pool_;
+    std::unique_ptr<spool::SharedDirectory> shared_;
+    std::optional<Office> office_;
+    std::optional<Connection> connection_;
+    std::uint64_t last_ = 0, deliveries_ = 0;
+};
+
+std::uint16_t closed_port() { return Server({}).port; }
+
+} // namespace
+
+TEST_CASE("deliveries go one behind the other over one connection") {
+    Server server(
+        {hello() + transaction + "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: RCPT TO:<c@y>\nC: DATA\n" +
+         "S: 250 2.0.0 Ok: queued as 1\nS: 250 Ok\nS: 550 5.1.1 No\nS: 250 Ok\nS: 354 Go\nC: <message>\n"
+         "S: 250 2.0.0 Ok: queued as 2\nC: QUIT\nclose"});
+    World world;
+    const auto first = world.write("Subject: 1\r\n\r\n.\r\n"), second = world.write("2\r\n", {"b@y", "c@y"});
+    auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(first);
+    world.deliver(second, {0, 1});
+    connection.close();
+    const auto peer = "127.0.0.1[127.0.0.1]";
+    CHECK(world.run() ==
+          std::string("connected\ndone 1 0=0:250 2.0.0 Ok: queued as 1\ndone 2 0=2:host ") + peer +
+              " said: 550 5.1.1 No (in reply to RCPT TO command) 1=0:250 2.0.0 Ok: queued as 2\nclosed\n");
+    CHECK(server.problems() == "");
+    CHECK(server.received == "Subject: 1\r\n\r\n..\r\n.\r\n2\r\n.\r\n");
+    const auto log = world.log_text();
+    const auto relay = std::string(peer) + ":" + std::to_string(server.port);
+    CHECK(log.find(first.text() + ": to=<b@y>, relay=" + relay + ", delay=0") != log.npos);
+    CHECK(log.find(", dsn=2.0.0, status=sent (250 2.0.0 Ok: queued as 1)") != log.npos);
+    CHECK(log.find(second.text() + ": to=<b@y>, relay=" + relay + ", conn_use=2, delay=0") != log.npos);
+    CHECK(log.find("dsn=5.1.1, status=bounced (host " + std::string(peer) + " said: 550 5.1.1 No") !=
+          log.npos);
+}
+
+TEST_CASE("a large message goes out piece by piece") {
+    Server server({hello() + transaction + "S: 250 2.0.0 Ok\nC: QUIT\nclose"});
+    World world;
+    std::string content = "Subject: large\r\n\r\n";
+    for (int i = 0; i < 50'000; ++i)
+        content += "line " + std::to_string(i) + " of a message that is large\r\n";
+    auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(world.write(content));
+    connection.close();
+    CHECK(world.run() == "connected\ndone 1 0=0:250 2.0.0 Ok\nclosed\n");
+    CHECK(server.problems() == "");
+    CHECK(server.received == content + ".\r\n");
+}
+
+TEST_CASE("nobody answers: the link failed, and the message tried says so") {
+    World world;
+    const auto port = closed_port();
+    const auto id = world.write("x\r\n");
+    world.connect({{"127.0.0.1", port, 0}});
+    world.deliver(id);
+    world.deliver(world.write("y\r\n"));
+    const auto reason = "connect to 127.0.0.1[127.0.0.1]:" + std::to_string(port) + ": Connection refused";
+    CHECK(world.run() == "failed: " + reason + "\n");
+    const auto log = world.log_text();
+    CHECK(log.find(id.text() + ": to=<b@y>, relay=none, delay=0") != log.npos);
+    CHECK(log.find("dsn=4.4.1, status=deferred (" + reason + ")") != log.npos);
+}
+
+TEST_CASE("another host is tried until the message itself has been refused") {
+    for (const std::string& mishap :
+         {std::string("S: 554 5.7.1 Not you\nC: QUIT\nclose"), std::string("close"),
+          hello("S: 421 4.3.2 Later\n") + "C: QUIT\nclose",
+          hello() + "C: MAIL\nC: RCPT\nC: DATA\nS: 421 4.3.2 Later\nclose",
+          hello() + "C: MAIL\nC: RCPT\nC: DATA\nS: 250 Ok\nS: 421 4.3.2 Later\nclose",
+          hello() + "C: MAIL\nC: RCPT\nC: DATA\nS: 250 Ok\nS: 250 Ok\nS: 421 4.3.2 Later\nclose"}) {
+        CAPTURE(mishap);
+        Server bad({mishap}), good({hello() + transaction + "S: 250 2.0.0 Ok\nC: QUIT\nclose"});
+        World world;
+        auto& connection = world.connect({{"127.0.0.1", good.port, 20}, {"127.0.0.1", bad.port, 10}});
+        world.deliver(world.write("x\r\n"));
+        connection.close();
+        const auto told = world.run();
+        CHECK(told.ends_with("connected\ndone 1 0=0:250 2.0.0 Ok\nclosed\n"));
+        CHECK(good.problems() == "");
+        CHECK(bad.problems() == "");
+    }
+}
+
+TEST_CASE("push-back, and failures of the message, do not send it round the hosts") {
+    struct Case {
+        std::string script, told;
+    };
+    const std::string peer = "127.0.0.1[127.0.0.1]";
+    for (const auto& [script, told] :
+         {Case{hello() + "C: MAIL\nC: RCPT\nC: DATA\nS: 421 4.7.0 Slow\nclose",
+               "failed: host " + peer + " said: 421 4.7.0 Slow (in reply to MAIL FROM command)\n"},
+          Case{
+              hello() + transaction + "close",
+              "done 1 0=1:lost connection with " + peer +
+                  " while sending end of data -- message may be sent more than once (in doubt)\nfailed: lost "
+                  "connection with " +
+                  peer + " while sending end of data -- message may be sent more than once\n"},
+          Case{hello() + "C: MAIL\nC: RCPT\nC: DATA\nS: 250 Ok\nS: 250 Ok\nclose",
+               "done 1 0=1:lost connection with " + peer +
+                   " while sending DATA command\nfailed: lost connection with " + peer +
+                   " while sending DATA command\n"}}) {
+        CAPTURE(script);
+        Server bad({script}), never({});
+        World world;
+        world.connect({{"127.0.0.1", never.port, 20}, {"127.0.0.1", bad.port, 10}});
+        world.deliver(world.write("x\r\n"));
+        CHECK(world.run() == "connected\n" + told);
+        CHECK(bad.problems() == "");
+    }
+}
+
+TEST_CASE("a session that had accepted MAIL is no failed link when no host is left") {
+    Server server({hello() + "C: MAIL\nC: RCPT\nC: DATA\nS: 250 Ok\nclose"});
+    World world;
+    world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(world.write("x\r\n"));
+    const std::string why = "lost connection with 127.0.0.1[127.0.0.1] while sending RCPT TO";
+    CHECK(world.run() == "connected\ndone 1 0=1:" + why + "\nfailed: " + why + "\n");
+}
+
+TEST_CASE("replies out of step: without pipelining the next time") {
+    Server server({hello() + "C: MAIL\nC: RCPT\nC: DATA\nS: 250 Ok\nS: 250 Ok\nS: 250 Ok\nC: <end>",
+                   hello() +
+                       "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\nC: "
+                       "<message>\nS: 250 2.0.0 Ok\nC: QUIT\nclose"});
+    World world;
+    const auto id = world.write("x\r\n");
+    world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(id);
+    const auto told = world.run();
+    CHECK(told.find("done 1 0=1:protocol error from") != told.npos);
+    world.told.clear();
+    auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(id);
+    connection.close();
+    CHECK(world.run() == "connected\ndone 2 0=0:250 2.0.0 Ok\nclosed\n");
+    CHECK(server.problems() == "");
+}
+
+TEST_CASE("a message that cannot be read is not sent, and others are") {
+    World world;
+    const auto gone = world.write("x\r\n"), damaged = world.write("Subject: y\r\n\r\nwhole\r\n"),
+               whole = world.write("z\r\n");
+    std::filesystem::remove(world.path(gone));
+    {
+        std::fstream file(world.path(damaged), std::ios::in | std::ios::out | std::ios::binary);
+        std::stringstream text;
+        text << file.rdbuf();
+        const auto at = text.str().find("whole");
+        REQUIRE(at != std::string::npos);
+        file.seekp(static_cast<std::streamoff>(at));
+        file << "wrong";
+    }
+    Server server({hello() + transaction + "S: 250 2.0.0 Ok\nC: QUIT\nclose"});
+    auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(gone);
+    world.deliver(damaged);
+    world.deliver(whole);
+    connection.close();
+    CHECK(world.run() == "connected\ndone 1 gone\ndone 2 unreadable\ndone 3 0=0:250 2.0.0 Ok\nclosed\n");
+    CHECK(server.problems() == "");
+    CHECK(server.received == "z\r\n.\r\n");
+}
+
+TEST_CASE("a large message found damaged on the way is never ended by a dot") {
+    World world;
+    std::string content;
+    for (int i = 0; i < 100'000; ++i) content += "line " + std::to_string(i) + "\r\n";
+    const auto id = world.write(content);
+    {
+        std::fstream file(world.path(id), std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(900'000);
+        file << "X";
+    }
+    Server server({hello() + "C: MAIL\nC: RCPT\nC: DATA\nS: 250 Ok\nS: 250 Ok\nS: 354 Go\nC: <end>"});
+    world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(id);
+    CHECK(world.run() == "connected\ndone 1 unreadable\nclosed\n");
+}
+
+TEST_CASE("closed without need, idle, or by the peer between deliveries: in good order") {
+    {
+        World world;
+        Server server({hello() + "C: QUIT\nclose"});
+        auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
+        world.on_connected = [&] { connection.close(); };
+        CHECK(world.run() == "connected\nclosed\n");
+        CHECK(server.problems() == "");
+    }
+    {
+        World world;
+        Server server({hello() + "S: 421 4.4.2 Idle\nclose"});
+        world.connect({{"127.0.0.1", server.port, 0}});
+        CHECK(world.run() == "connected\nclosed\n");
+    }
+}
