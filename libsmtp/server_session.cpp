@@ -370,6 +370,12 @@ void ServerSession::resumed(Monotonic now) {
                                                                                  : settings_->command_time);
 }
 
+void ServerSession::use(const ServerSettings& settings, Monotonic now) {
+    settings_ = &settings;
+    const bool content = state_ == State::content || state_ == State::skip_content;
+    deadline_ = std::min(deadline_, now + (content ? settings.data_time : settings.command_time));
+}
+
 // --- facts for logs
 
 std::string ServerSession::last_command() const {

@@ -135,6 +135,8 @@ public:
     std::string output() { return has_output() ? std::exchange(output_, {}) : std::string(); }
 
     bool wants_input() const { return state_ != State::over && asked_ == Asked::nothing && !held_until_; }
+    // Bytes fed and not yet parsed: the driver stops reading when they are many.
+    std::size_t buffered() const { return input_.size() - begin_; }
     bool question_open() const { return asked_ != Asked::nothing; }
     bool closed() const { return ended_; } // Disconnect was handed out: send output(), then close
 
@@ -143,8 +145,8 @@ public:
     void expired(Monotonic now);
     // The driver did not read for a while (back-pressure of its own): the client is not to blame.
     void resumed(Monotonic now);
-    // Other limits from now on, e.g. under stress.
-    void use(const ServerSettings& settings) { settings_ = &settings; }
+    // Other limits from now on, e.g. under stress: what is waited for already comes no later than they say.
+    void use(const ServerSettings& settings, Monotonic now);
 
     // Facts for policy, Received: and logs.
     const std::string& helo() const { return helo_; }

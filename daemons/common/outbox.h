@@ -1,0 +1,63 @@
+// Tells the queue-manager of messages a writer has made durable, again on every new connection until each is
+// Taken. Bounded: a writer looks at waiting() before it takes more mail. Header only: the writers (smtpd,
+// pickup, bounce) are small, and this is all they say to the queue-manager.
+#pragma once
+#include "daemons/common/ipc/connector.h"
+#include "daemons/common/kill_point.h"
+#include "daemons/common/proto/submission.h"
+#include "libspool/commit_pool.h"
+#include <functional>
+#include <unordered_map>
+
+namespace common {
+
+class Outbox {
+public:
+    Outbox(Loop& loop, Log& log, const std::string& run, const ipc::Identity& identity)
+        : queue_manager_(loop, log, run + "/private/queue-manager", proto::submission::conversation, identity,
+                         {[this](proto::submission::Message&& message) { heard(message); },
+                          [this] { say_all(); }, [this](const std::string&) { unsay_all(); },
+                          [this] { say_all(); }}) {}
+
+    // `envelope`: the encoded envelope, a hint; may be empty.
+    void submit(const spool::DurableReceipt& receipt, const std::string& envelope) {
+        auto& entry = waiting_[receipt.queue_id()];
+        entry.size = receipt.size();
+        if (!queue_manager_.up() || queue_manager_.congested()) return;
+        entry.said = true;
+        queue_manager_.send(
+            proto::submission::Submitted{receipt.queue_id(), receipt.size(), envelope, false});
+    }
+    std::size_t waiting() const { return waiting_.size(); }
+    // Called whenever the last one was taken; for an orderly stop.
+    void on_empty(std::function<void()> empty) { on_empty_ = std::move(empty); }
+
+private:
+    struct Entry {
+        std::uint64_t size = 0;
+        bool said = false, repeated = false; // on this connection; on an earlier one
+    };
+    void heard(const proto::submission::Message& message) {
+        const auto* taken = std::get_if<proto::submission::Taken>(&message);
+        if (!taken) return queue_manager_.fail("only Taken is said here");
+        KILL_POINT("writer.taken");
+        if (waiting_.erase(taken->queue_id) > 0 && waiting_.empty() && on_empty_) on_empty_();
+    }
+    void say_all() {
+        for (auto& [id, entry] : waiting_) {
+            if (entry.said) continue;
+            if (queue_manager_.congested()) return; // on_drained goes on
+            entry.said = true;
+            queue_manager_.send(proto::submission::Submitted{id, entry.size, {}, entry.repeated});
+        }
+    }
+    void unsay_all() {
+        for (auto& [id, entry] : waiting_) entry.repeated |= std::exchange(entry.said, false);
+    }
+
+    std::unordered_map<spool::QueueId, Entry> waiting_;
+    std::function<void()> on_empty_;
+    ipc::Connector<proto::submission::Message> queue_manager_;
+};
+
+} // namespace common

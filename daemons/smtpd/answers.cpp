@@ -1,0 +1,249 @@
+// What a Connection answers to its session's questions.
+#include "daemons/common/kill_point.h"
+#include "daemons/smtpd/connection.h"
+#include "libsmtp/received.h"
+
+namespace smtpd {
+
+using smtp::Reply;
+using Verdict = proto::recipient_check::Verdict;
+
+static constexpr std::size_t most_announced = 100'000; // durable messages the queue-manager has not taken yet
+
+void Connection::answer(const Reply& reply) { session_.answer(reply, common::Loop::now().monotonic); }
+
+void Connection::log_reject(std::string_view command, const Reply& reply, std::string_view to) {
+    const bool known = transaction_ && transaction_->client_logged;
+    std::string envelope;
+    if (transaction_) envelope = fmt::format("from=<{}> ", transaction_->envelope.reverse_path);
+    if (!to.empty())
+        envelope += fmt::format("to=<{}> ", to);
+    else if (transaction_ && transaction_->envelope.recipients.size() == 1)
+        envelope += fmt::format("to=<{}> ", transaction_->envelope.recipients.front().address);
+    voice().info("{}: reject: {} from {}: {}; {}proto={} helo=<{}>",
+                 known ? transaction_->id_text : "NOQUEUE", command, client_.peer(), reply.line(), envelope,
+                 session_.protocol(), smtp::printable(session_.helo(), 255));
+}
+
+void Connection::reject(std::string_view command, const Reply& reply, std::string_view to) {
+    log_reject(command, reply, to);
+    answer(reply);
+}
+
+// --- connecting
+
+static bool wants_name(const Rules& rules, const common::IpAddress& address) {
+    static const auto own = [] { // addresses only their own network could name
+        std::vector<common::Network> networks;
+        for (auto text : {"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16", "100.64.0.0/10",
+                          "fc00::/7", "fe80::/10"})
+            networks.push_back(*common::Network::parse(text));
+        return networks;
+    }();
+    if (!rules.config->smtpd.reverse_names || address.is_loopback()) return false;
+    return !rules.config->dns.servers.empty() || !common::contains(own, address);
+}
+
+void Connection::operator()(smtp::event::Connect&) {
+    if (!wants_name(*rules_, client_.address)) return greet();
+    naming_ = true;
+    deadline_.set(common::Loop::now().monotonic + rules_->config->smtpd.reverse_name_timeout);
+    name_lookup_ =
+        std::make_unique<dns::ClientName>(*resolver_, client_.address, [this](const std::string& name) {
+            if (!naming_) return;
+            if (!name.empty()) client_.name = smtp::printable(name, 255);
+            greet();
+            pump();
+        });
+}
+
+void Connection::greet() {
+    naming_ = false;
+    voice().info("connect from {}", client_.peer());
+    answer({220, {}, ""});
+}
+
+void Connection::operator()(smtp::event::Helo&) {
+    session_.use(settings(), common::Loop::now().monotonic);
+    answer({250, {}, ""});
+}
+
+// --- envelope
+
+void Connection::operator()(smtp::event::Mail& mail) {
+    static const Reply ok{250, {2, 1, 0}, "Ok"};
+    auto judged = judge_sender(*rules_, client_, mail.path);
+    const auto refuse = [&](const Reply& reply) { reject("MAIL", reply); };
+    if (judged.kind == Judgement::Kind::refuse) return refuse(judged.reply);
+    if (service_.outbox.waiting() > most_announced)
+        return refuse({451, {4, 3, 2}, "Error: the queue does not keep up, try again later"});
+    const auto now = common::Loop::now();
+    const auto id = service_.intake.admit(mail.parameters.size.value_or(0), now);
+    if (!id) return refuse(id.error());
+    auto& transaction = transaction_.emplace();
+    transaction.id = *id;
+    transaction.id_text = id->text();
+    fill_envelope(transaction.envelope, mail, std::move(judged.address), now.wall);
+    answer(ok);
+}
+
+void Connection::fill_envelope(spool::Envelope& envelope, const smtp::event::Mail& mail,
+                               std::string reverse_path, smtp::WallTime now) {
+    envelope.reverse_path = std::move(reverse_path);
+    envelope.arrival = now;
+    envelope.submitter = "net:" + client_.network;
+    if (mail.path.mailbox) envelope.submitter += " " + smtp::lowered(mail.path.mailbox->domain);
+    envelope.listener = rules_->listener.name;
+    envelope.client_name = client_.name;
+    envelope.client_address = client_.address_text;
+    envelope.client_port = client_.port;
+    envelope.helo = smtp::printable(session_.helo(), 255);
+    envelope.protocol = session_.protocol();
+    if (mail.parameters.body == smtp::Body::eight_bit_mime) envelope.body = spool::Body::eight_bit;
+    envelope.ret = Transaction::return_of(mail.parameters.ret);
+    envelope.envid = mail.parameters.envid;
+}
+
+void Connection::operator()(smtp::event::Rcpt& rcpt) {
+    auto judged = judge_recipient(*rules_, client_, rcpt.path);
+    if (judged.kind == Judgement::Kind::refuse) return reject("RCPT", judged.reply, rcpt.path.text());
+    rcpt_ = std::move(rcpt);
+    if (judged.kind == Judgement::Kind::accept) return take_recipient(std::move(judged.address));
+    const auto now = common::Loop::now().monotonic;
+    if (const auto* checked = service_.checker.remembered(judged.address, now)) {
+        if (checked->verdict == Verdict::known) return take_recipient(std::move(judged.address));
+        return recipient_checked(*checked);
+    }
+    check_ = service_.checker.ask(judged.address, now, [this, address = judged.address](const auto& checked) {
+        check_ = 0;
+        if (checked.verdict == Verdict::known)
+            take_recipient(address);
+        else
+            recipient_checked(checked);
+        pump();
+    });
+}
+
+void Connection::recipient_checked(const RecipientChecker::Answer& checked) {
+    const auto to = rcpt_.path.text();
+    const auto text = [&](std::string_view otherwise) {
+        return fmt::format("<{}>: Recipient address rejected: {}", to,
+                           checked.text.empty() ? otherwise : std::string_view(checked.text));
+    };
+    switch (checked.verdict) {
+    case Verdict::unknown: return reject("RCPT", {550, {5, 1, 1}, text("User unknown")}, to);
+    case Verdict::not_ours: return reject("RCPT", {554, {5, 7, 1}, "<" + to + ">: Relay access denied"}, to);
+    default: return reject("RCPT", {450, {4, 3, 0}, text("unverified address, try again later")}, to);
+    }
+}
+
+void Connection::take_recipient(std::string address) {
+    static const Reply ok{250, {2, 1, 5}, "Ok"};
+    auto& transaction = *transaction_;
+    if (!std::exchange(transaction.client_logged, true))
+        voice().info("{}: client={}", transaction.id_text, client_.peer());
+    auto& recipient = transaction.envelope.recipients.emplace_back();
+    recipient.address = std::move(address);
+    if (rcpt_.path.mailbox.bare()) {
+        auto original = rcpt_.path.text();
+        if (original != recipient.address) recipient.original = std::move(original);
+    }
+    recipient.orcpt = std::move(rcpt_.parameters.orcpt);
+    recipient.notify = Transaction::notify_of(rcpt_.parameters.notify);
+    answer(ok);
+}
+
+// --- content
+
+void Connection::operator()(smtp::event::Data&) {
+    static const Reply go_on{354, {}, "End data with <CR><LF>.<CR><LF>"};
+    auto& transaction = *transaction_;
+    transaction.writer.emplace(service_.intake.write(transaction.id, transaction.envelope));
+    transaction.writer->append(received_field());
+    answer(go_on);
+}
+
+std::string Connection::received_field() {
+    const auto& transaction = *transaction_;
+    const auto& recipients = transaction.envelope.recipients;
+    return smtp::received_field({
+        .helo = session_.helo(),
+        .name = client_.name,
+        .address = client_.address_text,
+        .by = rules_->normal.hostname,
+        .protocol = session_.protocol(),
+        .tls = {},
+        .id = transaction.id_text,
+        .recipient =
+            recipients.size() == 1 ? std::string_view(recipients.front().address) : std::string_view(),
+        .date = service_.date.at(common::Loop::now().wall),
+    });
+}
+
+void Connection::operator()(smtp::event::Chunk& chunk) {
+    auto& transaction = *transaction_;
+    if (transaction.refusal) return;
+    if (!transaction.header.ended()) {
+        transaction.header.feed(chunk.bytes);
+        const auto& limits = rules_->config->smtpd;
+        if (transaction.header.received() > limits.received_fields)
+            return refuse_content({554, {5, 4, 6}, "Error: too many hops"});
+        if (transaction.header.fields() > limits.header_fields)
+            return refuse_content({554, {5, 6, 0}, "Error: too many header fields"});
+        if (transaction.header.size() > limits.header_size)
+            return refuse_content({552, {5, 3, 4}, "Error: message header is too large"});
+    }
+    auto& writer = *transaction.writer;
+    writer.append(chunk.bytes);
+    if (!writer.wants_pause()) return;
+    paused_ = true;
+    writer.on_resume([this] {
+        paused_ = false;
+        session_.resumed(common::Loop::now().monotonic);
+        pump();
+    });
+}
+
+// The client is told at the final dot; until then it is only read.
+void Connection::refuse_content(Reply reply) {
+    transaction_->refusal = std::move(reply);
+    transaction_->writer.reset();
+}
+
+void Connection::operator()(smtp::event::EndOfData&) {
+    auto& transaction = *transaction_;
+    if (transaction.refusal) {
+        reject("END-OF-MESSAGE", *transaction.refusal);
+        return transaction_.reset();
+    }
+    service_.intake.commit(*transaction.writer, [this](spool::Result<spool::DurableReceipt> receipt) {
+        committed(std::move(receipt));
+    });
+}
+
+void Connection::committed(spool::Result<spool::DurableReceipt> receipt) {
+    auto& transaction = *transaction_;
+    if (receipt) {
+        service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text,
+                                        transaction.header.message_id());
+        service_.outbox.submit(*receipt, transaction.writer->encoded_envelope());
+        // This is the instant: the receipt is what a 250 is made of.
+        answer({250, {2, 0, 0}, "Ok: queued as " + transaction.id_text});
+    } else {
+        voice().warning("{}: not queued: {}", transaction.id_text, receipt.error().what);
+        reject("END-OF-MESSAGE", Intake::reply_for(receipt.error()));
+    }
+    transaction_.reset();
+    pump();
+    KILL_POINT("smtpd.after_reply");
+}
+
+void Connection::operator()(smtp::event::Vrfy& vrfy) {
+    answer({252, {2, 0, 0}, smtp::printable(vrfy.argument, 100) + ": send some mail, I will try my best"});
+}
+
+void Connection::operator()(smtp::event::Unknown&) {
+    answer({502, {5, 5, 2}, "Error: command not recognized"});
+}
+
+} // namespace smtpd

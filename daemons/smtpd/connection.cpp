@@ -1,0 +1,225 @@
+#include "daemons/smtpd/connection.h"
+#include "daemons/common/kill_point.h"
+#include <sys/socket.h>
+
+namespace smtpd {
+
+using namespace std::chrono_literals;
+using Cause = smtp::event::Disconnect::Cause;
+
+static constexpr std::size_t most_buffered = 128 * 1024; // bytes read and not yet parsed
+static constexpr std::size_t most_unsent =
+    64 * 1024;                          // replies not yet taken: then no more commands are obeyed
+static constexpr auto linger_time = 2s; // for the client to read why it was closed
+
+// A write the kernel did not take at once. It may outlive the connection.
+struct Connection::Write {
+    uv_write_t request;
+    Connection* owner;
+    std::string bytes;
+};
+
+std::unique_ptr<Connection> Connection::create(Service& service, std::shared_ptr<const Rules> rules,
+                                               common::Fd socket, Client client) {
+    std::unique_ptr<Connection> connection(new Connection(service, std::move(rules), std::move(client)));
+    connection->tcp_ = common::make_tcp(service.loop.uv(), connection.get());
+    if (!connection->tcp_ || uv_tcp_open(connection->tcp_.get(), socket.number()) != 0) return nullptr;
+    static_cast<void>(socket.release());
+    return connection;
+}
+
+Connection::Connection(Service& service, std::shared_ptr<const Rules> rules, Client client)
+    : service_(service), rules_(std::move(rules)), client_(std::move(client)),
+      number_(service.next_session()), session_(settings(), common::Loop::now().monotonic),
+      resolver_(service.resolver), deadline_(service.deadlines, [this] { deadline_passed(); }) {}
+
+Connection::~Connection() {
+    if (check_ != 0) service_.checker.cancel(check_);
+    if (write_) write_->owner = nullptr;
+}
+
+void Connection::begin() {
+    see_early_bytes();
+    read_or_not();
+    pump();
+}
+
+// Who has spoken before the banner did not wait for it: the session must see that.
+void Connection::see_early_bytes() {
+    uv_os_fd_t fd = -1;
+    if (uv_fileno(reinterpret_cast<uv_handle_t*>(tcp_.get()), &fd) != 0) return;
+    const auto space = service_.loop.read_buffer();
+    const auto n = ::recv(fd, space.data(), space.size(), MSG_DONTWAIT);
+    if (n > 0) session_.feed({space.data(), static_cast<std::size_t>(n)}, common::Loop::now().monotonic);
+}
+
+void Connection::shut_down(smtp::ServerSession::When when) {
+    const smtp::Reply reply{
+        421, {4, 3, 2}, rules_->normal.hostname + " Service is shutting down, try again later"};
+    session_.shut_down(reply, common::Loop::now().monotonic, when);
+    if (when == smtp::ServerSession::When::now) paused_ = false;
+    if (naming_) greet(); // it was not even let in: now it is, to be told
+    pump();
+}
+
+void Connection::stress_changed() {
+    session_.use(settings(), common::Loop::now().monotonic);
+    if (phase_ == Phase::talking && !naming_) set_deadline();
+}
+
+// --- bytes
+
+void Connection::on_alloc(uv_handle_t* handle, std::size_t, uv_buf_t* buffer) {
+    auto* self = common::owner_of<Connection>(handle);
+    if (!self) return void(*buffer = uv_buf_init(nullptr, 0));
+    const auto space = self->service_.loop.read_buffer();
+    *buffer = uv_buf_init(space.data(), static_cast<unsigned>(space.size()));
+}
+
+void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer) {
+    auto* self = common::owner_of<Connection>(stream);
+    if (!self || n == 0) return;
+    if (self->phase_ != Phase::talking) { // only waiting for the client to close
+        if (n < 0) self->finish();
+        return;
+    }
+    if (n < 0) {
+        uv_read_stop(stream);
+        self->reading_ = false;
+        self->session_.disconnected();
+    } else {
+        self->session_.feed({buffer->base, static_cast<std::size_t>(n)}, common::Loop::now().monotonic);
+    }
+    self->pump();
+}
+
+void Connection::pump() {
+    if (phase_ != Phase::talking) return;
+    do {
+        while (!paused_ && unsent_.size() < most_unsent) {
+            auto event = session_.next();
+            if (!event) break;
+            std::visit(*this, *event);
+        }
+    } while (!flush());
+    if (session_.closed()) return linger();
+    read_or_not();
+    if (!naming_) set_deadline();
+}
+
+bool Connection::flush() {
+    auto bytes = session_.output();
+    if (bytes.empty()) return true;
+    if (write_) {
+        unsent_ += bytes;
+        return true;
+    }
+    auto buffer = uv_buf_init(bytes.data(), static_cast<unsigned>(bytes.size()));
+    const int taken = uv_try_write(common::stream_of(tcp_), &buffer, 1);
+    if (taken == static_cast<int>(bytes.size())) return true;
+    if (taken < 0 && taken != UV_EAGAIN) {
+        session_.disconnected();
+        return false;
+    }
+    unsent_.assign(bytes, static_cast<std::size_t>(std::max(taken, 0)));
+    write_rest();
+    return true;
+}
+
+void Connection::write_rest() {
+    write_ = new Write{{}, this, std::exchange(unsent_, {})};
+    auto buffer = uv_buf_init(write_->bytes.data(), static_cast<unsigned>(write_->bytes.size()));
+    const int failed =
+        uv_write(&write_->request, common::stream_of(tcp_), &buffer, 1, [](uv_write_t* request, int status) {
+            std::unique_ptr<Write> done(reinterpret_cast<Write*>(request));
+            auto* self = done->owner;
+            if (!self) return;
+            self->write_ = nullptr;
+            if (status < 0)
+                self->session_.disconnected();
+            else if (!self->unsent_.empty())
+                self->write_rest();
+            if (self->phase_ == Phase::last_words && !self->write_) return self->linger();
+            self->pump();
+        });
+    if (failed == 0) return;
+    delete std::exchange(write_, nullptr);
+    session_.disconnected();
+}
+
+// Reading goes on while a question is open (it costs system calls to stop), up to a bound.
+void Connection::read_or_not() {
+    const bool want = !paused_ && session_.buffered() < most_buffered && unsent_.size() < most_unsent;
+    if (want == reading_) return;
+    reading_ = want;
+    if (want)
+        uv_read_start(common::stream_of(tcp_), on_alloc, on_read);
+    else
+        uv_read_stop(common::stream_of(tcp_));
+}
+
+void Connection::set_deadline() {
+    const auto due = paused_ ? std::nullopt : session_.next_deadline();
+    if (!due) return deadline_.clear();
+    if (due != deadline_.due()) deadline_.set(*due);
+}
+
+void Connection::deadline_passed() {
+    if (phase_ != Phase::talking) return finish();
+    if (naming_)
+        greet(); // the name did not come in time
+    else
+        session_.expired(common::Loop::now().monotonic);
+    pump();
+}
+
+// The last reply is out or on its way: a client that is still talking must be given the chance to read it,
+// for closing with unread input would take it back.
+void Connection::linger() {
+    phase_ = Phase::last_words;
+    if (write_) {
+        deadline_.set(common::Loop::now().monotonic + linger_time);
+        return;
+    }
+    if (!polite_) return finish();
+    phase_ = Phase::lingering;
+    uv_os_fd_t fd = -1;
+    if (uv_fileno(reinterpret_cast<uv_handle_t*>(tcp_.get()), &fd) == 0) ::shutdown(fd, SHUT_WR);
+    if (!std::exchange(reading_, true)) uv_read_start(common::stream_of(tcp_), on_alloc, on_read);
+    deadline_.set(common::Loop::now().monotonic + linger_time);
+}
+
+void Connection::finish() {
+    if (std::exchange(phase_, Phase::over) == Phase::over) return;
+    deadline_.clear();
+    tcp_.reset();
+    service_.gone(*this);
+}
+
+// --- the session's end, and what the log says of it
+
+void Connection::operator()(smtp::event::Reset& reset) {
+    if (!reset.refused.text.empty()) log_reject("END-OF-MESSAGE", reset.refused, {});
+    transaction_.reset();
+}
+
+void Connection::operator()(smtp::event::Disconnect& disconnect) {
+    const auto peer = client_.peer();
+    const auto after = session_.last_command();
+    switch (disconnect.cause) {
+    case Cause::lost: voice().info("lost connection after {} from {}", after, peer); break;
+    case Cause::timed_out: voice().info("timeout after {} from {}", after, peer); break;
+    case Cause::too_many_errors: voice().info("too many errors after {} from {}", after, peer); break;
+    case Cause::not_smtp: voice().warning("non-SMTP command from {}: {}", peer, session_.offending()); break;
+    case Cause::too_early:
+        voice().info("improper command pipelining after {} from {}: {}", after, peer, session_.offending());
+        break;
+    case Cause::quit:
+    case Cause::turned_away:
+    case Cause::shut_down: break;
+    }
+    polite_ = disconnect.cause != Cause::quit && disconnect.cause != Cause::lost;
+    voice().info("disconnect from {} {}", peer, session_.statistics());
+}
+
+} // namespace smtpd

@@ -1,0 +1,101 @@
+// One client: moves bytes between its socket and its ServerSession, answers the session's questions out of
+// policy, categorizer and spool, and writes the log lines. Callbacks record what happened and call pump()
+// last.
+#pragma once
+#include "daemons/smtpd/policy.h"
+#include "daemons/smtpd/rules.h"
+#include "daemons/smtpd/service.h"
+#include "daemons/smtpd/transaction.h"
+#include "libsmtp/server_session.h"
+#include <list>
+#include <memory>
+#include <optional>
+
+namespace smtpd {
+
+class Connection {
+public:
+    // `service` must outlive it. Null if the socket cannot be used.
+    static std::unique_ptr<Connection> create(Service& service, std::shared_ptr<const Rules> rules,
+                                              common::Fd socket, Client client);
+    ~Connection();
+    Connection(const Connection&) = delete;
+
+    // Once, when it has its place among the others.
+    void begin();
+    // 421, after the transaction or now. A message that is being made durable is always waited for.
+    void shut_down(smtp::ServerSession::When when);
+    // Sessions run short, or do so no longer.
+    void stress_changed();
+
+    const Client& client() const { return client_; }
+    const Rules& rules() const { return *rules_; }
+
+    std::list<std::unique_ptr<Connection>>::iterator place; // the owner's
+
+    // For std::visit: the session's events.
+    void operator()(smtp::event::Connect&);
+    void operator()(smtp::event::Helo&);
+    void operator()(smtp::event::Mail&);
+    void operator()(smtp::event::Rcpt&);
+    void operator()(smtp::event::Data&);
+    void operator()(smtp::event::Chunk&);
+    void operator()(smtp::event::EndOfData&);
+    void operator()(smtp::event::Vrfy&);
+    void operator()(smtp::event::Unknown&);
+    void operator()(smtp::event::Reset&);
+    void operator()(smtp::event::Quit&) {}
+    void operator()(smtp::event::Disconnect&);
+
+private:
+    Connection(Service& service, std::shared_ptr<const Rules> rules, Client client);
+    static void on_alloc(uv_handle_t* handle, std::size_t, uv_buf_t* buffer);
+    static void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer);
+
+    void see_early_bytes();
+    void pump();
+    bool flush(); // false: the client is gone
+    void write_rest();
+    void read_or_not();
+    void set_deadline();
+    void deadline_passed();
+    void linger();
+    void finish();
+
+    smtp::ServerSettings const& settings() const {
+        return service_.stressed ? rules_->stressed : rules_->normal;
+    }
+    common::Voice voice() { return service_.log.as("smtpd", number_); }
+    void answer(const smtp::Reply& reply);
+    // With the "reject:" line of the log.
+    void reject(std::string_view command, const smtp::Reply& reply, std::string_view to = {});
+    void log_reject(std::string_view command, const smtp::Reply& reply, std::string_view to);
+    void greet();
+    void take_recipient(std::string address);
+    void recipient_checked(const RecipientChecker::Answer& checked);
+    void fill_envelope(spool::Envelope& envelope, const smtp::event::Mail& mail, std::string reverse_path,
+                       smtp::WallTime now);
+    std::string received_field();
+    void refuse_content(smtp::Reply reply);
+    void committed(spool::Result<spool::DurableReceipt> receipt);
+
+    Service& service_;
+    std::shared_ptr<const Rules> rules_;
+    Client client_;
+    std::uint64_t number_; // in the log
+    smtp::ServerSession session_;
+    std::optional<Transaction> transaction_;
+    smtp::event::Rcpt rcpt_;                  // the recipient asked about
+    std::uint64_t check_ = 0;                 // the question to the categorizer; 0: none
+    std::shared_ptr<dns::Resolver> resolver_; // outlives the look-up
+    std::unique_ptr<dns::ClientName> name_lookup_;
+    common::Handle<uv_tcp_t> tcp_;
+    common::Deadline deadline_;
+    std::string in_flight_, unsent_; // what the kernel did not take at once: being written; behind that
+    enum class Phase : std::uint8_t { talking, last_words, lingering, over } phase_ = Phase::talking;
+    bool reading_ = false, paused_ = false, naming_ = false, polite_ = false;
+    struct Write;
+    Write* write_ = nullptr;
+};
+
+} // namespace smtpd

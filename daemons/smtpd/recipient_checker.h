@@ -1,0 +1,58 @@
+// Asks the categorizer whether recipients in our own domains exist, and remembers for a while. Never waits:
+// answers come by callback, or at once from what is remembered. Without a categorizer the answer is "try
+// later".
+#pragma once
+#include "daemons/common/ipc/connector.h"
+#include "daemons/common/proto/recipient_check.h"
+#include "daemons/common/timer.h"
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+namespace smtpd {
+
+class RecipientChecker {
+public:
+    using Verdict = proto::recipient_check::Verdict;
+    struct Answer {
+        Verdict verdict = Verdict::try_later;
+        std::string text;
+    };
+    // May do anything; the question is over.
+    using Done = std::function<void(const Answer&)>;
+
+    RecipientChecker(common::Loop& loop, common::Log& log, const std::string& run,
+                     const ipc::Identity& identity);
+
+    // Null: not remembered.
+    const Answer* remembered(const std::string& address, smtp::Monotonic now);
+    // `done` is called once, from the loop, unless cancelled.
+    std::uint64_t ask(const std::string& address, smtp::Monotonic now, Done done);
+    void cancel(std::uint64_t request) { open_.erase(request); }
+    // The configuration has changed: what was remembered may be wrong.
+    void forget();
+
+private:
+    struct Question {
+        std::string address;
+        smtp::Monotonic until;
+        Done done;
+    };
+    struct Kept {
+        Answer answer;
+        smtp::Monotonic until;
+    };
+    void heard(proto::recipient_check::Message&& message);
+    void connected();
+    void give_up();
+    void finish(std::uint64_t request, Answer answer);
+
+    std::unordered_map<std::string, Kept> young_,
+        old_; // two generations: when the young one is full it becomes the old
+    std::unordered_map<std::uint64_t, Question> open_;
+    std::uint64_t last_ = 0;
+    common::Timer patience_;
+    ipc::Connector<proto::recipient_check::Message> categorizer_;
+};
+
+} // namespace smtpd

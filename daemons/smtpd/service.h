@@ -1,0 +1,48 @@
+// What the connections of one smtpd worker share. Outlives them.
+#pragma once
+#include "daemons/common/dns/resolver.h"
+#include "daemons/common/log.h"
+#include "daemons/common/loop.h"
+#include "daemons/common/outbox.h"
+#include "daemons/common/timer.h"
+#include "daemons/smtpd/intake.h"
+#include "daemons/smtpd/recipient_checker.h"
+#include "daemons/smtpd/visitors.h"
+#include "libsmtp/time.h"
+#include <memory>
+#include <string>
+
+namespace smtpd {
+
+class Connection;
+
+// The current time as header fields write it, made once a second.
+class DateText {
+public:
+    const std::string& at(smtp::WallTime now);
+
+private:
+    std::time_t second_ = -1;
+    std::string text_;
+};
+
+struct Service {
+    common::Loop& loop;
+    common::Log& log;
+    common::Deadlines& deadlines;
+    Intake& intake;
+    RecipientChecker& checker;
+    common::Outbox& outbox;
+    std::shared_ptr<dns::Resolver> resolver; // of the current configuration
+    std::uint32_t instance = 0;
+    DateText date = {};
+    std::uint64_t sessions = 0; // so far
+    bool stressed = false;
+    // The connection is over; it is destroyed at the end of the turn.
+    std::function<void(Connection&)> gone = {};
+
+    // A number for logs, unlike that of any other session of this host's workers.
+    std::uint64_t next_session() { return ++sessions * 256 + instance; }
+};
+
+} // namespace smtpd

@@ -1,0 +1,181 @@
+#include "daemons/smtpd/smtpd.h"
+#include "libsmtp/date.h"
+#include <algorithm>
+#include <ctime>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+namespace smtpd {
+
+using namespace std::chrono_literals;
+using When = smtp::ServerSession::When;
+
+const std::string& DateText::at(smtp::WallTime now) {
+    const auto second = std::chrono::system_clock::to_time_t(now);
+    if (second == second_) return text_;
+    second_ = second;
+    std::tm local{};
+    localtime_r(&second, &local);
+    text_ = smtp::rfc5322_date(now, std::chrono::minutes(local.tm_gmtoff / 60));
+    return text_;
+}
+
+// As many descriptors as there may be; how many of them sessions can have.
+static std::size_t raise_descriptors() {
+    constexpr std::size_t kept_back = 128; // logs, channels, name look-ups, files being written
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 512;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur > 2 * kept_back ? limit.rlim_cur - kept_back : limit.rlim_cur / 2;
+}
+
+spool::Result<std::unique_ptr<Smtpd>> Smtpd::create(common::Surroundings& surroundings,
+                                                    common::Orders orders) {
+    auto intake = TRY(Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
+                                   static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble));
+    std::unique_ptr<Smtpd> smtpd(new Smtpd(surroundings, orders.config, std::move(intake)));
+    smtpd->reconfigure(std::move(orders));
+    return smtpd;
+}
+
+Smtpd::Smtpd(common::Surroundings& surroundings, const config::Config& config, std::unique_ptr<Intake> intake)
+    : surroundings_(surroundings), log_(surroundings.log), deadlines_(surroundings.loop),
+      intake_(std::move(intake)), checker_(surroundings.loop, log_, surroundings.run, surroundings.identity),
+      outbox_(surroundings.loop, log_, surroundings.run, surroundings.identity),
+      service_{surroundings.loop,
+               log_,
+               deadlines_,
+               *intake_,
+               checker_,
+               outbox_,
+               std::make_shared<dns::Resolver>(surroundings.loop, config.dns),
+               surroundings.instance()},
+      most_sessions_(raise_descriptors()), burial_(surroundings.loop, [this] { graveyard_.clear(); }),
+      patience_(surroundings.loop, [this] { shut_down(When::now); }) {
+    service_.gone = [this](Connection& connection) { gone(connection); };
+}
+
+Smtpd::~Smtpd() = default;
+
+void Smtpd::reconfigure(common::Orders orders) {
+    const auto config = std::make_shared<const config::Config>(orders.config);
+    std::map<std::string, Entrance> entrances;
+    for (auto& handed : orders.listeners) {
+        const auto& listeners = config->listeners;
+        const auto listener = std::ranges::find(listeners, handed.name, &config::Listener::name);
+        if (listener == listeners.end()) continue;
+        auto& entrance = entrances[handed.name + " " + handed.address];
+        entrance.rules = make_rules(config, *listener);
+        if (auto old = entrances_.extract(handed.name + " " + handed.address)) {
+            entrance.acceptor = std::move(old.mapped().acceptor);
+        }
+        // The acceptor's callback names its entrance, which stays where it is in the map's nodes.
+        if (!entrance.acceptor)
+            entrance.acceptor = Acceptor::create(
+                surroundings_.loop, std::move(handed.fd),
+                [this, key = handed.name + " " + handed.address](common::Fd socket,
+                                                                 const common::Endpoint& from) {
+                    if (const auto at = entrances_.find(key); at != entrances_.end())
+                        accepted(at->second, std::move(socket), from);
+                },
+                [this](int error) { log_.warning("cannot accept connections: {}", std::strerror(error)); });
+        if (entrance.acceptor)
+            entrance.acceptor->set_busy(entrance.rules->busy);
+        else
+            log_.error("cannot listen on {}", handed.address);
+    }
+    entrances_ = std::move(entrances);
+    service_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, config->dns);
+    intake_->reconfigure(config->spool);
+    checker_.forget();
+}
+
+void Smtpd::accepted(Entrance& entrance, common::Fd socket, const common::Endpoint& from) {
+    const auto& rules = *entrance.rules;
+    const auto& limits = rules.config->smtpd;
+    auto client = client_of(from);
+    if (connections_.size() >= std::min<std::size_t>(rules.listener.sessions, most_sessions_))
+        return turn_away(entrance, std::move(socket), client, "All server ports are busy, try again later",
+                         {4, 3, 2});
+    using Entry = Visitors::Entry;
+    switch (visitors_.arrived(client.network, {limits.sessions_per_network, limits.connections_per_minute},
+                              common::Loop::now().monotonic)) {
+    case Entry::welcome: break;
+    case Entry::too_many_sessions:
+        return turn_away(entrance, std::move(socket), client, "Error: too many connections from your network",
+                         {4, 7, 0});
+    case Entry::too_many_connections:
+        return turn_away(entrance, std::move(socket), client,
+                         "Error: too many new connections from your network", {4, 7, 0});
+    }
+    const auto network = client.network;
+    auto connection = Connection::create(service_, entrance.rules, std::move(socket), std::move(client));
+    if (!connection) return visitors_.left(network);
+    connections_.push_front(std::move(connection));
+    connections_.front()->place = connections_.begin();
+    look_at_stress();
+    connections_.front()->begin();
+}
+
+// Never in silence.
+void Smtpd::turn_away(const Entrance& entrance, common::Fd socket, const Client& client, std::string_view why,
+                      smtp::EnhancedStatus status) {
+    std::string line;
+    const smtp::Reply reply{421, status, entrance.rules->normal.hostname + " " + std::string(why)};
+    reply.append_to(line);
+    static_cast<void>(::send(socket.number(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+    const auto now = common::Loop::now().monotonic;
+    if (now - told_ < 100ms) return; // a flood must not fill the log
+    told_ = now;
+    log_.info("NOQUEUE: reject: CONNECT from {}: {}; proto=SMTP", client.peer(), reply.line());
+}
+
+void Smtpd::gone(Connection& connection) {
+    visitors_.left(connection.client().network);
+    graveyard_.push_back(std::move(*connection.place));
+    connections_.erase(connection.place);
+    burial_.schedule();
+    look_at_stress();
+    stopped_if_done();
+}
+
+// Above 80 % of the sessions the waiting gets shorter for everybody, until it is below 60 % again.
+void Smtpd::look_at_stress() {
+    if (entrances_.empty()) return;
+    std::size_t most = most_sessions_;
+    for (auto& [key, entrance] : entrances_)
+        most = std::min<std::size_t>(most, entrance.rules->listener.sessions);
+    const auto now = connections_.size();
+    const bool stressed = service_.stressed ? now * 10 > most * 6 : now * 10 > most * 8;
+    if (stressed == service_.stressed) return;
+    service_.stressed = stressed;
+    if (stressed)
+        log_.warning("{} of {} sessions are in use: idle ones are let go sooner", now, most);
+    else
+        log_.info("{} of {} sessions are in use: limits are as usual again", now, most);
+    for (auto& connection : connections_) connection->stress_changed();
+}
+
+void Smtpd::stop(smtp::Duration within, std::function<void()> done) {
+    stopped_ = std::move(done);
+    entrances_.clear();
+    outbox_.on_empty([this] { stopped_if_done(); });
+    patience_.start(within * 3 / 4);
+    shut_down(When::after_transaction);
+    stopped_if_done();
+}
+
+void Smtpd::shut_down(When when) {
+    std::vector<Connection*> all; // one may leave the list while it is told
+    for (auto& connection : connections_) all.push_back(connection.get());
+    for (auto* connection : all) connection->shut_down(when);
+}
+
+void Smtpd::stopped_if_done() {
+    if (!stopped_ || !connections_.empty() || outbox_.waiting() > 0) return;
+    if (const auto done = std::exchange(stopped_, {})) done();
+}
+
+} // namespace smtpd

@@ -1,0 +1,56 @@
+// The SMTP server, one worker of several: accepts clients on the listeners master hands down, keeps their
+// number within bounds, and stops in order. What is said to a client is Connection's.
+#pragma once
+#include "daemons/common/daemon.h"
+#include "daemons/smtpd/acceptor.h"
+#include "daemons/smtpd/connection.h"
+#include <list>
+#include <map>
+#include <memory>
+#include <vector>
+
+namespace smtpd {
+
+class Smtpd final : public common::Daemon {
+public:
+    static spool::Result<std::unique_ptr<Smtpd>> create(common::Surroundings& surroundings,
+                                                        common::Orders orders);
+    ~Smtpd() override;
+
+    void reconfigure(common::Orders orders) override;
+    void stop(smtp::Duration within, std::function<void()> done) override;
+
+private:
+    struct Entrance { // one listening socket
+        std::shared_ptr<const Rules> rules;
+        std::unique_ptr<Acceptor> acceptor;
+    };
+
+    Smtpd(common::Surroundings& surroundings, const config::Config& config, std::unique_ptr<Intake> intake);
+    void accepted(Entrance& entrance, common::Fd socket, const common::Endpoint& from);
+    void turn_away(const Entrance& entrance, common::Fd socket, const Client& client, std::string_view why,
+                   smtp::EnhancedStatus status);
+    void gone(Connection& connection);
+    void look_at_stress();
+    void shut_down(smtp::ServerSession::When when);
+    void stopped_if_done();
+
+    common::Surroundings& surroundings_;
+    common::Log& log_;
+    common::LoopDeadlines deadlines_;
+    std::unique_ptr<Intake> intake_;
+    RecipientChecker checker_;
+    common::Outbox outbox_;
+    Visitors visitors_;
+    Service service_;
+    std::map<std::string, Entrance> entrances_; // by name and address
+    std::size_t most_sessions_ = 0;             // what descriptors allow
+    std::list<std::unique_ptr<Connection>> connections_;
+    std::vector<std::unique_ptr<Connection>> graveyard_; // gone; destroyed when the turn ends
+    common::TurnHook burial_;
+    common::Timer patience_; // while stopping
+    std::function<void()> stopped_;
+    smtp::Monotonic told_; // of a client turned away
+};
+
+} // namespace smtpd

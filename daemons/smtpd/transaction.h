@@ -1,0 +1,33 @@
+// A message on its way in, from MAIL to the reply to its final dot. One object; every way out destroys it,
+// and what was not committed goes with it.
+#pragma once
+#include "libsmtp/header_scan.h"
+#include "libsmtp/parameters.h"
+#include "libsmtp/reply.h"
+#include "libspool/envelope.h"
+#include "libspool/message_writer.h"
+#include <optional>
+#include <string>
+
+namespace smtpd {
+
+struct Transaction {
+    spool::QueueId id;
+    std::string id_text;
+    spool::Envelope envelope;
+    std::optional<spool::MessageWriter> writer; // from DATA on
+    smtp::HeaderScan header;
+    std::optional<smtp::Reply> refusal; // found in the content; told at its end
+    bool client_logged = false;         // "QID: client=" was written: rejections carry the id from now on
+
+    static spool::Notify notify_of(const smtp::Notify& notify) {
+        return static_cast<spool::Notify>(notify.bits());
+    }
+    static spool::Return return_of(smtp::Ret ret) {
+        return ret == smtp::Ret::full      ? spool::Return::full
+               : ret == smtp::Ret::headers ? spool::Return::headers
+                                           : spool::Return::unspecified;
+    }
+};
+
+} // namespace smtpd
