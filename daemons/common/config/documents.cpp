@@ -102,7 +102,7 @@ constexpr std::string_view manual_head =
 .Sh DESCRIPTION
 .Nm
 is one file in TOML that all parts of
-.Xr postrider 8
+.Xr postrider 1
 are configured by.
 It is read from the file given with
 .Fl c ,
@@ -179,7 +179,7 @@ addresses = ["127.0.0.1:2525"]
 .Ed
 .Sh SEE ALSO
 .Xr aliases 5 ,
-.Xr postrider 8
+.Xr postrider 1
 )";
 
 } // namespace
