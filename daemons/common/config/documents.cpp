@@ -178,8 +178,9 @@ mailbox = "maildir:mail"
 addresses = ["127.0.0.1:2525"]
 .Ed
 .Sh SEE ALSO
+.Xr postrider 1 ,
 .Xr aliases 5 ,
-.Xr postrider 1
+.Xr postrider 7
 )";
 
 } // namespace
