@@ -204,8 +204,11 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
     }
     if (!deferred.empty()) {
         const Slot again = sorted_.empty() ? first : new_delivery(message);
-        deliveries_[again].round = deliveries_[first].round;
+        const std::uint16_t round = deliveries_[first].round;
+        const Restored lone = remembered(m, deliveries_[first], deferred.front().number);
         set_entries(again, deferred);
+        deliveries_[again].round = round;
+        if (deferred.size() == 1) remember(message, again, std::span(&lone, 1), lone.next_attempt);
         ask_again(again);
         if (again == first) return;
     } else if (m.extra != none) {

@@ -18,7 +18,7 @@ AgentKind Core::kind_of(Slot delivery) const {
 }
 
 Slot Core::eligible_alone(AgentKind kind) const {
-    if (paused_) return none;
+    if (paused_ || open_ >= settings_.connections_total) return none;
     int looked = 0;
     for (Slot slot = alone_[static_cast<std::size_t>(kind)].head; slot != none;
          slot = deliveries_[slot].next) {
@@ -26,7 +26,7 @@ Slot Core::eligible_alone(AgentKind kind) const {
         const Queue& q = queues_[deliveries_[slot].queue];
         if (q.link == none || q.paused) continue;
         const Link& l = links_[q.link];
-        if (l.paused) continue;
+        if (l.paused || l.open() >= l.window.limit()) continue;
         auto may = [&](const HealthState& h) {
             return h.health == Health::ready || (!h.probing && now_.monotonic >= h.due);
         };
@@ -66,6 +66,7 @@ void Core::pump_alone(AgentKind kind) {
         for (Agent& each : agents_) {
             if (each.kind != kind) continue;
             ++others;
+            if (each.connections >= each.capacity) continue;
             if (!mine || each.in_flight < mine->in_flight) mine = &each;
         }
         if (!mine) return;

@@ -61,14 +61,15 @@ void Core::leave() {
     pump_categorizer();
     for (bool again = true; again;) {
         pump_routes();
+        for (std::size_t kind = 0; kind < 2; ++kind)
+            if (!alone_[kind].empty() || reservation_[kind].agent) pump_alone(static_cast<AgentKind>(kind));
         for (std::size_t n = 0; n < dirty_.size(); ++n) {
             const Slot link = dirty_[n];
             links_[link].dirty = false;
             pump(link);
         }
         dirty_.clear();
-        for (std::size_t kind = 0; kind < 2; ++kind)
-            if (!alone_[kind].empty() || reservation_[kind].agent) pump_alone(static_cast<AgentKind>(kind));
+        pump_routes(); // handing out may have found a route to be out of date
         again = !dirty_.empty();
     }
     pump_reports();

@@ -173,6 +173,7 @@ private:
     void report(Slot message, ReportKind kind, RecipientNumber number, bool expired, const Reason& reason);
     void plan_reports(Slot message);
     void pump_reports();
+    void forget_overtaken(Slot message);
     void drop_reports(Slot message);
 
     // ---- sweeper.cpp ----

@@ -32,6 +32,18 @@ void Core::plan_reports(Slot message) {
     reports_due_.emplace(at, message);
 }
 
+// A notice of delay for a recipient that is done meanwhile is not wanted any more.
+void Core::forget_overtaken(Slot message) {
+    auto waits = [&](RecipientNumber number) {
+        for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
+            if (std::ranges::count(entries(slot), number, &Entry::number) > 0) return true;
+        return false;
+    };
+    std::erase_if(extras_[messages_[message].extra].reports, [&](const Due& due) {
+        return due.kind == ReportKind::delayed && due.request == 0 && !waits(due.recipient.number);
+    });
+}
+
 void Core::pump_reports() {
     while (bounce_up_ && !reports_due_.empty() && reports_due_.begin()->first <= now_.monotonic &&
            reports_asked_.size() < asked_at_most) {
@@ -41,6 +53,7 @@ void Core::pump_reports() {
         Extra& e = extras_[m.extra];
         e.report_at = {};
         e.put_off = false;
+        forget_overtaken(message);
         for (const ReportKind kind :
              {ReportKind::failed, ReportKind::delayed, ReportKind::delivered, ReportKind::relayed}) {
             MakeReport ask{0, spool::QueueId{m.id}, m.location, kind, {}, {}};

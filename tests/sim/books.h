@@ -1,0 +1,44 @@
+// What a spool would remember of each message, and beside it what truly became of each recipient.
+#pragma once
+#include "daemons/decide/queue/events.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sim {
+
+enum class Written : std::uint8_t { open, delivered, failed, expired, discarded, replaced };
+
+struct Recipient {
+    std::string domain;
+    bool local = false, discard = false, unknown = false; // as the categorizer will say
+    bool rejected = false;                                // its host answers 550
+    // the spool's
+    Written written = Written::open;
+    std::uint32_t failures = 0, message_failures = 0, deaths = 0;
+    bool problem = false, suspect = false;
+    std::int64_t next_attempt = 0; // µs of the wall clock
+    // the truth
+    std::uint32_t delivered = 0;
+    bool reported = false;
+    bool in_flight = false;
+    std::int64_t not_before = 0; // monotonic µs, from the last deferral
+    std::int64_t first_try = -1, last_try = -1;
+    std::uint32_t alone_deaths = 0;
+};
+
+struct Message {
+    std::uint64_t id = 0;
+    std::int64_t arrival = 0, not_before = 0, expiry = 0; // wall µs
+    std::int64_t accepted = 0;                            // monotonic µs
+    bool null_sender = false;
+    bool bad = false;    // its content is refused for ever (4xx)
+    bool deadly = false; // kills agents
+    bool held = false, noticed = false, notice_asked = false, moved = false, gone = false;
+    int lane = 1;
+    std::string submitter;
+    std::uint32_t in_envelope = 1;
+    std::vector<Recipient> recipients; // those of the envelope, then those that came by expansion
+};
+
+} // namespace sim

@@ -1,0 +1,123 @@
+// The invariants (RELIABILITY, 3), asked after every step.
+#include "tests/sim/world.h"
+#include <algorithm>
+
+namespace sim {
+
+namespace {
+constexpr std::int64_t second = 1'000'000, minute = 60 * second;
+}
+
+void World::check() {
+    if (!wrong_.empty()) return;
+    check_links();
+    if (steps_ % 8 == 0 || messages_.size() < 10) check_books();
+}
+
+// Every recipient that is owed something is held by the engine exactly once; nothing else is.
+void World::check_books() {
+    std::size_t live = 0;
+    for (const auto& [id, m] : messages_) {
+        if (m.gone) continue;
+        ++live;
+        const auto info = engine_->message(spool::QueueId{id}, now());
+        if (!info) return wrong("the engine lost message " + spool::QueueId{id}.text());
+        std::vector<int> held(m.recipients.size());
+        bool whole = false;
+        for (const auto& d : info->deliveries) {
+            if (d.recipients.empty()) whole = true;
+            for (auto n : d.recipients) {
+                if (n >= held.size()) return wrong("the engine made up a recipient");
+                ++held[n];
+            }
+        }
+        if (whole) continue;
+        for (std::size_t n = 0; n < held.size(); ++n) {
+            const Recipient& r = m.recipients[n];
+            const bool owed = r.written == Written::open;
+            if (held[n] > 1)
+                return wrong("recipient " + std::to_string(n) + " of " + spool::QueueId{id}.text() +
+                             " is held twice");
+            // Delivered or reported in the same breath, not written since nothing was left to write it for.
+            if (owed && held[n] == 0 && r.delivered == 0 && !r.reported)
+                return wrong("recipient " + std::to_string(n) + " of " + spool::QueueId{id}.text() +
+                             " is nowhere");
+            if (!owed && held[n] > 0)
+                return wrong("recipient " + std::to_string(n) + " of " + spool::QueueId{id}.text() +
+                             " is done, yet held");
+        }
+        if (calm_ && !healed_ && !m.bad && !m.held) {
+            for (const Recipient& r : m.recipients)
+                if (r.written == Written::open && r.delivered == 0 && !r.reported && !r.rejected &&
+                    !r.unknown && !r.local && time_ - m.accepted > 10 * minute)
+                    return wrong("good message " + spool::QueueId{id}.text() + " to a healthy host has waited ten minutes");
+        }
+    }
+    if (engine_->counts().messages != live) wrong("the engine counts other messages than there are");
+}
+
+// A link that could do something does it.
+void World::check_links() {
+    const bool agent =
+        std::ranges::any_of(agents_, [](const auto& a) { return a.second == q::AgentKind::smtp; });
+    for (const auto& link : engine_->links(now())) {
+        const auto h = std::ranges::find(hosts_, link.name, &Host::name);
+        if (link.connections > link.limit) return wrong("a link over its limit");
+        if (h == hosts_.end()) continue;
+        const bool ready = link.health == q::Health::ready ||
+                           link.next_attempt.time_since_epoch().count() - wall_offset_ <= time_;
+        const bool could = link.due > 0 && link.connections == 0 && !link.paused && agent && ready;
+        if (!could) {
+            h->stuck_since = -1;
+        } else if (h->stuck_since < 0) {
+            h->stuck_since = time_;
+        } else if (time_ - h->stuck_since > (settings_.connections_total < 25 ? 20 * minute : 70 * second)) {
+            return wrong(link.name + " has mail to hand out, no connection, and does nothing");
+        }
+    }
+}
+
+void World::check_start(const q::Deliver& a, const Connection& c) {
+    const Message* m = message(a.id);
+    if (!m || m->gone) return wrong("a delivery of a message that is gone");
+    if (m->held) wrong("a delivery of a held message");
+    if (paused_ && !c.up) wrong("a delivery though all is paused");
+    if (m->not_before > time_ + wall_offset_ + second) wrong("a scheduled message leaves early");
+    for (auto n : out_.of(a.numbers)) {
+        const Recipient& r = recipient(a.id, n);
+        if (r.in_flight) wrong("a recipient is tried twice at the same time");
+        if (r.written != Written::open) wrong("a recipient that is done is tried again");
+        if (r.written == Written::open && r.delivered > 0 && incarnation_ == 1)
+            wrong("a recipient is served twice without need");
+        if (time_ < r.not_before) wrong("a recipient is tried before its time");
+        if (!c.local) {
+            const auto d = std::ranges::find(domains_, r.domain, &Domain::name);
+            if (d->host != c.host) wrong("a recipient is tried at a host that is not its own");
+        }
+        if (r.suspect) {
+            std::size_t in_flight = 0;
+            for (const auto& [id, each] : connections_)
+                if (each.agent == a.agent) in_flight += each.deliveries.size();
+            if (in_flight > 0) wrong("a suspect is tried in company");
+        }
+    }
+    std::set<std::string> places;
+    for (auto n : out_.of(a.numbers)) places.insert(c.local ? "local" : recipient(a.id, n).domain);
+    if (places.size() > 1) wrong("recipients of several queues in one transaction");
+    if (out_.of(a.numbers).size() > settings_.recipients_per_transaction)
+        wrong("too many recipients in one transaction");
+}
+
+void World::check_expiry(const Message& m, const Recipient& r) {
+    const auto life = m.null_sender ? settings_.report_expiry : settings_.expiry;
+    if (time_ + wall_offset_ < std::max(m.arrival, m.not_before) + life.count() - 2 * second)
+        wrong("a recipient expires too early");
+    std::int64_t tried = r.last_try;
+    const auto d = std::ranges::find(domains_, r.domain, &Domain::name);
+    tried = std::max({tried, d->last_route_failure, hosts_[d->host].last_try});
+    say("tried " + std::to_string(r.last_try / second) + ", route failed " + std::to_string(d->last_route_failure / second) + ", host " +
+        std::to_string(hosts_[d->host].last_try / second) + ", waited until " + std::to_string(waited_until_ / second));
+    if (tried < std::max(waited_until_, hosts_[d->host].waited_until)) wrong("a recipient expires without having been tried since our own wait");
+}
+
+} // namespace sim

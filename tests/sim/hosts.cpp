@@ -1,0 +1,228 @@
+// The other side: what hosts answer, and how agents tell it.
+#include "tests/sim/world.h"
+#include <algorithm>
+
+namespace sim {
+
+namespace {
+constexpr std::int64_t second = 1'000'000;
+const q::Reason refused{"4.4.1", "connection refused", "", ""};
+const q::Reason busy{"4.7.0", "too many connections", "421 4.7.0 too many connections", "mx"};
+const q::Reason grey{"4.7.1", "greylisted", "450 4.7.1 come back", "mx"};
+const q::Reason later_please{"4.3.0", "try later", "451 4.3.0 try later", "mx"};
+const q::Reason no_such_user{"5.1.1", "no such user", "550 5.1.1 no such user", "mx"};
+const q::Reason dropped{"4.4.2", "connection lost", "", "mx"};
+} // namespace
+
+void World::does(const q::OpenConnection& a) {
+    if (!agents_.contains(a.agent)) return wrong("a connection for an agent that is gone");
+    if (connections_.contains(a.connection)) return wrong("a connection's number used twice");
+    Connection c;
+    c.agent = a.agent;
+    c.incarnation = incarnation_;
+    c.local = a.link.starts_with("store:");
+    if (++open_ > settings_.connections_total) wrong("more connections than allowed in all");
+    if (c.local) {
+        connections_.emplace(a.connection, c);
+        later(dice_.between(50, 500), [this, id = a.connection] { came_up(id); });
+        return;
+    }
+    const auto h = std::ranges::find(hosts_, std::string(a.link), &Host::name);
+    if (h == hosts_.end()) return wrong("a connection to nowhere");
+    c.host = static_cast<std::size_t>(h - hosts_.begin());
+    if (paused_ || paused_links_.contains(h->name)) wrong("a connection opened though paused");
+    if (h->health != q::Health::ready) {
+        if (time_ < h->not_before) wrong("a link in retry was tried too early");
+        if (++h->opened_since > 1 && agents_.size() > 0 && calm_)
+            wrong("more than one try of a link in retry");
+    }
+    connections_.emplace(a.connection, c);
+    std::uint32_t mine = 0;
+    for (const auto& [id, each] : connections_)
+        if (!each.local && each.host == c.host && each.incarnation == incarnation_) ++mine;
+    if (mine > (h->mx ? settings_.connections_mx : settings_.connections_route))
+        wrong("a link over its limit");
+    say("open " + h->name + " mood " + std::to_string(static_cast<int>(h->mood)));
+    switch (h->mood) {
+    case Mood::refuses:
+        later(dice_.between(200, 2000), [this, id = a.connection] { connect_failed(id, false, false); });
+        break;
+    case Mood::vanished:
+        later(30 * second, [this, id = a.connection] { connect_failed(id, false, false); });
+        break;
+    default: later(dice_.between(500, 50'000), [this, id = a.connection] { came_up(id); });
+    }
+}
+
+void World::came_up(std::uint64_t id) {
+    const auto at = connections_.find(id);
+    if (at == connections_.end() || at->second.incarnation != incarnation_) return;
+    Connection& c = at->second;
+    if (!c.local) {
+        Host& h = hosts_[c.host];
+        h.last_try = time_;
+        if (h.mood == Mood::pushes_back && h.open >= h.takes) {
+            connect_failed(id, true, false);
+            return;
+        }
+        ++h.open;
+    }
+    c.up = true;
+    engine_->connected(id, now(), out_);
+    work(id);
+}
+
+void World::connect_failed(std::uint64_t id, bool push_back, bool was_up) {
+    const auto at = connections_.find(id);
+    if (at == connections_.end() || at->second.incarnation != incarnation_) return;
+    hosts_[at->second.host].last_try = time_;
+    end_connection(id, true, was_up, push_back);
+}
+
+void World::end_connection(std::uint64_t id, bool failed, bool was_up, bool push_back) {
+    const auto at = connections_.find(id);
+    Connection& c = at->second;
+    for (const Delivery& d : c.deliveries)
+        for (auto n : d.numbers) recipient(d.id, n).in_flight = false;
+    if (c.up && !c.local) --hosts_[c.host].open;
+    connections_.erase(at);
+    --open_;
+    q::Closed event;
+    event.connection = id;
+    event.failed = failed;
+    event.was_up = was_up;
+    event.phase = was_up ? q::Phase::session : q::Phase::connecting;
+    event.push_back = push_back ? q::PushBack::yes : q::PushBack::no;
+    event.reason = failed ? (push_back ? &busy : &refused) : nullptr;
+    engine_->closed(event, now(), out_);
+}
+
+void World::does(const q::Deliver& a) {
+    const auto at = connections_.find(a.connection);
+    if (at == connections_.end()) return wrong("a delivery for a connection that is gone");
+    Connection& c = at->second;
+    check_start(a, c);
+    if (++c.handed > settings_.messages_per_connection) wrong("too many messages for one connection");
+    if (c.deliveries.size() >= (c.up ? settings_.batch : 1)) wrong("too many deliveries ahead");
+    if (c.closing) wrong("a delivery for a connection that is to close");
+    Delivery d{a.delivery, a.id, {out_.of(a.numbers).begin(), out_.of(a.numbers).end()}};
+    for (auto n : d.numbers) recipient(a.id, n).in_flight = true;
+    say("deliver " + a.id.text() + " over " + (c.local ? "local" : hosts_[c.host].name));
+    c.deliveries.push_back(std::move(d));
+    later(0, [this, id = a.connection] { work(id); });
+}
+
+void World::does(const q::CloseConnection& a) {
+    const auto at = connections_.find(a.connection);
+    if (at == connections_.end()) return wrong("a connection closed that is gone");
+    at->second.closing = true;
+    later(dice_.between(100, 5000), [this, id = a.connection, incarnation = incarnation_] {
+        if (incarnation == incarnation_ && connections_.contains(id)) end_connection(id, false, true, false);
+    });
+}
+
+std::int64_t World::pace(const Host& host) {
+    if (host.mood == Mood::slow) return dice_.between(second, 20 * second);
+    return dice_.between(200, 100'000);
+}
+
+void World::work(std::uint64_t id) {
+    const auto at = connections_.find(id);
+    if (at == connections_.end()) return;
+    Connection& c = at->second;
+    if (!c.up || c.busy || c.deliveries.empty() || c.incarnation != incarnation_) return;
+    const Message* m = message(c.deliveries.front().id);
+    if (m && m->deadly) {
+        c.busy = true;
+        later(2000, [this, agent = c.agent, incarnation = incarnation_] {
+            if (incarnation != incarnation_ || !agents_.contains(agent)) return;
+            // Died of the message; what else it had in flight is innocent.
+            std::size_t in_flight = 0;
+            for (const auto& [id, each] : connections_)
+                if (each.agent == agent) in_flight += each.deliveries.size();
+            for (auto each = connections_.begin(); each != connections_.end();) {
+                if (each->second.agent != agent) {
+                    ++each;
+                    continue;
+                }
+                for (const Delivery& d : each->second.deliveries)
+                    for (auto n : d.numbers) {
+                        Recipient& r = recipient(d.id, n);
+                        r.in_flight = false;
+                        if (in_flight == 1) ++r.alone_deaths;
+                    }
+                if (each->second.up && !each->second.local) --hosts_[each->second.host].open;
+                --open_;
+                each = connections_.erase(each);
+            }
+            const auto kind = agents_[agent];
+            agents_.erase(agent);
+            say("an agent crashed");
+            engine_->agent_gone(agent, q::Departure::crashed, now(), out_);
+            later(second, [this, kind] { attach_agent(kind); });
+        });
+        return;
+    }
+    c.busy = true;
+    later(c.local ? dice_.between(100, 5000) : pace(hosts_[c.host]), [this, id, incarnation = incarnation_] {
+        if (incarnation == incarnation_ && connections_.contains(id)) answer(id);
+    });
+}
+
+q::Result World::verdict(const Connection& c, Recipient& r, const Message& m, const q::Reason* reason) {
+    q::Result out;
+    const Mood mood = c.local ? Mood::well : hosts_[c.host].mood;
+    if (r.rejected) {
+        out.outcome = q::Outcome::failed;
+        out.kind = decide::FailureKind::recipient;
+        out.reason = &no_such_user;
+    } else if (mood == Mood::greylists && time_ - r.first_try < 300 * second) {
+        out.outcome = q::Outcome::deferred;
+        out.kind = decide::FailureKind::recipient;
+        out.reason = &grey;
+    } else if (m.bad || mood == Mood::defers_all || mood == Mood::drops) {
+        out.outcome = q::Outcome::deferred;
+        out.kind = decide::FailureKind::message;
+        out.reason = reason;
+    }
+    return out;
+}
+
+void World::answer(std::uint64_t id) {
+    Connection& c = connections_.at(id);
+    c.busy = false;
+    const Delivery d = c.deliveries.front();
+    c.deliveries.pop_front();
+    Message* m = message(d.id);
+    const Mood mood = c.local ? Mood::well : hosts_[c.host].mood;
+    const bool drops = mood == Mood::drops;
+    std::vector<q::Result> results;
+    for (auto n : d.numbers) {
+        Recipient& r = recipient(d.id, n);
+        if (r.first_try < 0) r.first_try = time_;
+        r.last_try = time_;
+        r.in_flight = false;
+        q::Result result = verdict(c, r, *m, drops ? &dropped : &later_please);
+        result.number = n;
+        if (result.outcome == q::Outcome::delivered) ++r.delivered;
+        results.push_back(result);
+    }
+    if (!c.local) hosts_[c.host].last_try = time_;
+    q::Done done;
+    done.connection = id;
+    done.delivery = d.delivery;
+    done.id = d.id;
+    done.results = results;
+    done.dropped = drops;
+    engine_->done(done, now(), out_);
+    if (drops || (mood == Mood::vanished) || (!c.local && !healed_ && dice_.chance(2))) {
+        later(0, [this, id, incarnation = incarnation_] {
+            if (incarnation == incarnation_ && connections_.contains(id))
+                end_connection(id, true, true, false);
+        });
+        return;
+    }
+    work(id);
+}
+
+} // namespace sim

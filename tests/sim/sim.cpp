@@ -1,0 +1,23 @@
+// sim [-v] FIRST-SEED COUNT: so many worlds; the first that goes wrong is named by its seed, and ends the
+// run.
+#include "tests/sim/world.h"
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+
+int main(int argc, char** argv) {
+    bool verbose = argc > 1 && std::strcmp(argv[1], "-v") == 0;
+    const int at = verbose ? 2 : 1;
+    const std::uint64_t first = argc > at ? std::strtoull(argv[at], nullptr, 10) : 1;
+    const std::uint64_t count = argc > at + 1 ? std::strtoull(argv[at + 1], nullptr, 10) : 1;
+    std::uint64_t steps = 0;
+    for (std::uint64_t seed = first; seed < first + count; ++seed) {
+        sim::World world(seed, verbose ? &std::cerr : nullptr);
+        const std::string wrong = world.run();
+        steps += world.steps();
+        if (wrong.empty()) continue;
+        std::cout << "seed " << seed << ": " << wrong << "\n  see it: sim -v " << seed << " 1\n";
+        return 1;
+    }
+    std::cout << count << " worlds from seed " << first << ", " << steps << " steps: nothing wrong\n";
+}

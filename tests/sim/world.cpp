@@ -1,0 +1,328 @@
+// The driver's part: doing what the engine says, writing what the spool would keep.
+#include "tests/sim/world.h"
+#include <algorithm>
+#include <ostream>
+
+namespace sim {
+
+using namespace std::chrono_literals;
+
+namespace {
+constexpr std::int64_t second = 1'000'000;
+} // namespace
+
+World::World(std::uint64_t seed, std::ostream* log)
+    : dice_(q::Random(seed).number()), seed_(seed), log_(log) {
+    wall_offset_ = 1'790'000'000 * second;
+    time_ = 1000 * second;
+    calm_ = dice_.chance(25);
+    make_settings();
+    make_places();
+    start_engine();
+    plan_traffic();
+    if (!calm_) plan_trouble();
+    later(end_of_trouble_ - time_, [] {});
+}
+
+smtp::Now World::now() const {
+    return smtp::Now{smtp::Monotonic(smtp::Duration(time_)),
+                     smtp::WallTime(smtp::Duration(time_ + wall_offset_))};
+}
+
+void World::wrong(const std::string& what) {
+    if (wrong_.empty())
+        wrong_ = what + " (at " + std::to_string(time_ / second) + " s, step " + std::to_string(steps_) + ")";
+    say("WRONG " + what);
+}
+
+void World::say(const std::string& what) {
+    if (log_) *log_ << static_cast<double>(time_) / second << "  " << what << "\n";
+}
+
+void World::later(std::int64_t in, Event what) {
+    plan_.push(Planned{time_ + in, ++planned_, std::move(what)});
+}
+
+std::string World::run() {
+    while (wrong_.empty()) {
+        const auto due = engine_->next_timer();
+        const std::int64_t timer = due ? due->time_since_epoch().count() : INT64_MAX;
+        const std::int64_t event = plan_.empty() ? INT64_MAX : plan_.top().at;
+        const q::Counts counts = engine_->counts();
+        if (healed_ && event == INT64_MAX && counts.messages == counts.held) break;
+        const std::int64_t next = std::min(timer, event);
+        if (next == INT64_MAX) {
+            wrong("nothing is planned, yet messages wait");
+            break;
+        }
+        if (next > time_) timers_in_a_row_ = 0;
+        time_ = std::max(time_, next);
+        ++steps_;
+        out_.clear();
+        if (event <= timer) {
+            auto what = plan_.top().what;
+            plan_.pop();
+            what();
+        } else {
+            if (++timers_in_a_row_ > 5) wrong("the timer fires again and again at one instant");
+            engine_->timer(now(), out_);
+        }
+        carry_out();
+        check();
+        if (!healed_ && time_ >= end_of_trouble_) heal();
+        if (healed_ && time_ > end_of_trouble_ + 3 * 3600 * second) {
+            std::string which;
+            for (const auto& [id, m] : messages_)
+                if (!m.gone && !m.held && m.not_before <= time_ + wall_offset_ && which.empty()) which = spool::QueueId{id}.text();
+            if (!which.empty()) {
+                const auto info = engine_->message(*spool::QueueId::parse(which), now());
+                for (const auto& d : info->deliveries)
+                    say("it waits: " + std::to_string(static_cast<int>(d.waiting)) + " in " + d.queue + " over " + d.link);
+            }
+            if (!which.empty()) wrong("message " + which + " is still there three hours after all is well");
+            break;
+        }
+        if (steps_ > 2'000'000) wrong("too many steps");
+    }
+    return wrong_;
+}
+
+Message* World::message(spool::QueueId id) {
+    const auto at = messages_.find(id.value);
+    return at == messages_.end() ? nullptr : &at->second;
+}
+
+Recipient& World::recipient(spool::QueueId id, q::RecipientNumber number) {
+    static Recipient nobody;
+    Message* m = message(id);
+    if (!m || m->gone || number >= m->recipients.size()) {
+        wrong("an action names a recipient that is not there: " + id.text() + "/" + std::to_string(number));
+        return nobody;
+    }
+    return m->recipients[number];
+}
+
+void World::carry_out() {
+    // What is done may say more; the engine is only called from planned events, never from here.
+    for (const q::Action& action : out_.list) std::visit([&](const auto& a) { does(a); }, action);
+}
+
+void World::does(const q::AskCategorizer& a) {
+    const std::vector<q::RecipientNumber> asked(out_.of(a.numbers).begin(), out_.of(a.numbers).end());
+    const std::uint64_t incarnation = incarnation_;
+    later(dice_.between(100, 3000), [this, id = a.id, asked, incarnation] {
+        if (incarnation != incarnation_) return;
+        Message* m = message(id);
+        if (!m || m->gone) return;
+        if (!healed_ && !calm_ && dice_.chance(3)) {
+            engine_->categorization_failed(id, now(), out_);
+            return;
+        }
+        std::vector<q::RecipientNumber> numbers = asked;
+        if (numbers.empty())
+            for (std::uint32_t n = 0; n < m->in_envelope; ++n) numbers.push_back(n);
+        static const q::Reason unknown{"5.1.1", "unknown user", "", ""};
+        static const q::Reason table{"4.3.0", "table not readable", "", ""};
+        std::vector<q::FinalRecipient> finals;
+        for (auto n : numbers) {
+            if (m->recipients[n].written != Written::open) {
+                wrong("categorizer asked for a recipient that is done");
+                return;
+            }
+            if (!m->bad && dice_.chance(5) && n < m->in_envelope && m->recipients.size() < 40) { // an alias of two
+                m->recipients[n].written = Written::replaced;
+                for (int copy = 0; copy < 2; ++copy) {
+                    Recipient r;
+                    const Domain& home = domains_[dice_.below(domains_.size())];
+                    r.domain = home.name;
+                    m->recipients.push_back(r);
+                    finals.push_back({static_cast<q::RecipientNumber>(m->recipients.size() - 1),
+                                      q::Fate::remote, home.name, 0, nullptr});
+                }
+                continue;
+            }
+            const Recipient& r = m->recipients[n];
+            const auto home = std::ranges::find(domains_, r.domain, &Domain::name);
+            q::FinalRecipient f{n, q::Fate::remote, home->name, 0, nullptr};
+            if (r.local) f.fate = q::Fate::local, f.destination = "local";
+            if (r.discard) f.fate = q::Fate::discard;
+            if (r.unknown) f.fate = q::Fate::failed, f.reason = &unknown;
+            if (!healed_ && !calm_ && dice_.chance(2)) f.fate = q::Fate::deferred, f.reason = &table;
+            if (f.fate == q::Fate::discard) m->recipients[n].written = Written::discarded;
+            finals.push_back(f);
+        }
+        engine_->categorized({id, finals}, now(), out_);
+    });
+}
+
+void World::does(const q::AskRoute& a) {
+    const std::string domain(a.domain);
+    const std::uint64_t incarnation = incarnation_;
+    later(dice_.between(100, 50'000), [this, domain, incarnation] {
+        if (incarnation != incarnation_) return;
+        const auto d = std::ranges::find(domains_, domain, &Domain::name);
+        static const q::Reason servfail{"4.4.3", "name server failure", "", ""};
+        static const q::Reason nowhere{"5.1.2", "no such domain", "", ""};
+        q::Routed r;
+        r.domain = domain;
+        r.valid = std::chrono::seconds(dice_.between(30, 3600));
+        if (d->impossible) {
+            r.kind = q::RouteKind::permanent;
+            r.reason = &nowhere;
+        } else if (!healed_ && !calm_ && dice_.chance(10)) {
+            r.kind = q::RouteKind::temporary;
+            r.reason = &servfail;
+            d->last_route_failure = time_;
+        } else {
+            r.kind = hosts_[d->host].mx ? q::RouteKind::mx : q::RouteKind::configured;
+            r.link = hosts_[d->host].name;
+        }
+        engine_->routed(r, now(), out_);
+    });
+}
+
+void World::does(const q::RecordDeferral& a) {
+    say("deferral " + a.id.text() + " failures=" + std::to_string(a.failures) +
+        (a.problem ? " problem" : "") + " next in " +
+        std::to_string((a.next_attempt - now().wall).count() / 1000) + " ms");
+    for (auto n : out_.of(a.numbers)) {
+        Recipient& r = recipient(a.id, n);
+        // The ladder, rung by rung.
+        const bool local = r.local;
+        const auto wait = a.next_attempt - now().wall;
+        const smtp::Duration rung = local ? settings_.local_retry : q::rung(settings_, a.failures);
+        const smtp::Duration most =
+            std::chrono::duration_cast<smtp::Duration>(rung * (1.0 + settings_.jitter)) + 1ms;
+        if (wait < rung) wrong("a retry is planned before its rung");
+        if (wait > most && message(a.id)->recipients.size() == 1) wrong("a retry is planned after its rung");
+        if (a.failures != r.failures + 1) wrong("a failure was counted twice or not at all");
+        r.failures = a.failures;
+        r.message_failures = a.message_failures;
+        r.problem = a.problem;
+        r.suspect = false;
+        r.next_attempt = a.next_attempt.time_since_epoch().count();
+        r.not_before = time_ + wait.count();
+    }
+}
+
+void World::does(const q::RecordOutcome& a) {
+    say("outcome " + a.id.text() + " finish " + std::to_string(static_cast<int>(a.finish)));
+    for (auto n : out_.of(a.numbers)) {
+        Recipient& r = recipient(a.id, n);
+        switch (a.finish) {
+        case q::Finish::delivered: r.written = Written::delivered; break;
+        case q::Finish::failed: r.written = Written::failed; break;
+        case q::Finish::expired: r.written = Written::expired; break;
+        case q::Finish::discarded: r.written = Written::discarded; break;
+        }
+        if (a.finish == q::Finish::delivered && r.delivered == 0) wrong("marked delivered, but it was not");
+        if ((a.finish == q::Finish::failed || a.finish == q::Finish::expired) && !r.reported)
+            wrong("marked failed before the sender was told");
+    }
+}
+
+void World::does(const q::RecordSuspect& a) {
+    for (auto n : out_.of(a.numbers)) {
+        Recipient& r = recipient(a.id, n);
+        r.suspect = true;
+        r.deaths = a.deaths;
+        if (a.deaths > r.alone_deaths) wrong("deaths counted that were not its own");
+    }
+}
+
+void World::does(const q::RecordHeld& a) {
+    say("held " + a.id.text());
+    Message* m = message(a.id);
+    std::uint32_t deaths = 0;
+    for (const Recipient& r : m->recipients) deaths = std::max(deaths, r.alone_deaths);
+    if (deaths < settings_.deaths_before_hold) wrong("held as poison too early");
+    m->held = true;
+}
+
+void World::does(const q::RecordDelayNotice& a) {
+    Message* m = message(a.id);
+    if (!m->notice_asked) wrong("a notice of delay recorded that was never made");
+    m->noticed = true;
+}
+
+void World::does(const q::MakeReport& a) {
+    Message* m = message(a.id);
+    if (!m || m->gone) return wrong("a report about a message that is gone");
+    if (a.kind == q::ReportKind::delayed) {
+        if (m->null_sender) wrong("a notice of delay to nobody");
+        if (m->noticed) wrong("a second notice of delay");
+        if (time_ + wall_offset_ <
+            std::max(m->arrival, m->not_before) + settings_.delay_notice.count() - second)
+            wrong("a notice of delay too early");
+        m->notice_asked = true;
+    }
+    std::vector<q::RecipientNumber> numbers;
+    for (const auto& each : a.recipients) {
+        numbers.push_back(each.number);
+        Recipient& r = recipient(a.id, each.number);
+        if (r.written != Written::open) wrong("a report about recipient " + std::to_string(each.number) + " of " + a.id.text() + ", which is done");
+        if (a.kind == q::ReportKind::failed && each.expired) check_expiry(*m, r);
+    }
+    const std::uint64_t incarnation = incarnation_;
+    later(dice_.between(500, 20'000),
+          [this, id = a.id, kind = a.kind, numbers, request = a.request, incarnation] {
+              Message* m = message(id);
+              if (incarnation != incarnation_) return; // bounce never got it
+              q::Reported r;
+              r.request = request;
+              if (!healed_ && dice_.chance(10)) {
+                  r.outcome = q::ReportOutcome::try_later;
+              } else if (m && !m->gone && kind == q::ReportKind::failed) {
+                  for (auto n : numbers) m->recipients[n].reported = true;
+              }
+              engine_->reported(r, now(), out_);
+          });
+}
+
+void World::does(const q::MoveToMessages& a) {
+    Message* m = message(a.id);
+    if (!m || m->gone) return wrong("a message moved that is gone");
+    if (m->moved) wrong("a message moved twice");
+    m->moved = true;
+}
+
+void World::does(const q::Remove& a) {
+    say("remove " + a.id.text());
+    Message* m = message(a.id);
+    if (!m || m->gone) return wrong("a message removed twice");
+    for (std::size_t n = 0; n < m->recipients.size(); ++n) {
+        const Recipient& r = m->recipients[n];
+        const bool fine = r.delivered > 0 || r.reported || r.written == Written::discarded ||
+                          r.written == Written::replaced;
+        if (!fine)
+            wrong("message " + a.id.text() + " removed, recipient " + std::to_string(n) +
+                  " not accounted for");
+    }
+    m->gone = true;
+}
+
+void World::does(const q::NoticeExpired& a) { say("expired " + a.id.text()); }
+
+void World::does(const q::NoticeLink& a) {
+    say("link " + std::string(a.link) + " health " + std::to_string(static_cast<int>(a.health)) +
+        " failures " + std::to_string(a.failures));
+    const auto h = std::ranges::find(hosts_, std::string(a.link), &Host::name);
+    if (h == hosts_.end()) return;
+    h->health = a.health;
+    h->opened_since = 0;
+    h->not_before =
+        a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
+    if (a.health == q::Health::ready) return;
+    const auto wait = a.next_attempt - now().wall;
+    const smtp::Duration rung = q::rung(settings_, a.failures);
+    if (wait < rung ||
+        wait > std::chrono::duration_cast<smtp::Duration>(rung * (1.0 + settings_.jitter)) + 1ms)
+        wrong("a link's next try is off its ladder");
+}
+
+void World::does(const q::NoticeQueue& a) {
+    say("queue " + std::string(a.queue) + " health " + std::to_string(static_cast<int>(a.health)) +
+        " failures " + std::to_string(a.failures));
+}
+
+} // namespace sim

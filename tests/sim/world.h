@@ -1,0 +1,189 @@
+// A world for the queue engine to live in, made from a seed: hosts that work, refuse, tarpit, greylist,
+// vanish, push back and drop; agents that die; a categorizer, a router and a bounce daemon with moods; an
+// operator who pauses; a clock that jumps; restarts at any instant. It does what the engine says, keeps what
+// a spool would keep, and after every step compares the engine with its own books. The first thing that is
+// wrong ends the run.
+#pragma once
+#include "daemons/decide/queue/engine.h"
+#include "daemons/decide/queue/ladder.h"
+#include "tests/sim/books.h"
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace sim {
+
+namespace q = decide::queue;
+
+class Dice {
+public:
+    explicit Dice(std::uint64_t seed) : random_(seed) {}
+    std::uint64_t below(std::uint64_t n) { return random_.number() % n; }
+    std::int64_t between(std::int64_t low, std::int64_t high) {
+        return low + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(high - low + 1)));
+    }
+    bool chance(unsigned percent) { return below(100) < percent; }
+    std::uint64_t number() { return random_.number(); }
+
+private:
+    q::Random random_;
+};
+
+enum class Mood : std::uint8_t { well, slow, refuses, vanished, pushes_back, greylists, defers_all, drops };
+
+// The hosts behind one link.
+struct Host {
+    std::string name;
+    bool mx = false;
+    Mood mood = Mood::well;
+    std::uint32_t takes = 4;    // connections, when it pushes back
+    std::uint32_t open = 0;     // up now
+    std::int64_t last_try = -1; // µs: a connection was refused, or something answered
+    // As the engine announced it: no try before, and only one until it is ready again.
+    q::Health health = q::Health::ready;
+    std::int64_t not_before = 0;
+    std::uint32_t opened_since = 0;
+    std::int64_t stuck_since = -1;
+    std::int64_t waited_until = 0; // it was paused
+};
+
+struct Domain {
+    std::string name;
+    std::size_t host = 0;
+    bool impossible = false; // cannot receive mail
+    bool had_bad = false;    // a bad message was for it
+    std::int64_t last_route_failure = -1;
+};
+
+struct Delivery {
+    std::uint64_t delivery = 0;
+    spool::QueueId id;
+    std::vector<q::RecipientNumber> numbers;
+};
+
+struct Connection {
+    q::AgentId agent = 0;
+    std::size_t host = 0;
+    bool local = false, up = false, closing = false, busy = false;
+    std::uint32_t handed = 0;
+    std::uint64_t incarnation = 0; // of the engine it belongs to
+    std::deque<Delivery> deliveries;
+};
+
+class World {
+public:
+    World(std::uint64_t seed, std::ostream* log);
+
+    // Lives until all is quiet; the first broken invariant, or "".
+    std::string run();
+    std::uint64_t steps() const { return steps_; }
+
+private:
+    using Event = std::function<void()>;
+    struct Planned {
+        std::int64_t at;
+        std::uint64_t number;
+        Event what;
+        bool operator>(const Planned& other) const {
+            return std::tie(at, number) > std::tie(other.at, other.number);
+        }
+    };
+
+    smtp::Now now() const;
+    void wrong(const std::string& what);
+    void say(const std::string& what);
+    void later(std::int64_t in, Event what);
+    void make_settings();
+    void make_places();
+    void plan_traffic();
+    void plan_trouble();
+    void plan_trouble_of_processes(std::int64_t until);
+    void heal();
+
+    // world.cpp: doing what the engine says
+    void carry_out();
+    void does(const q::AskCategorizer& a);
+    void does(const q::AskRoute& a);
+    void does(const q::OpenConnection& a);
+    void does(const q::Deliver& a);
+    void does(const q::CloseConnection& a);
+    void does(const q::RecordDeferral& a);
+    void does(const q::RecordOutcome& a);
+    void does(const q::RecordSuspect& a);
+    void does(const q::RecordHeld& a);
+    void does(const q::RecordDelayNotice& a);
+    void does(const q::MakeReport& a);
+    void does(const q::MoveToMessages& a);
+    void does(const q::Remove& a);
+    void does(const q::NoticeActive&) {}
+    void does(const q::NoticeExpired& a);
+    void does(const q::NoticeLink& a);
+    void does(const q::NoticeQueue& a);
+    void does(const q::LinkForgotten&) {}
+
+    // hosts.cpp: what the other side does
+    void arrive();
+    void came_up(std::uint64_t connection);
+    void connect_failed(std::uint64_t connection, bool push_back, bool was_up);
+    void work(std::uint64_t connection);
+    void answer(std::uint64_t connection);
+    void end_connection(std::uint64_t connection, bool failed, bool was_up, bool push_back);
+    q::Result verdict(const Connection& c, Recipient& r, const Message& m, const q::Reason* reason);
+    std::int64_t pace(const Host& host);
+
+    // trouble.cpp
+    void start_engine();
+    void restart(bool power_cut);
+    void agent_dies(bool crash);
+    void attach_agent(q::AgentKind kind);
+    void offer(Message& m);
+
+    // checks.cpp
+    void check();
+    void check_books();
+    void check_links();
+    void check_start(const q::Deliver& a, const Connection& c);
+    void check_expiry(const Message& m, const Recipient& r);
+    Recipient& recipient(spool::QueueId id, q::RecipientNumber number);
+    Message* message(spool::QueueId id);
+
+    Dice dice_;
+    std::uint64_t seed_;
+    std::ostream* log_;
+    std::string wrong_;
+    std::int64_t time_ = 0;         // µs, monotonic
+    std::int64_t wall_offset_ = 0;  // µs since 1970 at time_ 0
+    std::int64_t waited_until_ = 0; // the last wait of our own doing for everybody ended
+    std::int64_t end_of_trouble_ = 0;
+    bool calm_ = false;  // hosts well, one bad message per domain: nothing else may wait long
+    bool exact_ = false; // jitter 0
+    bool healed_ = false;
+    std::uint64_t steps_ = 0, planned_ = 0, incarnation_ = 0, last_id_ = 0;
+    int timers_in_a_row_ = 0;
+
+    q::Settings settings_;
+    std::unique_ptr<q::Engine> engine_;
+    q::Actions out_;
+    std::priority_queue<Planned, std::vector<Planned>, std::greater<>> plan_;
+
+    std::vector<Host> hosts_;
+    std::vector<Domain> domains_;
+    std::map<std::uint64_t, Message> messages_; // by id: the spool, and what really happened
+    std::map<std::uint64_t, Connection> connections_;
+    std::map<q::AgentId, q::AgentKind> agents_;
+    q::AgentId last_agent_ = 0;
+    std::set<std::string> paused_links_;
+    bool paused_ = false;
+    std::uint32_t open_ = 0;
+    std::map<std::uint64_t, std::int64_t> alone_since_; // agent → nothing else in flight
+};
+
+} // namespace sim
