@@ -43,6 +43,7 @@ void Core::clock_stepped(smtp::Duration by) {
     for (Slot slot : waiting) {
         if (!deliveries_[slot].scheduled) continue;
         take_out(slot);
+        deliveries_[slot].due = now_.monotonic;
         place(slot, End::back);
     }
     if (by > smtp::Duration{}) {
