@@ -1,0 +1,32 @@
+#include "daemons/common/process_plan.h"
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <set>
+
+using namespace common;
+using proto::Role;
+
+TEST_CASE("the plan: every role, one writer per slot, every socket served by one, tokens only where the picture has an arrow") {
+    config::Config config;
+    config.smtpd.workers = 3;
+    config.smtp_client.workers = 2;
+    const auto plan = process_plan(config);
+    CHECK(plan.size() == 6 + 3 + 2);
+    std::set<std::string> names;
+    std::set<std::uint32_t> slots;
+    std::multiset<std::string_view> served;
+    for (const auto& each : plan) {
+        CHECK(names.insert(each.name).second);
+        CHECK(each.stop_phase < stop_phases);
+        CHECK(each.as_root == (each.role == Role::local));
+        CHECK(each.tcp_listeners == (each.role == Role::smtpd));
+        if (each.role == Role::smtpd || each.role == Role::pickup || each.role == Role::bounce)
+            CHECK(slots.insert(each.instance).second);
+        served.insert(each.local_sockets.begin(), each.local_sockets.end());
+        const bool may_submit = each.role == Role::queue_manager;
+        CHECK((std::ranges::find(each.expects, Role::smtp_client) != each.expects.end()) == may_submit);
+    }
+    CHECK(slots == std::set<std::uint32_t>{1, 2, 16, 17, 18});
+    CHECK(names.contains("smtpd/2"));
+    for (const auto& socket : local_sockets()) CHECK(served.count(socket.name) == (socket.name == "master" ? 0 : 1));
+}
