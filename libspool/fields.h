@@ -59,8 +59,10 @@ public:
             if (value) field(tag, bytes_of(*value));
         } else if constexpr (std::is_same_v<T, std::string>) {
             if (!value.empty()) field(tag, value);
-        } else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>) {
-            if (value != T{}) field(tag, bytes_of(value));
+        } else if constexpr (std::is_enum_v<T>) {
+            field(tag, bytes_of(value)); // always: the default of an enumeration need not be its zero
+        } else if constexpr (std::is_integral_v<T>) {
+            if (value != T{}) field(tag, bytes_of(value)); // every number's default is zero
         } else if constexpr (std::is_same_v<T, smtp::WallTime>) {
             if (value != T{}) field(tag, bytes_of(value));
         } else {

@@ -13,7 +13,7 @@ namespace spool {
 // One or several identical tries in a row (same host, reply, outcome).
 struct AttemptEntry {
     smtp::WallTime first{}, last{};
-    std::uint32_t count = 1;
+    std::uint32_t count = 0;
     std::string host;
     Reply reply;
     Outcome outcome = Outcome::deferred;
