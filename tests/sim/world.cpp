@@ -172,7 +172,7 @@ void World::does(const q::AskRoute& a) {
         } else if (!healed_ && !calm_ && dice_.chance(10)) {
             r.kind = q::RouteKind::temporary;
             r.reason = &servfail;
-            d->last_route_failure = time_;
+            d->last_failure = time_;
         } else {
             r.kind = hosts_[d->host].mx ? q::RouteKind::mx : q::RouteKind::configured;
             r.link = hosts_[d->host].name;
@@ -301,7 +301,10 @@ void World::does(const q::Remove& a) {
     m->gone = true;
 }
 
-void World::does(const q::NoticeExpired& a) { say("expired " + a.id.text()); }
+void World::does(const q::NoticeExpired& a) {
+    say("expired " + a.id.text());
+    if (Message* m = message(a.id)) m->expired = time_;
+}
 
 void World::does(const q::NoticeLink& a) {
     say("link " + std::string(a.link) + " health " + std::to_string(static_cast<int>(a.health)) +
@@ -321,6 +324,8 @@ void World::does(const q::NoticeLink& a) {
 }
 
 void World::does(const q::NoticeQueue& a) {
+    const auto d = std::ranges::find(domains_, std::string(a.queue), &Domain::name);
+    if (d != domains_.end() && a.health != q::Health::ready) d->last_failure = time_;
     say("queue " + std::string(a.queue) + " health " + std::to_string(static_cast<int>(a.health)) +
         " failures " + std::to_string(a.failures));
 }

@@ -60,7 +60,7 @@ struct Domain {
     std::size_t host = 0;
     bool impossible = false; // cannot receive mail
     bool had_bad = false;    // a bad message was for it
-    std::int64_t last_route_failure = -1;
+    std::int64_t last_failure = -1;
 };
 
 struct Delivery {

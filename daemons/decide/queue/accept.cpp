@@ -23,6 +23,12 @@ template <class T> std::uint8_t small(T n) { return static_cast<std::uint8_t>(st
 
 } // namespace
 
+// A clock that was set back must not hide what was planned by it: no ladder waits longer than its longest rung.
+smtp::Duration Core::longest_wait() const {
+    return std::chrono::duration_cast<smtp::Duration>(
+        std::max(settings_.retry_interval_after, settings_.retry_interval) * (1.0 + settings_.jitter));
+}
+
 bool Core::accepted(const Accepted& event) {
     if (find(event.id) != none) return false;
     const Slot slot = messages_.allocate();
@@ -56,15 +62,12 @@ bool Core::accepted(const Accepted& event) {
             d.whole = d.count > 1;
         }
         if (!event.restored.empty()) {
-            // Until it is categorized it waits for the earliest of its recipients. A clock that was set back
-            // must not hide it: no ladder waits longer than its longest rung.
-            const auto longest = std::chrono::duration_cast<smtp::Duration>(
-                std::max(settings_.retry_interval_after, settings_.retry_interval) *
-                (1.0 + settings_.jitter));
+            // Until it is categorized it waits for the earliest of its recipients.
+            const smtp::WallTime latest = now_.wall + longest_wait();
             smtp::WallTime earliest = event.restored.size() < m.open ? now_.wall : smtp::WallTime::max();
             for (const Restored& each : event.restored)
-                earliest = std::min({earliest, each.next_attempt, now_.wall + longest});
-            remember(slot, first, event.restored, now_.wall + longest);
+                earliest = std::min({earliest, each.next_attempt, latest});
+            remember(slot, first, event.restored, latest);
             d.due = monotonic_of(std::max(earliest, now_.wall));
         }
         place(first, End::back);
@@ -265,7 +268,7 @@ void Core::make_deliveries(Slot message, Slot spare) {
         d.deaths = small(deaths);
         d.problem = lead.restored.problem;
         d.suspect = lead.restored.suspect;
-        d.due = due > now_.wall ? monotonic_of(due) : now_.monotonic;
+        d.due = due > now_.wall ? monotonic_of(std::min(due, now_.wall + longest_wait())) : now_.monotonic;
         ++queues_[d.queue].deliveries;
         place(slot, End::back);
     }

@@ -78,6 +78,7 @@ private:
     std::uint32_t wall_seconds() const;
 
     // ---- accept.cpp ----
+    smtp::Duration longest_wait() const;
     void pump_categorizer();
     Slot asked_of(Slot message) const;
     void ask_again(Slot delivery);
