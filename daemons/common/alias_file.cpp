@@ -15,6 +15,7 @@ namespace {
 
 using decide::AliasTarget;
 
+constexpr auto bear_absence = std::chrono::seconds(10);
 constexpr std::size_t most_problems = 20, largest_file = 64 << 20, longest_value = 4096;
 
 std::string_view trimmed(std::string_view text) {
@@ -136,11 +137,11 @@ const std::vector<AliasTarget>* AliasFile::find(const std::string& name) const {
     return found == table_.entries.end() ? nullptr : &found->second;
 }
 
-AliasFile::Change AliasFile::look(smtp::Monotonic now) {
-    if (looked_ && now < next_look_) return Change::none;
+AliasFile::Change AliasFile::look(smtp::Now now) {
+    if (looked_ && now.monotonic < next_look_) return Change::none;
     const bool first = !looked_;
     looked_ = true;
-    next_look_ = now + std::chrono::seconds(1);
+    next_look_ = now.monotonic + std::chrono::seconds(1);
 
     const auto fail = [&](int code) {
         auto trouble = fmt::format("{}: {}", path_, std::strerror(code));
@@ -152,6 +153,9 @@ AliasFile::Change AliasFile::look(smtp::Monotonic now) {
     struct stat facts;
     if (stat(path_.c_str(), &facts) != 0) {
         if (errno != ENOENT) return fail(errno);
+        if (there_ && !away_) away_since_ = now.monotonic; // an editor may be at work
+        away_ = true;
+        if (there_ && now.monotonic - away_since_ < bear_absence) return Change::none;
         const bool news = there_ || !trouble_.empty() || first;
         there_ = false;
         trouble_.clear();
@@ -164,7 +168,10 @@ AliasFile::Change AliasFile::look(smtp::Monotonic now) {
     };
     const Stamp stamp{facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size),
                       ns(facts.st_ctim), ns(facts.st_mtim)};
+    away_ = false;
     if (there_ && trouble_.empty() && stamp == stamp_) return Change::none;
+    const auto rested = now.wall.time_since_epoch() - std::chrono::nanoseconds(stamp.modified);
+    if (there_ && rested >= smtp::Duration::zero() && rested < std::chrono::seconds(1)) return Change::none;
     there_ = true;
     if (!S_ISREG(facts.st_mode)) return fail(EISDIR);
     if (facts.st_size > static_cast<off_t>(largest_file)) return fail(EFBIG);

@@ -25,7 +25,8 @@ struct AliasTable {
     static AliasTable parse(std::string_view text);
 };
 
-// A file of aliases, read again when it has changed (looked at no more than once a second).
+// A file of aliases, read again when it has changed (looked at no more than once a second). Half-made changes
+// are not believed: a file is read when it has rested for a second, and missed only when it stays away.
 class AliasFile {
 public:
     explicit AliasFile(std::string path) : path_(std::move(path)) {}
@@ -39,7 +40,7 @@ public:
 
     enum class Change { none, read, gone, failed };
     // Looks whether the file has changed, if it is time to, and reads it.
-    Change look(smtp::Monotonic now);
+    Change look(smtp::Now now);
     const AliasTable& table() const { return table_; }
 
 private:
@@ -52,7 +53,8 @@ private:
     AliasTable table_;
     Stamp stamp_;
     bool there_ = false, looked_ = false;
-    smtp::Monotonic next_look_{};
+    smtp::Monotonic next_look_{}, away_since_{};
+    bool away_ = false;
 };
 
 } // namespace common

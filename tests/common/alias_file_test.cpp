@@ -72,7 +72,12 @@ TEST_CASE("a file is read again when it changes") {
     const auto write = [&](std::string_view text) {
         std::ofstream(path + ".new") << text, std::rename((path + ".new").c_str(), path.c_str());
     };
-    smtp::Monotonic now{std::chrono::hours(1)};
+    // Files are as old as they say: the wall clock stands far ahead of them.
+    struct Clock {
+        smtp::Now now{smtp::Monotonic(std::chrono::hours(1)), smtp::WallTime(std::chrono::hours(24 * 365 * 100))};
+        smtp::Now operator+=(std::chrono::seconds by) { return now.monotonic += by, now; }
+        operator smtp::Now() const { return now; }
+    } now;
     AliasFile file(path);
     CHECK(file.look(now) == AliasFile::Change::gone);
     CHECK(file.readable());
@@ -97,8 +102,24 @@ TEST_CASE("a file is read again when it changes") {
     write("a: d");
     CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
     CHECK(file.readable());
+
+    // Missing for a moment is not gone.
     unlink(path.c_str());
-    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::gone);
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);
+    CHECK(file.find("a"));
+    CHECK(file.look(now += std::chrono::seconds(20)) == AliasFile::Change::gone);
     CHECK(!file.find("a"));
+
+    // Neither is a file read that was written this very moment, unless there is nothing else.
+    write("a: e");
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
+    write("a: f, g");
+    now.now.wall = std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now()) + std::chrono::milliseconds(500);
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);
+    CHECK(file.find("a")->size() == 1);
+    now.now.wall += std::chrono::seconds(60);
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
+    CHECK(file.find("a")->size() == 2);
+    unlink(path.c_str());
     rmdir(directory);
 }

@@ -1,0 +1,34 @@
+// The configured alias files as one table: asked in their order, kept up with, and what is wrong with them
+// said.
+#pragma once
+#include "daemons/common/alias_file.h"
+#include "daemons/common/log.h"
+#include "daemons/decide/expansion.h"
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace categorizer {
+
+class Aliases {
+public:
+    // `trouble`: a line for whoever asks how we are; "" clears it.
+    Aliases(common::Log& log, std::function<void(std::string_view)> trouble);
+
+    void configure(const std::vector<std::string>& files);
+    // Reads what has changed. Cheap: looks at a file once a second at most.
+    void look(smtp::Now now);
+    // `name` in lower case. Unreadable as soon as a file before the answer is.
+    decide::AliasAnswer find(const std::string& name) const;
+
+private:
+    void tell(const common::AliasFile& file) const;
+
+    common::Log& log_;
+    std::function<void(std::string_view)> trouble_;
+    std::vector<common::AliasFile> files_;
+    smtp::Monotonic next_look_{};
+};
+
+} // namespace categorizer

@@ -1,0 +1,108 @@
+#include "daemons/router/route_lookup.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+namespace router {
+
+using decide::Destination;
+using decide::Said;
+
+namespace {
+
+constexpr std::uint32_t configured_valid = 3600; // a reload asks anew anyway
+
+} // namespace
+
+Found configured(const decide::RouteRule& rule) {
+    std::vector<decide::Host> hosts;
+    std::uint16_t preference = 0;
+    for (const auto& equals : rule.next_hops) {
+        for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, preference});
+        preference = static_cast<std::uint16_t>(preference + 10);
+    }
+    return {Destination::of(Destination::Kind::configured, std::move(hosts)), configured_valid};
+}
+
+Found literal(const std::string& domain, const Ourselves& ourselves) {
+    std::string_view inside = domain;
+    inside.remove_prefix(1);
+    if (inside.ends_with(']')) inside.remove_suffix(1);
+    if (inside.starts_with("ipv6:") || inside.starts_with("IPv6:")) inside.remove_prefix(5);
+    const auto address = common::IpAddress::parse(inside);
+    using Kind = Destination::Kind;
+    if (!address)
+        return {Destination::refuse(Kind::permanent, "5.1.2", fmt::format("{} is not an address", domain)),
+                configured_valid};
+    if (ourselves.is_address(*address, 25))
+        return {Destination::refuse(Kind::permanent, "5.4.6",
+                                    fmt::format("mail for {} loops back to myself", domain)),
+                configured_valid};
+    return {Destination::of(Kind::mx, {{address->to_string(), 25, 0}}), configured_valid};
+}
+
+RouteLookup::RouteLookup(dns::Resolver& resolver, const Ourselves& ourselves, std::string domain,
+                         const decide::NextHop& hop, Done done)
+    : resolver_(resolver), ourselves_(ourselves), port_(hop.port),
+      by_rule_(hop.kind == decide::NextHop::Kind::mx_of), done_(std::move(done)) {
+    name_ = by_rule_ ? hop.name : std::move(domain);
+    mx_lookup_ =
+        resolver_.look_up(name_, dns::Type::mx, [this](const dns::Answer& answer) { mx_said(answer); });
+}
+
+void RouteLookup::mx_said(const dns::Answer& answer) {
+    mx_ = answer;
+    ttl_ = answer.ttl;
+    std::set<std::string> hosts;
+    if (answer.said == Said::no_data) hosts.insert(name_);
+    // Only an address we listen on at that port can be ours; names are compared without any look-up.
+    if (answer.said == Said::records && ourselves_.listens_on(port_))
+        for (const auto& record : answer.mx)
+            if (!record.host.empty() && !ourselves_.is_name(record.host)) hosts.insert(record.host);
+    if (hosts.empty()) return addresses_known();
+    look_up_addresses(hosts);
+}
+
+void RouteLookup::look_up_addresses(const std::set<std::string>& hosts) {
+    open_ = hosts.size() * 2;
+    for (const auto& host : hosts)
+        for (const auto type : {dns::Type::a, dns::Type::aaaa})
+            lookups_.push_back(resolver_.look_up(host, type, [this, host, type](const dns::Answer& answer) {
+                auto& known = addresses_[host];
+                known.insert(known.end(), answer.addresses.begin(), answer.addresses.end());
+                if (mx_.said == Said::no_data) {
+                    (type == dns::Type::a ? a_ : aaaa_) = answer.said;
+                    if (answer.said == Said::failed) why_ = answer.why;
+                    ttl_ = std::min(ttl_, answer.ttl);
+                }
+                if (--open_ == 0) addresses_known();
+            }));
+}
+
+void RouteLookup::addresses_known() {
+    const auto self = [this](const std::string& host) { return is_self(host); };
+    auto decision = decide::decide_mx(name_, mx_.said, std::move(mx_.mx), mx_.why, port_, self);
+    if (decision.address_only)
+        decision.destination = decide::decide_address_only(name_, a_, aaaa_, why_, port_, self);
+    finish(std::move(decision.destination));
+}
+
+bool RouteLookup::is_self(const std::string& host) const {
+    if (ourselves_.is_name(host)) return true;
+    const auto known = addresses_.find(host);
+    return known != addresses_.end() &&
+           std::any_of(known->second.begin(), known->second.end(),
+                       [&](const auto& address) { return ourselves_.is_address(address, port_); });
+}
+
+void RouteLookup::finish(Destination destination) {
+    // A relay host that is not there is our mistake: mail waits until it is mended.
+    if (by_rule_ && destination.kind == Destination::Kind::permanent) {
+        destination.kind = Destination::Kind::temporary;
+        destination.status[0] = '4';
+    }
+    const auto done = std::move(done_);
+    done({std::move(destination), std::max(ttl_, 1u)});
+}
+
+} // namespace router

@@ -1,0 +1,60 @@
+// The way of one domain from a rule to its hosts: the look-ups it takes, one after the other, and what the
+// decisions (daemons/decide/mx.h) make of them. Destroying it ends the look-ups.
+#pragma once
+#include "daemons/common/dns/resolver.h"
+#include "daemons/decide/mx.h"
+#include "daemons/decide/routing.h"
+#include "daemons/router/ourselves.h"
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace router {
+
+struct Found {
+    decide::Destination destination;
+    std::uint32_t valid_seconds = 0;
+};
+
+// What a rule with hosts in brackets says; it takes no look-up.
+Found configured(const decide::RouteRule& rule);
+// "[192.0.2.1]", "[IPv6:2001:db8::1]": the host itself.
+Found literal(const std::string& domain, const Ourselves& ourselves);
+
+class RouteLookup {
+public:
+    using Done = std::function<void(Found)>;
+
+    // `hop`: Kind::mx_of or Kind::recipient. `done` is called once, from the loop, and may destroy this.
+    RouteLookup(dns::Resolver& resolver, const Ourselves& ourselves, std::string domain,
+                const decide::NextHop& hop, Done done);
+    RouteLookup(const RouteLookup&) = delete;
+    RouteLookup& operator=(const RouteLookup&) = delete;
+
+private:
+    void mx_said(const dns::Answer& answer);
+    void look_up_addresses(const std::set<std::string>& hosts);
+    void addresses_known();
+    void finish(decide::Destination destination);
+    bool is_self(const std::string& host) const;
+
+    dns::Resolver& resolver_;
+    const Ourselves& ourselves_;
+    std::string name_; // whose MX is asked for
+    std::uint16_t port_;
+    bool by_rule_; // the name is our configuration's, not the recipient's
+    Done done_;
+    dns::Lookup mx_lookup_;
+    dns::Answer mx_;
+    std::vector<dns::Lookup> lookups_;
+    std::size_t open_ = 0;
+    std::map<std::string, std::vector<common::IpAddress>> addresses_;
+    decide::Said a_ = decide::Said::failed, aaaa_ = decide::Said::failed; // for a domain without MX
+    std::string why_;
+    std::uint32_t ttl_ = 0;
+};
+
+} // namespace router

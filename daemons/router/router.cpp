@@ -1,0 +1,128 @@
+#include "daemons/router/router.h"
+#include <utility>
+
+namespace router {
+
+namespace {
+
+constexpr std::size_t at_a_time = 200; // domains being looked up; the name server is not to be drowned
+
+proto::route::Kind kind_of(decide::Destination::Kind kind) {
+    switch (kind) {
+    case decide::Destination::Kind::mx: return proto::route::Kind::mx;
+    case decide::Destination::Kind::configured: return proto::route::Kind::configured;
+    case decide::Destination::Kind::temporary: return proto::route::Kind::temporary;
+    case decide::Destination::Kind::permanent: return proto::route::Kind::permanent;
+    }
+    return proto::route::Kind::temporary;
+}
+
+// What a domain without a rule goes by: its own MX hosts.
+const decide::NextHop own_mx;
+
+} // namespace
+
+spool::Result<std::unique_ptr<Router>> Router::create(common::Surroundings& surroundings,
+                                                      common::Orders orders) {
+    return std::unique_ptr<Router>(new Router(surroundings, orders.config));
+}
+
+Router::Router(common::Surroundings& surroundings, const config::Config& config)
+    : surroundings_(surroundings), turn_(surroundings.loop, [this] { start_waiting(); }),
+      queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
+                     proto::route::conversation, surroundings.identity,
+                     {[this](proto::route::Message&& message) {
+                          auto* route = std::get_if<proto::route::Route>(&message);
+                          if (route)
+                              asked(std::move(*route));
+                          else
+                              queue_manager_.fail("only Route is said here");
+                      },
+                      {},
+                      [this](const std::string&) { // it asks again when it is back
+                          for (auto& [domain, job] : jobs_) job.requests.clear();
+                      }}) {
+    apply(config);
+}
+
+void Router::reconfigure(common::Orders orders) { apply(orders.config); }
+
+// Questions under way are asked anew by the new rules.
+void Router::apply(const config::Config& config) {
+    auto open = std::exchange(jobs_, {});
+    waiting_.clear();
+    running_ = 0;
+    ended_.clear();
+    for (auto& [domain, job] : open) job.lookup.reset();
+    resolver_ = std::make_unique<dns::Resolver>(surroundings_.loop, config.dns);
+    routes_ = decide::RouteTable(config.routes);
+    ourselves_ = Ourselves(config, Ourselves::interfaces());
+    for (auto& [domain, job] : open)
+        for (const auto request : job.requests) asked({request, domain});
+}
+
+void Router::stop(smtp::Duration, std::function<void()> done) {
+    // Nothing is lost: who asked asks again.
+    jobs_.clear();
+    waiting_.clear();
+    ended_.clear();
+    done();
+}
+
+void Router::asked(proto::route::Route&& route) {
+    const auto* rule = routes_.find(route.domain);
+    const auto* hop = rule ? &rule->next_hops.front().front() : &own_mx;
+    if (hop->kind == decide::NextHop::Kind::host)
+        return answer(route.request, route.domain, configured(*rule));
+    if (hop->kind == decide::NextHop::Kind::recipient && route.domain.starts_with('['))
+        return answer(route.request, route.domain, literal(route.domain, ourselves_));
+    look_up(route.domain, *hop, route.request);
+}
+
+void Router::look_up(const std::string& domain, const decide::NextHop& hop, std::uint64_t request) {
+    auto [job, is_new] = jobs_.try_emplace(domain);
+    job->second.requests.push_back(request);
+    job->second.hop = &hop;
+    if (!is_new) return;
+    waiting_.push_back(domain);
+    turn_.schedule();
+}
+
+void Router::start_waiting() {
+    ended_.clear();
+    while (!waiting_.empty() && running_ < at_a_time) {
+        const auto domain = std::move(waiting_.front());
+        waiting_.pop_front();
+        const auto job = jobs_.find(domain);
+        if (job == jobs_.end()) continue;
+        ++running_;
+        job->second.lookup =
+            std::make_unique<RouteLookup>(*resolver_, ourselves_, domain, *job->second.hop,
+                                          [this, domain](Found what) { found(domain, what); });
+    }
+}
+
+void Router::found(const std::string& domain, const Found& found) {
+    auto job = jobs_.extract(domain);
+    if (job.empty()) return;
+    for (const auto request : job.mapped().requests) answer(request, domain, found);
+    ended_.push_back(std::move(job.mapped().lookup)); // its callback is running: it goes with the turn
+    --running_;
+    turn_.schedule();
+}
+
+void Router::answer(std::uint64_t request, const std::string& domain, const Found& found) {
+    proto::route::Routed routed;
+    routed.request = request;
+    routed.domain = domain;
+    routed.kind = kind_of(found.destination.kind);
+    routed.link = found.destination.link;
+    for (const auto& host : found.destination.hosts)
+        routed.hosts.push_back({host.name, host.port, host.preference});
+    routed.valid_seconds = found.valid_seconds;
+    routed.status = found.destination.status;
+    routed.text = found.destination.text;
+    queue_manager_.send(routed);
+}
+
+} // namespace router

@@ -1,0 +1,85 @@
+// The queue-manager's end of one conversation, for tests of the daemons that connect to it; and the
+// surroundings a daemon is built on, in a directory of their own.
+#pragma once
+#include "daemons/common/daemon.h"
+#include "daemons/common/ipc/listener.h"
+#include "daemons/common/local_socket.h"
+#include <cstdlib>
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fake {
+
+// Stands for master: a directory, a log nobody reads, an identity.
+struct Premises {
+    explicit Premises(proto::Role role) : log(loop, "test"), role_(role) {
+        char name[] = "/tmp/postrider-test-XXXXXX";
+        REQUIRE(mkdtemp(name));
+        directory = name;
+        std::filesystem::create_directories(directory + "/run/private");
+    }
+    ~Premises() { std::filesystem::remove_all(directory); }
+
+    common::Surroundings surroundings() {
+        return {loop, log, {role_, 0, "token"}, directory + "/run", [this](std::string_view text) {
+                    trouble = text;
+                }};
+    }
+    common::Fd listen(std::string_view name) {
+        auto fd = common::listen_local(directory + "/run/private/" + std::string(name), 0600);
+        REQUIRE(fd);
+        return std::move(*fd);
+    }
+
+    common::Loop loop;
+    common::Log log;
+    std::string directory, trouble;
+
+private:
+    proto::Role role_;
+};
+
+template <class Message> struct QueueManager {
+    QueueManager(Premises& premises, std::string_view conversation, proto::Role role)
+        : premises_(premises),
+          listener_(premises.loop, premises.log, premises.listen("queue-manager"), {{role, "token"}}) {
+        listener_.serve<Message>(conversation, {role},
+                                 [this](ipc::Peer, std::unique_ptr<ipc::Channel<Message>> channel) {
+                                     channel_ = std::move(channel);
+                                     channel_->set_callbacks({[this](Message&& message) {
+                                                                  answers.push_back(std::move(message));
+                                                                  premises_.loop.stop();
+                                                              },
+                                                              [](const std::string&) {}});
+                                     premises_.loop.stop();
+                                 });
+    }
+    void await_peer() {
+        while (!channel_) premises_.loop.run();
+    }
+    // Asks, and runs until there is an answer of type A.
+    template <class A, class Q> A ask(const Q& question) {
+        channel_->send(question);
+        return next<A>();
+    }
+    template <class A> A next() {
+        while (answers.empty()) premises_.loop.run();
+        REQUIRE(std::holds_alternative<A>(answers.front()));
+        auto out = std::get<A>(std::move(answers.front()));
+        answers.erase(answers.begin());
+        return out;
+    }
+    ipc::Channel<Message>& channel() { return *channel_; }
+    std::vector<Message> answers;
+
+private:
+    Premises& premises_;
+    std::unique_ptr<ipc::Channel<Message>> channel_;
+    ipc::Listener listener_;
+};
+
+} // namespace fake

@@ -1,0 +1,171 @@
+#include "daemons/router/router.h"
+#include "tests/common/dns/name_server.h"
+#include "tests/common/fake_queue_manager.h"
+#include <fmt/format.h>
+
+using proto::route::Kind;
+using proto::route::Routed;
+using router::Ourselves;
+
+namespace {
+
+config::Config parsed(std::string_view text) {
+    auto read = config::parse(text, "f.toml", {"me.example", "alice", 1});
+    REQUIRE(read);
+    return std::move(*read);
+}
+
+// A small world of names.
+std::string answer_for(packet::Message& m) {
+    using namespace packet;
+    const auto& name = m.question;
+    const auto no_data = [&] { return m.authority(soa("example", 60, 60)).bytes(); };
+    if (name == "fails.example") return m.code = 2, m.bytes();
+    if (name == "none.example") return m.code = 3, m.authority(soa("example", 60, 60)).bytes();
+    if (m.type == 15) {
+        if (name == "good.example" || name == "also.example")
+            return m.answer(mx(name, 120, 20, "mx2.example"))
+                .answer(mx(name, 120, 10, "mx1.example"))
+                .bytes();
+        if (name == "null.example") return m.answer(mx(name, 120, 0, "")).bytes();
+        if (name == "named.example")
+            return m.answer(mx(name, 120, 10, "me.example")).answer(mx(name, 120, 5, "mx1.example")).bytes();
+        if (name == "loop.example") return m.answer(mx(name, 120, 10, "selfaddress.example")).bytes();
+        return no_data();
+    }
+    if (m.type == 1) {
+        if (name == "selfaddress.example") return m.answer(a(name, 60, {"\x7f\0\0\1", 4})).bytes();
+        if (name == "plain.example" || name.starts_with("mx"))
+            return m.answer(a(name, 60, {"\xc0\0\2\1", 4})).bytes();
+    }
+    return no_data();
+}
+
+struct World {
+    fake::Premises premises{proto::Role::router};
+    NameServer names{premises.loop};
+    fake::QueueManager<proto::route::Message> manager{premises, proto::route::conversation,
+                                                      proto::Role::router};
+    common::Surroundings surroundings = premises.surroundings();
+    config::Config config;
+    std::unique_ptr<router::Router> daemon;
+
+    explicit World(std::string_view text) : config(parsed(text)) {
+        names.behave = answer_for;
+        config.dns = names.settings();
+        auto made = router::Router::create(surroundings, {config, 1, {}, {}});
+        REQUIRE(made);
+        daemon = std::move(*made);
+        manager.await_peer();
+    }
+    // "mx mx1.example;mx2.example", "permanent 5.1.2"
+    std::string route(const std::string& domain) {
+        const auto routed = manager.ask<Routed>(proto::route::Route{7, domain});
+        CHECK(routed.request == 7);
+        CHECK(routed.domain == domain);
+        CHECK(routed.valid_seconds > 0);
+        constexpr std::string_view kinds[] = {"mx", "configured", "temporary", "permanent"};
+        const auto& what = routed.hosts.empty() ? routed.status : routed.link;
+        return fmt::format("{} {}", kinds[static_cast<int>(routed.kind)], what);
+    }
+};
+
+} // namespace
+
+TEST_CASE("domains without a route go by their MX") {
+    World w("[listen.smtp]\naddresses = \"*:25\"");
+    CHECK(w.route("good.example") == "mx mx1.example;mx2.example");
+    CHECK(w.route("also.example") == "mx mx1.example;mx2.example");
+    CHECK(w.route("plain.example") == "mx plain.example");
+    CHECK(w.route("null.example") == "permanent 5.1.10");
+    CHECK(w.route("none.example") == "permanent 5.1.2");
+    CHECK(w.route("empty.example") == "permanent 5.4.4");
+    CHECK(w.route("fails.example") == "temporary 4.4.3");
+    CHECK(w.route("not a domain") == "permanent 5.1.2");
+    CHECK(w.route("[192.0.2.1]") == "mx 192.0.2.1");
+    CHECK(w.route("[IPv6:2001:db8::1]") == "mx 2001:db8::1");
+    CHECK(w.route("[nonsense]") == "permanent 5.1.2");
+}
+
+TEST_CASE("mail never comes back to ourselves") {
+    World w("[listen.smtp]\naddresses = [\"127.0.0.1:25\"]");
+    CHECK(w.route("named.example") == "mx mx1.example");
+    CHECK(w.route("loop.example") == "permanent 5.4.6");
+    CHECK(w.route("[127.0.0.1]") == "permanent 5.4.6");
+    World other("[listen.smtp]\naddresses = [\"127.0.0.1:2525\"]");
+    CHECK(other.route("loop.example") == "mx selfaddress.example"); // we are not at port 25
+}
+
+TEST_CASE("routes come before the name system") {
+    World w(R"(
+[route."unreachable.example"]
+next_hop = "[127.0.0.1]:2526"
+[route.".below.example"]
+next_hop = [["[a.example]", "[b.example]"], "[c.example]:26"]
+[route."self.example"]
+next_hop = "mx:2525"
+[route."relayed.example"]
+next_hop = "good.example:587"
+[route."broken.example"]
+next_hop = "none.example"
+)");
+    CHECK(w.route("unreachable.example") == "configured [127.0.0.1]:2526");
+    const auto routed = w.manager.ask<Routed>(proto::route::Route{1, "x.below.example"});
+    CHECK(routed.kind == Kind::configured);
+    REQUIRE(routed.hosts.size() == 3);
+    CHECK(routed.hosts[0] == proto::route::Host{"a.example", 25, 0});
+    CHECK(routed.hosts[2] == proto::route::Host{"c.example", 26, 10});
+    CHECK(w.route("relayed.example") == "mx mx1.example:587;mx2.example:587");
+    CHECK(w.route("broken.example") == "temporary 4.1.2"); // ours to mend: mail waits
+}
+
+TEST_CASE("a relay host serves what no other rule does") {
+    World w("[route.\"*\"]\nnext_hop = \"[relay.example]:25\"\n[route.\"good.example\"]\nnext_hop = \"mx\"");
+    CHECK(w.route("anything.at.all") == "configured [relay.example]");
+    CHECK(w.route("[192.0.2.1]") == "configured [relay.example]");
+    CHECK(w.route("good.example") == "mx mx1.example;mx2.example");
+}
+
+TEST_CASE("many at once are answered, each once; equal ones share their look-ups; reload asks anew") {
+    World w("");
+    for (std::uint64_t i = 0; i < 1000; ++i)
+        w.manager.channel().send(proto::route::Route{i, "d" + std::to_string(i % 500) + ".example"});
+    std::vector<bool> seen(1000);
+    for (int i = 0; i < 1000; ++i) {
+        const auto routed = w.manager.next<Routed>();
+        CHECK(!seen.at(routed.request));
+        seen.at(routed.request) = true;
+    }
+    CHECK(w.names.asked == 1500);
+
+    w.manager.channel().send(proto::route::Route{1, "good.example"});
+    w.names.behave = [&](packet::Message&) {
+        w.premises.loop.stop();
+        return std::string();
+    };
+    while (w.names.asked == 1500) w.premises.loop.run();
+    w.names.behave = answer_for;
+    w.config.routes = parsed("[route.\"good.example\"]\nnext_hop = \"[new.example]\"").routes;
+    w.daemon->reconfigure({w.config, 2, {}, {}});
+    CHECK(w.manager.next<Routed>().link == "[new.example]");
+    bool stopped = false;
+    w.daemon->stop(std::chrono::seconds(1), [&] { stopped = true; });
+    CHECK(stopped);
+}
+
+TEST_CASE("who we are") {
+    const auto config = parsed(
+        "[listen.a]\naddresses = [\"127.0.0.1:2525\", \"*:25\"]\n[smtp_client]\nhelo = \"out.example\"");
+    const Ourselves us(config,
+                       {*common::IpAddress::parse("192.0.2.9"), *common::IpAddress::parse("2001:db8::9")});
+    CHECK(us.is_name("me.example"));
+    CHECK(us.is_name("out.example"));
+    CHECK(!us.is_name("example"));
+    CHECK(us.is_address(*common::IpAddress::parse("192.0.2.9"), 25));
+    CHECK(us.is_address(*common::IpAddress::parse("2001:db8::9"), 25));
+    CHECK(us.is_address(*common::IpAddress::parse("127.0.0.1"), 2525));
+    CHECK(!us.is_address(*common::IpAddress::parse("192.0.2.9"), 2525));
+    CHECK(us.listens_on(25));
+    CHECK(!us.listens_on(26));
+    CHECK(!Ourselves::interfaces().empty());
+}
