@@ -50,7 +50,8 @@ void World::check_books() {
             for (const Recipient& r : m.recipients)
                 if (r.written == Written::open && r.delivered == 0 && !r.reported && !r.rejected &&
                     !r.unknown && !r.local && time_ - m.accepted > 10 * minute)
-                    return wrong("good message " + spool::QueueId{id}.text() + " to a healthy host has waited ten minutes");
+                    return wrong("good message " + spool::QueueId{id}.text() +
+                                 " to a healthy host has waited ten minutes");
         }
     }
     if (engine_->counts().messages != live) wrong("the engine counts other messages than there are");
@@ -110,15 +111,18 @@ void World::check_start(const q::Deliver& a, const Connection& c) {
 
 void World::check_expiry(const Message& m, const Recipient& r) {
     const auto life = m.null_sender ? settings_.report_expiry : settings_.expiry;
-    if (time_ + wall_offset_ < std::max(m.arrival, m.not_before) + life.count() - 2 * second)
+    if (!set_back_ && time_ + wall_offset_ < std::max(m.arrival, m.not_before) + life.count() - 2 * second)
         wrong("a recipient expires too early");
     std::int64_t tried = r.last_try;
     const auto d = std::ranges::find(domains_, r.domain, &Domain::name);
     tried = std::max({tried, d->last_failure, hosts_[d->host].last_try});
-    say("tried " + std::to_string(r.last_try / second) + ", queue " + std::to_string(d->last_failure / second) + ", host " +
-        std::to_string(hosts_[d->host].last_try / second) + ", waited until " + std::to_string(waited_until_ / second));
+    say("tried " + std::to_string(r.last_try / second) + ", queue " +
+        std::to_string(d->last_failure / second) + ", host " +
+        std::to_string(hosts_[d->host].last_try / second) + ", waited until " +
+        std::to_string(waited_until_ / second));
     const std::int64_t waited = std::max(waited_until_, hosts_[d->host].waited_until);
-    if (tried < waited && m.expired >= waited) wrong("a recipient expires without having been tried since our own wait");
+    if (tried < waited && m.expired >= waited)
+        wrong("a recipient expires without having been tried since our own wait");
 }
 
 } // namespace sim

@@ -122,8 +122,11 @@ void World::arrive() {
         m.deadly = dice_.chance(1);
     }
     if (calm_) { // one bad message per domain, the rest must not suffer
-        const auto had = [&](const Recipient& r) { return std::ranges::find(domains_, r.domain, &Domain::name); };
-        m.bad = dice_.chance(20) && std::ranges::none_of(m.recipients, [&](const Recipient& r) { return had(r)->had_bad; });
+        const auto had = [&](const Recipient& r) {
+            return std::ranges::find(domains_, r.domain, &Domain::name);
+        };
+        m.bad = dice_.chance(20) &&
+                std::ranges::none_of(m.recipients, [&](const Recipient& r) { return had(r)->had_bad; });
         if (m.bad)
             for (const Recipient& r : m.recipients) had(r)->had_bad = true;
     }
@@ -205,6 +208,7 @@ void World::plan_trouble_of_processes(std::int64_t span) {
                 for (auto& [id, m] : messages_) // what was free once stays free
                     if (m.not_before <= time_ + wall_offset_) m.not_before = 0;
                 wall_offset_ += by;
+                set_back_ = set_back_ || by < 0;
                 if (by > 0) waited_until_ = time_;
                 for (auto& [id, m] : messages_) { // what the books hold in wall time moves along
                     if (by < 0) m.arrival = std::min(m.arrival, time_ + wall_offset_);

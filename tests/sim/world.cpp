@@ -73,11 +73,13 @@ std::string World::run() {
         if (healed_ && time_ > end_of_trouble_ + 3 * 3600 * second) {
             std::string which;
             for (const auto& [id, m] : messages_)
-                if (!m.gone && !m.held && m.not_before <= time_ + wall_offset_ && which.empty()) which = spool::QueueId{id}.text();
+                if (!m.gone && !m.held && m.not_before <= time_ + wall_offset_ && which.empty())
+                    which = spool::QueueId{id}.text();
             if (!which.empty()) {
                 const auto info = engine_->message(*spool::QueueId::parse(which), now());
                 for (const auto& d : info->deliveries)
-                    say("it waits: " + std::to_string(static_cast<int>(d.waiting)) + " in " + d.queue + " over " + d.link);
+                    say("it waits: " + std::to_string(static_cast<int>(d.waiting)) + " in " + d.queue +
+                        " over " + d.link);
             }
             if (!which.empty()) wrong("message " + which + " is still there three hours after all is well");
             break;
@@ -129,7 +131,8 @@ void World::does(const q::AskCategorizer& a) {
                 wrong("categorizer asked for a recipient that is done");
                 return;
             }
-            if (!m->bad && dice_.chance(5) && n < m->in_envelope && m->recipients.size() < 40) { // an alias of two
+            if (!m->bad && dice_.chance(5) && n < m->in_envelope &&
+                m->recipients.size() < 40) { // an alias of two
                 m->recipients[n].written = Written::replaced;
                 for (int copy = 0; copy < 2; ++copy) {
                     Recipient r;
@@ -251,8 +254,8 @@ void World::does(const q::MakeReport& a) {
     if (a.kind == q::ReportKind::delayed) {
         if (m->null_sender) wrong("a notice of delay to nobody");
         if (m->noticed) wrong("a second notice of delay");
-        if (time_ + wall_offset_ <
-            std::max(m->arrival, m->not_before) + settings_.delay_notice.count() - second)
+        if (!set_back_ && time_ + wall_offset_ <
+                              std::max(m->arrival, m->not_before) + settings_.delay_notice.count() - second)
             wrong("a notice of delay too early");
         m->notice_asked = true;
     }
@@ -260,7 +263,9 @@ void World::does(const q::MakeReport& a) {
     for (const auto& each : a.recipients) {
         numbers.push_back(each.number);
         Recipient& r = recipient(a.id, each.number);
-        if (r.written != Written::open) wrong("a report about recipient " + std::to_string(each.number) + " of " + a.id.text() + ", which is done");
+        if (r.written != Written::open)
+            wrong("a report about recipient " + std::to_string(each.number) + " of " + a.id.text() +
+                  ", which is done");
         if (a.kind == q::ReportKind::failed && each.expired) check_expiry(*m, r);
     }
     const std::uint64_t incarnation = incarnation_;

@@ -166,6 +166,7 @@ private:
     bool calm_ = false;  // hosts well, one bad message per domain: nothing else may wait long
     bool exact_ = false; // jitter 0
     bool healed_ = false;
+    bool set_back_ = false; // the clock was: ages by the wall mean little
     std::uint64_t steps_ = 0, planned_ = 0, incarnation_ = 0, last_id_ = 0;
     int timers_in_a_row_ = 0;
 
