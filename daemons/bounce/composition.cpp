@@ -28,7 +28,7 @@ smtp::WallTime time_of(std::int64_t microseconds) {
 
 smtp::dsn::Return returns_of(const Settings& settings, const proto::report::Report& report,
                              const spool::Envelope& envelope) {
-    const bool over_quota = std::any_of(report.recipients.begin(), report.recipients.end(),
+    const bool over_quota = std::all_of(report.recipients.begin(), report.recipients.end(),
                                         [](const auto& r) { return r.status.ends_with(".2.2"); });
     if (over_quota && settings.over_quota_few_headers) return smtp::dsn::Return::few_headers;
     const bool headers = envelope.ret == spool::Return::headers || envelope.require_tls;
