@@ -151,7 +151,7 @@ void Bounce::keep_in_bad(const Shared& work, const Audience& audience) {
                            work->state->recipients[r.recipient].address, r.status, r.diagnostic);
     pool_.post([this, work, why = std::move(why)] {
         const auto copied = copy_to_bad(*disk_, work->report.queue_id, work->report.location, why);
-        KILL_POINT("bounce-kept-in-bad");
+        KILL_POINT("bounce.kept_in_bad");
         if (!copied) work->why = copied.error().what;
         pool_.complete([this, work] {
             if (work->why.empty()) {
@@ -175,10 +175,10 @@ void Bounce::write_report(const Shared& work, const Audience& audience) {
         compose(settings_, work->report, audience, *work->state, work->material, *id, clock);
     spool::MessageWriter writer(pool_, *directory_, *id, made.envelope);
     writer.append(made.content);
-    KILL_POINT("bounce-before-commit");
+    KILL_POINT("bounce.before_commit");
     writer.commit([this, work, message_id = made.envelope.message_id,
                    envelope = writer.encoded_envelope()](Result<spool::DurableReceipt> receipt) {
-        KILL_POINT("bounce-durable");
+        KILL_POINT("bounce.durable");
         written(work, receipt, message_id, envelope);
     });
 }
@@ -205,7 +205,7 @@ void Bounce::answer(const Shared& work) {
         reported.text = work->why;
     }
     reported.request = work->report.request;
-    KILL_POINT("bounce-before-reported");
+    KILL_POINT("bounce.before_reported");
     queue_manager_.send(reported); // while the connection is down: asked again, and remembered
     active_.erase(work->question);
     if (reported.outcome != Outcome::try_later) {

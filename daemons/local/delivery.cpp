@@ -208,7 +208,7 @@ Finished deliver(spool::Disk& disk, const Deliver& order, const Settings& settin
         out.done.replies = {reply};
     }
     out.done.transmission = (common::Loop::now().monotonic - started.monotonic).count();
-    KILL_POINT("local-before-done");
+    KILL_POINT("local.before_done");
     return out;
 }
 

@@ -98,12 +98,12 @@ Verdict Maildir::commit() {
     text_.finish(buffer_);
     if (auto flushed = flush(); !flushed) return verdict_of(flushed.error());
     if (fsync(file_.number()) != 0) return verdict_of(Error::from_errno("sync " + letter_.path));
-    KILL_POINT("local-before-rename");
+    KILL_POINT("local.before_rename");
     if (move_without_replacing(tmp_.number(), tmp_name_.c_str(), new_.number(), letter_.name.c_str()) != 0) {
         if (errno == EEXIST) return delivered("delivered to maildir before");
         return verdict_of(Error::from_errno(fmt::format("name {}/new/{}", letter_.path, letter_.name)));
     }
-    KILL_POINT("local-after-rename");
+    KILL_POINT("local.after_rename");
     // Without this a power cut takes the name back.
     if (fsync(new_.number()) != 0)
         return verdict_of(Error::from_errno(fmt::format("sync {}/new", letter_.path)));

@@ -138,7 +138,7 @@ Verdict Mbox::commit() {
         if (auto synced = sync_directory(parent_of(letter_.path)); !synced) return verdict_of(synced.error());
     }
     dirty_ = false;
-    KILL_POINT("local-mbox-synced");
+    KILL_POINT("local.mbox_synced");
     return delivered("delivered to mailbox");
 }
 
