@@ -12,6 +12,7 @@ from .load import wait_for_port
 
 PROGRAMS = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce",
             "postrider", "sendmail")
+QUEUE_ID = re.compile("[0-9A-F]{10,14}")
 
 
 def find_programs(build):
@@ -62,7 +63,7 @@ class Postrider:
         return (self.disk / "output").read_text(errors="replace") + (log.read_text(errors="replace")[-4000:] if log.exists() else "")
 
     def queued(self):
-        return sum(len(files) for q in self.file_queues for _, _, files in os.walk(q))
+        return sum(bool(QUEUE_ID.fullmatch(f)) for q in self.file_queues for _, _, files in os.walk(q) for f in files)
 
     def everything_deferred(self):
         return True

@@ -263,7 +263,9 @@ class Mta:
         return {entry[0] for entry in self.queue()}
 
     def spool_files(self):
-        return [p for part in ("incoming", "messages") for p in (self.spool / part).rglob("*") if p.is_file()]
+        """The messages' files: those named by a queue id."""
+        return [p for part in ("incoming", "messages") for p in (self.spool / part).rglob("*")
+                if re.fullmatch("[0-9A-F]{10,14}", p.name) and p.is_file()]
 
     def wait_until_empty(self, seconds=20):
         wait_until(lambda: not self.spool_files(), seconds,
