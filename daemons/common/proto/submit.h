@@ -1,0 +1,85 @@
+// sendmail ↔ pickup: one message from a program on this host. The same frames lie in the files of drop/,
+// without the answer. No Hello: anybody may come; the kernel says who it is, and nothing said here is
+// trusted.
+//
+//   Begin Content… End   from sendmail; whatever comes before End is whole, nothing is submitted
+//   Answer               from pickup, at any time; then it closes
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace proto::submit {
+
+inline constexpr std::uint32_t version = 1;
+inline constexpr std::size_t largest_content = 64 * 1024; // bytes in one Content
+
+struct Recipient {
+    std::string list;        // an address list as the argument gave it: "a@x, Name <b@y>"
+    std::string orcpt;       // "rfc822;user@example.org", decoded; "" for none
+    std::uint8_t notify = 0; // 1 never, 2 success, 4 failure, 8 delay; 0 unspecified
+    static void fields(auto& m, auto& f) {
+        f("list", m.list);
+        f("orcpt", m.orcpt);
+        f("notify", m.notify);
+    }
+};
+
+enum class Return : std::uint8_t { unspecified, full, headers, last_ = headers };
+enum class Body : std::uint8_t { unspecified, seven_bit, eight_bit, last_ = eight_bit };
+
+struct Begin {
+    std::uint32_t version = submit::version;
+    std::string sender;    // "" is the null sender; a bare name is completed
+    std::string full_name; // for a missing From:
+    std::vector<Recipient> recipients;
+    bool from_header = false;       // -t: To, Cc and Bcc as well
+    std::uint8_t header_notify = 0; // NOTIFY for those
+    Return ret = Return::unspecified;
+    std::string envid;
+    Body body = Body::unspecified;
+    bool smtputf8 = false;
+    bool require_tls = false;
+    std::int32_t zone = 0; // minutes east of UTC, for a missing Date:
+    static void fields(auto& m, auto& f) {
+        f("version", m.version);
+        f("sender", m.sender);
+        f("full_name", m.full_name);
+        f("recipients", m.recipients);
+        f("from_header", m.from_header);
+        f("header_notify", m.header_notify);
+        f("ret", m.ret);
+        f("envid", m.envid);
+        f("body", m.body);
+        f("smtputf8", m.smtputf8);
+        f("require_tls", m.require_tls);
+        f("zone", m.zone);
+    }
+};
+
+struct Content { // the message as the program wrote it: LF or CRLF line ends
+    std::string bytes;
+    static void fields(auto& m, auto& f) { f("bytes", m.bytes); }
+};
+
+struct End {
+    static void fields(auto&, auto&) {}
+};
+
+struct Answer {
+    std::uint8_t status = 0; // of sysexits.h: 0 durable, 64 no recipients, 65 bad data, 75 try again …
+    std::string queue_id;    // status 0
+    std::string text;        // otherwise: one line for the user
+    static void fields(auto& m, auto& f) {
+        f("status", m.status);
+        f("queue_id", m.queue_id);
+        f("text", m.text);
+    }
+};
+
+using Message = std::variant<Begin, Content, End, Answer>;
+
+} // namespace proto::submit

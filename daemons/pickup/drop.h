@@ -1,0 +1,48 @@
+// The drop directory: submissions left there while nothing ran, one file each, frames as on the submit
+// socket. Looked through at start, when the kernel says that something came, and every so often. Whose a file
+// is, is its owner's word; everything else in it is distrusted like a stranger's.
+#pragma once
+#include "daemons/common/fd.h"
+#include "daemons/common/ipc/frame.h"
+#include "daemons/common/timer.h"
+#include "daemons/pickup/submission.h"
+#include <deque>
+#include <string>
+
+namespace pickup {
+
+class Drop {
+public:
+    Drop(Service& service);
+    ~Drop();
+    Drop(const Drop&) = delete;
+
+    // Looks for files now and again from then on.
+    void look();
+    // Begins no further file.
+    void close() { closed_ = true; }
+    bool busy() const { return submission_ != nullptr; }
+
+private:
+    void watch();
+    void next_file();
+    bool open_file(const std::string& name);
+    void read_more();
+    void leave_for_later();
+    void answered(const proto::submit::Answer& answer);
+    void put_aside(const std::string& why);
+    void done_with_file();
+
+    Service& service_;
+    common::Fd directory_, inotify_, file_;
+    common::Handle<uv_poll_t> watch_;
+    common::Timer timer_;
+    std::deque<std::string> names_; // still to be looked at
+    std::string name_;              // of the file under way
+    ipc::FrameReader frames_;
+    std::shared_ptr<Submission> submission_;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true); // for what runs at the end of a turn
+    bool closed_ = false;
+};
+
+} // namespace pickup

@@ -1,0 +1,46 @@
+#include "daemons/pickup/pickup.h"
+
+namespace pickup {
+
+using namespace std::chrono_literals;
+
+spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::Surroundings& surroundings,
+                                                      common::Orders orders) {
+    auto intake = TRY(Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
+                                   static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble));
+    std::unique_ptr<Pickup> pickup(new Pickup(surroundings, orders.config, std::move(intake)));
+    pickup->reconfigure(std::move(orders));
+    pickup->drop_.look();
+    return pickup;
+}
+
+Pickup::Pickup(common::Surroundings& surroundings, const config::Config& config,
+               std::unique_ptr<Intake> intake)
+    : intake_(std::move(intake)),
+      outbox_(surroundings.loop, surroundings.log, surroundings.run, surroundings.identity),
+      service_{surroundings.loop, surroundings.log, std::make_shared<const config::Config>(config), *intake_,
+               outbox_},
+      drop_(service_), stop_check_(surroundings.loop, [this] { check_stopped(); }) {}
+
+void Pickup::reconfigure(common::Orders orders) {
+    service_.config = std::make_shared<const config::Config>(orders.config);
+    intake_->reconfigure(orders.config.spool);
+    if (auto fd = orders.take("submit"); fd && !door_)
+        door_ = std::make_unique<Door>(service_, std::move(fd));
+}
+
+void Pickup::stop(smtp::Duration, std::function<void()> done) {
+    stopped_ = std::move(done);
+    if (door_) door_->close();
+    drop_.close();
+    check_stopped();
+}
+
+void Pickup::check_stopped() {
+    const bool busy = (door_ && door_->visitors() > 0) || drop_.busy() || intake_->outstanding() > 0 ||
+                      outbox_.waiting() > 0;
+    if (busy) return stop_check_.start(20ms);
+    if (auto done = std::exchange(stopped_, nullptr)) done();
+}
+
+} // namespace pickup

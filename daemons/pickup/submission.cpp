@@ -1,0 +1,224 @@
+#include "daemons/pickup/submission.h"
+#include "libsmtp/address.h"
+#include "libsmtp/date.h"
+#include "libsmtp/received.h"
+#include <algorithm>
+
+namespace pickup {
+
+using namespace proto::submit;
+
+namespace {
+
+bool is_ascii(std::string_view text) {
+    return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 128; });
+}
+bool is_one_line(std::string_view text) {
+    return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= 32 && c != 127; });
+}
+
+} // namespace
+
+void Submission::take(const Message& message) {
+    if (ended()) return;
+    if (const auto* first = std::get_if<Begin>(&message)) {
+        if (stage_ != Stage::begin) return refuse(EX_PROTOCOL, "a second beginning");
+        return begin(*first);
+    }
+    if (stage_ == Stage::begin) return refuse(EX_PROTOCOL, "no beginning");
+    if (const auto* more = std::get_if<Content>(&message)) return content(more->bytes);
+    if (std::holds_alternative<End>(message)) return end();
+    refuse(EX_PROTOCOL, "an answer that nobody asked for");
+}
+
+void Submission::begin(const Begin& begin) {
+    if (begin.version != version)
+        return refuse(EX_TEMPFAIL, "sendmail and the running mail system are of different versions");
+    if (!read_sender(begin) || !read_recipients(begin)) return;
+    const auto id = service_.intake.admit(0);
+    if (!id) return refuse(id.error().status, id.error().text);
+    id_ = *id;
+    const auto now = common::Loop::now().wall;
+    const auto zone = std::chrono::minutes(std::clamp(begin.zone, -24 * 60, 24 * 60));
+
+    envelope_.arrival = now;
+    envelope_.origin = spool::Origin::local;
+    envelope_.uid = uid_;
+    envelope_.submitter = "uid:" + std::to_string(uid_);
+    envelope_.ret = static_cast<spool::Return>(begin.ret);
+    envelope_.body = begin.body == Body::seven_bit   ? spool::Body::seven_bit
+                     : begin.body == Body::eight_bit ? spool::Body::eight_bit
+                                                     : spool::Body::unspecified;
+    envelope_.smtputf8 = envelope_.smtputf8 || begin.smtputf8;
+    envelope_.require_tls = begin.require_tls;
+    if (begin.envid.size() > 100 || !is_one_line(begin.envid) || !is_ascii(begin.envid))
+        return refuse(EX_USAGE, "the envelope id is not one of printable characters, at most 100");
+    envelope_.envid = begin.envid;
+
+    smtp::SubmissionOptions options;
+    options.recipients = begin.from_header ? smtp::RecipientSource::header : smtp::RecipientSource::arguments;
+    options.origin = service_.config->mta.origin;
+    options.sender = envelope_.reverse_path;
+    options.full_name =
+        is_one_line(begin.full_name) && begin.full_name.size() < 500 ? begin.full_name : std::string();
+    options.queue_id = id_.text();
+    options.now = now;
+    options.zone = zone;
+    fixup_.emplace(std::move(options));
+    stage_ = Stage::header;
+    const auto local = smtp::received_field_for_local(service_.config->mta.hostname, uid_, id_.text(),
+                                                      smtp::rfc5322_date(now, zone));
+    mended_ = local;
+}
+
+bool Submission::read_sender(const Begin& begin) {
+    sender_as_given_ = begin.sender.substr(0, 300);
+    if (begin.sender.empty()) return true;
+    const auto list = smtp::complete_addresses(begin.sender, service_.config->mta.origin);
+    const auto bad = [&](std::string_view why) {
+        refuse(EX_DATAERR, "the sender is no address: " + std::string(why));
+        return false;
+    };
+    if (!list.problem.empty()) return bad(list.problem);
+    if (list.addresses.size() != 1) return bad("there must be one");
+    if (const auto mailbox = smtp::Mailbox::parse(list.addresses.front()); !mailbox)
+        return bad(mailbox.error().why);
+    envelope_.reverse_path = list.addresses.front();
+    envelope_.smtputf8 = !is_ascii(envelope_.reverse_path);
+    return true;
+}
+
+bool Submission::read_recipients(const Begin& begin) {
+    from_header_ = begin.from_header;
+    header_notify_ = begin.header_notify;
+    if (begin.recipients.empty() && !from_header_) {
+        refuse(EX_USAGE, "no recipients");
+        return false;
+    }
+    for (const auto& given : begin.recipients) {
+        const auto list = smtp::complete_addresses(given.list, service_.config->mta.origin);
+        if (!list.problem.empty()) {
+            refuse(EX_DATAERR, "a recipient is no address: " + list.problem);
+            return false;
+        }
+        for (const auto& address : list.addresses)
+            if (!add_recipient(address, given.orcpt, given.notify)) return false;
+    }
+    if (envelope_.recipients.empty() && !from_header_) {
+        refuse(EX_USAGE, "no recipients");
+        return false;
+    }
+    return true;
+}
+
+bool Submission::add_recipient(const std::string& address, const std::string& orcpt, std::uint8_t notify) {
+    if (const auto mailbox = smtp::Mailbox::parse(address); !mailbox) {
+        refuse(EX_DATAERR, "a recipient is no address: " + mailbox.error().why);
+        return false;
+    }
+    if (notify > 15 || ((notify & 1) != 0 && notify != 1) || orcpt.size() > 500 || !is_one_line(orcpt)) {
+        refuse(EX_USAGE, "a recipient's delivery status options make no sense");
+        return false;
+    }
+    if (envelope_.recipients.size() >= service_.config->submit.recipients) {
+        refuse(EX_DATAERR, "too many recipients");
+        return false;
+    }
+    auto& recipient = envelope_.recipients.emplace_back();
+    recipient.address = address;
+    recipient.orcpt = orcpt;
+    recipient.notify = static_cast<spool::Notify>(notify);
+    envelope_.smtputf8 = envelope_.smtputf8 || !is_ascii(address);
+    return true;
+}
+
+void Submission::content(std::string_view bytes) {
+    if (bytes.size() > largest_content) return refuse(EX_PROTOCOL, "too much content at once");
+    taken_ += bytes.size();
+    if (taken_ > service_.config->submit.message_size)
+        return refuse(EX_DATAERR, "the message is larger than " +
+                                      std::to_string(service_.config->submit.message_size) + " bytes");
+    fixup_->feed(bytes, mended_);
+    if (header_is_known()) write_mended();
+}
+
+// The header has been read: the envelope is complete. False: not yet, or refused.
+bool Submission::header_is_known() {
+    if (fixup_->state() == smtp::SubmissionFixup::State::refused) {
+        refuse(EX_DATAERR, fixup_->problem());
+        return false;
+    }
+    if (fixup_->state() == smtp::SubmissionFixup::State::header) return false;
+    if (writer_) return true;
+    if (from_header_) {
+        for (const auto& address : fixup_->recipients())
+            if (!add_recipient(address, {}, header_notify_)) return false;
+        if (envelope_.recipients.empty()) {
+            refuse(EX_USAGE, "no recipients in the header");
+            return false;
+        }
+    }
+    envelope_.message_id = fixup_->message_id();
+    writer_.emplace(service_.intake.write(id_, envelope_));
+    encoded_envelope_ = writer_->encoded_envelope();
+    stage_ = Stage::content;
+    service_.log.info("{}: uid={} from=<{}>", id_.text(), uid_, sender_as_given_);
+    service_.log.as("cleanup").info("{}: message-id={}", id_.text(), envelope_.message_id);
+    return true;
+}
+
+void Submission::write_mended() {
+    scan_.feed(mended_);
+    if (scan_.received() > smtp::max_hops) return refuse(EX_DATAERR, "the message has travelled in a circle");
+    writer_->append(mended_);
+    mended_.clear();
+}
+
+void Submission::end() {
+    fixup_->finish(mended_);
+    if (!header_is_known()) return;
+    write_mended();
+    if (stage_ == Stage::over) return;
+    stage_ = Stage::committing;
+    service_.intake.commit(*writer_,
+                           [self = shared_from_this()](spool::Result<spool::DurableReceipt> receipt) {
+                               self->committed(receipt);
+                           });
+}
+
+void Submission::committed(const spool::Result<spool::DurableReceipt>& receipt) {
+    stage_ = Stage::over;
+    if (!receipt) {
+        const auto refusal = Intake::refusal_for(receipt.error());
+        return answer({refusal.status, {}, refusal.text});
+    }
+    service_.outbox.submit(*receipt, encoded_envelope_);
+    answer({EX_OK, id_.text(), {}});
+}
+
+void Submission::abandon() {
+    answered_ = nullptr;
+    if (ended()) return;
+    stage_ = Stage::over;
+    writer_.reset();
+}
+
+void Submission::on_resume(std::function<void()> resume) {
+    if (writer_) writer_->on_resume(std::move(resume));
+}
+
+void Submission::refuse(std::uint8_t status, std::string text) {
+    stage_ = Stage::over;
+    writer_.reset();
+    std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; }, '?');
+    service_.log.warning("{}submission by uid={} refused: {}", id_.valid() ? id_.text() + ": " : "", uid_,
+                         text);
+    service_.loop.later(
+        [self = shared_from_this(), status, text = std::move(text)] { self->answer({status, {}, text}); });
+}
+
+void Submission::answer(Answer answer) {
+    if (auto answered = std::exchange(answered_, nullptr)) answered(answer);
+}
+
+} // namespace pickup

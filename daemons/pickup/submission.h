@@ -1,0 +1,79 @@
+// One submission, from Begin to its Answer: addresses completed, header mended, message written and
+// committed, the queue-manager told. Trusts nothing in it but the uid it was made with. Knows no sockets and
+// no files.
+#pragma once
+#include "daemons/common/outbox.h"
+#include "daemons/common/proto/submit.h"
+#include "daemons/pickup/intake.h"
+#include "libsmtp/header_scan.h"
+#include "libsmtp/submission_fixup.h"
+#include <functional>
+#include <memory>
+#include <optional>
+#include <sys/types.h>
+
+namespace pickup {
+
+// What submissions share. Outlives them; `config` is the one in force.
+struct Service {
+    common::Loop& loop;
+    common::Log& log;
+    std::shared_ptr<const config::Config> config;
+    Intake& intake;
+    common::Outbox& outbox;
+};
+
+class Submission : public std::enable_shared_from_this<Submission> {
+public:
+    // `answered` is called once, never from within take().
+    using Answered = std::function<void(const proto::submit::Answer&)>;
+    static std::shared_ptr<Submission> create(Service& service, uid_t uid, Answered answered) {
+        return std::shared_ptr<Submission>(new Submission(service, uid, std::move(answered)));
+    }
+
+    // What arrives, in order. After an answer has been decided on the rest is swallowed.
+    void take(const proto::submit::Message& message);
+    // Nobody waits for the answer any more. What has not ended is forgotten; what has is committed all the
+    // same.
+    void abandon();
+    bool ended() const { return stage_ == Stage::committing || stage_ == Stage::over; }
+
+    // The disk is behind: take nothing until `resume` is called.
+    bool wants_pause() const { return writer_ && writer_->wants_pause(); }
+    void on_resume(std::function<void()> resume);
+
+private:
+    enum class Stage : std::uint8_t { begin, header, content, committing, over };
+    Submission(Service& service, uid_t uid, Answered answered)
+        : service_(service), uid_(uid), answered_(std::move(answered)) {}
+
+    void begin(const proto::submit::Begin& begin);
+    bool read_sender(const proto::submit::Begin& begin);
+    bool read_recipients(const proto::submit::Begin& begin);
+    bool add_recipient(const std::string& address, const std::string& orcpt, std::uint8_t notify);
+    void content(std::string_view bytes);
+    bool header_is_known();
+    void write_mended();
+    void end();
+    void committed(const spool::Result<spool::DurableReceipt>& receipt);
+    void refuse(std::uint8_t status, std::string text);
+    void answer(proto::submit::Answer answer);
+
+    Service& service_;
+    const uid_t uid_;
+    Answered answered_;
+    Stage stage_ = Stage::begin;
+    spool::QueueId id_;
+    spool::Envelope envelope_;
+    std::string sender_as_given_;
+    bool from_header_ = false;
+    std::uint8_t header_notify_ = 0;
+    std::optional<smtp::SubmissionFixup> fixup_;
+    std::optional<spool::MessageWriter> writer_;
+    smtp::HeaderScan scan_;
+    std::string encoded_envelope_;
+    std::string mended_; // content on its way from the fixup to the writer
+    std::uint64_t taken_ = 0;
+};
+
+} // namespace pickup
