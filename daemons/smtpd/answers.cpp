@@ -216,17 +216,18 @@ void Connection::operator()(smtp::event::EndOfData&) {
         reject("END-OF-MESSAGE", *transaction.refusal);
         return transaction_.reset();
     }
-    service_.intake.commit(*transaction.writer, [this](spool::Result<spool::DurableReceipt> receipt) {
-        committed(std::move(receipt));
+    service_.intake.commit(*transaction.writer, [this, hint = transaction.writer->encoded_envelope()](
+                                                    spool::Result<spool::DurableReceipt> receipt) {
+        committed(std::move(receipt), hint);
     });
 }
 
-void Connection::committed(spool::Result<spool::DurableReceipt> receipt) {
+void Connection::committed(spool::Result<spool::DurableReceipt> receipt, const std::string& hint) {
     auto& transaction = *transaction_;
     if (receipt) {
-        service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text,
-                                        transaction.header.message_id());
-        service_.outbox.submit(*receipt, transaction.writer->encoded_envelope());
+        const auto message_id = transaction.header.message_id();
+        service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text, message_id.empty() ? "<>" : message_id);
+        service_.outbox.submit(*receipt, hint);
         // This is the instant: the receipt is what a 250 is made of.
         answer({250, {2, 0, 0}, "Ok: queued as " + transaction.id_text});
     } else {

@@ -77,7 +77,7 @@ private:
                        smtp::WallTime now);
     std::string received_field();
     void refuse_content(smtp::Reply reply);
-    void committed(spool::Result<spool::DurableReceipt> receipt);
+    void committed(spool::Result<spool::DurableReceipt> receipt, const std::string& hint);
 
     Service& service_;
     std::shared_ptr<const Rules> rules_;

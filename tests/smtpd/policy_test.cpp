@@ -1,0 +1,90 @@
+#include "daemons/smtpd/policy.h"
+#include <doctest/doctest.h>
+
+using namespace smtpd;
+using Kind = Judgement::Kind;
+
+namespace {
+
+std::shared_ptr<const Rules> rules(config::Service service) {
+    auto config = std::make_shared<config::Config>();
+    config->mta.hostname = "mx.test";
+    config->mta.origin = "here.example";
+    config->local.domains = {"here.example", "localhost"};
+    config->relay.networks = {*common::Network::parse("192.0.2.0/24")};
+    config->relay.domains = {"customer.example"};
+    config::Listener listener;
+    listener.name = "x";
+    listener.service = service;
+    listener.submitters = {*common::Network::parse("198.51.100.0/24")};
+    return make_rules(config, listener);
+}
+
+Client from(std::string_view address) { return client_of({*common::IpAddress::parse(address), 12345}); }
+
+Judgement to(std::string_view client, std::string_view path,
+             config::Service service = config::Service::relay) {
+    return judge_recipient(*rules(service), from(client), *smtp::ForwardPath::parse(path));
+}
+Judgement sender(std::string_view client, std::string_view path,
+                 config::Service service = config::Service::relay) {
+    return judge_sender(*rules(service), from(client), *smtp::ReversePath::parse(path));
+}
+
+constexpr auto stranger = "203.0.113.5", ours = "192.0.2.7", submitter = "198.51.100.1";
+
+} // namespace
+
+TEST_CASE("nobody relays by accident") {
+    for (auto path : {"user@remote.example", "user%remote.example@elsewhere.example",
+                      "\"user@remote.example\"@elsewhere.example", "user@[203.0.113.9]",
+                      "user@sub.here.example", "user@nothere.example", "user@ere.example"}) {
+        const auto judged = to(stranger, path);
+        CHECK_MESSAGE(judged.kind == Kind::refuse, path);
+        CHECK(judged.reply.code == 554);
+        CHECK(judged.reply.status == smtp::EnhancedStatus{5, 7, 1});
+    }
+    CHECK(to(stranger, "user@remote.example").reply.text == "<user@remote.example>: Relay access denied");
+    CHECK(to(ours, "user@remote.example").kind == Kind::accept);
+    CHECK(to(submitter, "user@remote.example").kind ==
+          Kind::refuse); // a submitter only on the submission listener
+}
+
+TEST_CASE("our own domains are asked about, relay domains are taken") {
+    CHECK(to(stranger, "user@here.example").kind == Kind::check);
+    CHECK(to(stranger, "user@HERE.example").kind == Kind::check);
+    CHECK(to(ours, "user@here.example").kind == Kind::check);
+    CHECK(to(stranger, "\"a@remote.example\"@here.example").kind == Kind::check);
+    CHECK(to(stranger, "user@Customer.example").kind == Kind::accept);
+}
+
+TEST_CASE("bare addresses") {
+    CHECK(to(stranger, "postmaster").kind == Kind::accept);
+    CHECK(to(stranger, "root").kind == Kind::refuse);
+    CHECK(to(stranger, "root").reply.code == 550);
+    const auto completed = to(ours, "root");
+    CHECK(completed.kind == Kind::check);
+    CHECK(completed.address == "root@here.example");
+    CHECK(sender(ours, "root").address == "root@here.example");
+    CHECK(sender(stranger, "root").reply.code == 553);
+    CHECK(sender(stranger, "").kind == Kind::accept);
+    CHECK(sender(stranger, "").address == "");
+}
+
+TEST_CASE("submission wants to know who it is") {
+    constexpr auto service = config::Service::submission;
+    const auto refused = sender(stranger, "a@here.example", service);
+    CHECK(refused.kind == Kind::refuse);
+    CHECK(refused.reply.code == 530);
+    CHECK(refused.reply.status == smtp::EnhancedStatus{5, 7, 0});
+    CHECK(sender(submitter, "a@here.example", service).kind == Kind::accept);
+    CHECK(to(submitter, "user@remote.example", service).kind == Kind::accept);
+}
+
+TEST_CASE("a client's network") {
+    CHECK(from("192.0.2.7").network == "192.0.2.7");
+    CHECK(from("::ffff:192.0.2.7").peer() == "unknown[192.0.2.7]");
+    CHECK(from("2001:db8:1:2:3:4:5:6").network == "2001:db8:1:2::/64");
+    CHECK(from("127.0.0.1").peer() == "localhost[127.0.0.1]");
+    CHECK(from("::1").peer() == "localhost[::1]");
+}
