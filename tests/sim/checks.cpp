@@ -121,7 +121,7 @@ void World::check_expiry(const Message& m, const Recipient& r) {
         std::to_string(hosts_[d->host].last_try / second) + ", waited until " +
         std::to_string(waited_until_ / second));
     const std::int64_t waited = std::max(waited_until_, hosts_[d->host].waited_until);
-    if (tried < waited && m.expired >= waited)
+    if (tried < waited && m.expired > waited)
         wrong("a recipient expires without having been tried since our own wait");
 }
 

@@ -141,11 +141,10 @@ Slot Core::asked_of(Slot message) const {
     return slot;
 }
 
-// The categorizer has no answer for these now; that is not a rung of any ladder.
+// The categorizer has no answer for these now; that is our own doing: not a rung of any ladder, and not a try.
 void Core::ask_again(Slot slot) {
     Delivery& d = deliveries_[slot];
     ++d.round;
-    d.tried = seconds(now_.monotonic);
     d.due = after(doubling(settings_.categorize_retry, settings_.categorize_retry_max, d.round));
     leave_incoming(d.message);
     place(slot, End::back);

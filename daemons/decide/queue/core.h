@@ -105,6 +105,7 @@ private:
 
     // ---- routes.cpp ----
     Slot queue_for(std::string_view destination, Fate fate);
+    std::uint32_t limit_of(const Link& link) const;
     Slot link_for(std::string_view name, AgentKind kind, bool mx);
     void attach(Slot queue, Slot link);
     void detach(Slot queue);

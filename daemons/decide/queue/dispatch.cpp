@@ -169,7 +169,8 @@ void Core::hand(Slot connection, Slot slot) {
     leave_idle(connection);
     if (c.deliveries.empty() && c.state == ConnectionState::up) c.last_done = now_.monotonic;
     if (l.in_flight == 0) l.last_progress = now_.monotonic;
-    const smtp::WallTime queued = wall_of(d.due);
+    // What was due at once waits since it came.
+    const smtp::WallTime queued = std::max(wall_of(d.due), smtp::WallTime(smtp::Duration(m.arrival)));
     d.state = DeliveryState::active;
     d.holder = connection;
     d.round = q.health.round;

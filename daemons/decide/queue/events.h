@@ -101,6 +101,7 @@ struct Routed {
     std::string_view link;                           // mx, configured
     smtp::Duration valid = std::chrono::seconds(60); // ask again after that
     const Reason* reason = nullptr;                  // temporary, permanent
+    std::uint32_t connections = 0;                   // the link's limit; 0: the setting for its kind
 };
 
 // ---- agents ----

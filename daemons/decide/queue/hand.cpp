@@ -186,7 +186,7 @@ void Core::configure(const Settings& settings) {
         if (l.kind == AgentKind::local)
             l.window = Window(settings_.connections_local, settings_.connections_local);
         else
-            l.window.set_limit(l.mx ? settings_.connections_mx : settings_.connections_route);
+            l.window.set_limit(limit_of(l));
         dirty(slot);
     }
     for (Slot slot = 1; slot <= messages_.top(); ++slot)

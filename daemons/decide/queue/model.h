@@ -162,6 +162,7 @@ struct Link {
     bool mx = false;
     bool paused = false, dirty = false, hungry = false;
     HealthState health;
+    std::uint32_t limit = 0; // of its connections, by its route; 0: the setting for its kind
     Window window;
     Slot ring = none; // queues with something to hand out; the next one's turn
     std::uint32_t queues = 0;

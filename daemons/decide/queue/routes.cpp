@@ -30,6 +30,11 @@ Slot Core::queue_for(std::string_view destination, Fate fate) {
     return slot;
 }
 
+std::uint32_t Core::limit_of(const Link& link) const {
+    if (link.limit > 0) return link.limit;
+    return link.mx ? settings_.connections_mx : settings_.connections_route;
+}
+
 Slot Core::link_for(std::string_view name, AgentKind kind, bool mx) {
     if (const auto known = links_by_name_.find(name); known != links_by_name_.end()) return known->second;
     const Slot slot = links_.allocate();
@@ -41,8 +46,7 @@ Slot Core::link_for(std::string_view name, AgentKind kind, bool mx) {
     if (kind == AgentKind::local)
         l.window = Window(settings_.connections_local, settings_.connections_local);
     else
-        l.window =
-            Window(settings_.window_start, mx ? settings_.connections_mx : settings_.connections_route);
+        l.window = Window(settings_.window_start, limit_of(l));
     links_by_name_.emplace(l.name, slot);
     return slot;
 }
@@ -187,6 +191,8 @@ void Core::routed(const Routed& event) {
         q.route = RouteState::known;
         q.route_failures = 0;
         const Slot link = link_for(event.link, AgentKind::smtp, event.kind == RouteKind::mx);
+        links_[link].limit = event.connections;
+        links_[link].window.set_limit(limit_of(links_[link]));
         if (link != before) {
             detach(queue);
             attach(queue, link);
