@@ -21,7 +21,8 @@ Found configured(const decide::RouteRule& rule) {
         for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, preference});
         preference = static_cast<std::uint16_t>(preference + 10);
     }
-    return {Destination::of(Destination::Kind::configured, std::move(hosts)), configured_valid};
+    return {Destination::of(Destination::Kind::configured, std::move(hosts)), configured_valid,
+            rule.connections};
 }
 
 Found literal(const std::string& domain, const Ourselves& ourselves) {

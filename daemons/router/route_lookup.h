@@ -17,6 +17,7 @@ namespace router {
 struct Found {
     decide::Destination destination;
     std::uint32_t valid_seconds = 0;
+    std::uint32_t connections = 0; // by the rule
 };
 
 // What a rule with hosts in brackets says; it takes no look-up.

@@ -71,18 +71,21 @@ void Router::stop(smtp::Duration, std::function<void()> done) {
 
 void Router::asked(proto::route::Route&& route) {
     const auto* rule = routes_.find(route.domain);
+    const auto connections = rule ? rule->connections : 0;
     const auto* hop = rule ? &rule->next_hops.front().front() : &own_mx;
     if (hop->kind == decide::NextHop::Kind::host)
         return answer(route.request, route.domain, configured(*rule));
     if (hop->kind == decide::NextHop::Kind::recipient && route.domain.starts_with('['))
         return answer(route.request, route.domain, literal(route.domain, ourselves_));
-    look_up(route.domain, *hop, route.request);
+    look_up(route.domain, *hop, connections, route.request);
 }
 
-void Router::look_up(const std::string& domain, const decide::NextHop& hop, std::uint64_t request) {
+void Router::look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
+                     std::uint64_t request) {
     auto [job, is_new] = jobs_.try_emplace(domain);
     job->second.requests.push_back(request);
     job->second.hop = &hop;
+    job->second.connections = connections;
     if (!is_new) return;
     waiting_.push_back(domain);
     turn_.schedule();
@@ -102,9 +105,10 @@ void Router::start_waiting() {
     }
 }
 
-void Router::found(const std::string& domain, const Found& found) {
+void Router::found(const std::string& domain, Found found) {
     auto job = jobs_.extract(domain);
     if (job.empty()) return;
+    found.connections = job.mapped().connections;
     for (const auto request : job.mapped().requests) answer(request, domain, found);
     ended_.push_back(std::move(job.mapped().lookup)); // its callback is running: it goes with the turn
     --running_;
@@ -120,6 +124,7 @@ void Router::answer(std::uint64_t request, const std::string& domain, const Foun
     for (const auto& host : found.destination.hosts)
         routed.hosts.push_back({host.name, host.port, host.preference});
     routed.valid_seconds = found.valid_seconds;
+    routed.connections = found.connections;
     routed.status = found.destination.status;
     routed.text = found.destination.text;
     queue_manager_.send(routed);

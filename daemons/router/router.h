@@ -30,15 +30,17 @@ private:
     struct Job {
         std::vector<std::uint64_t> requests;
         const decide::NextHop* hop = nullptr;
+        std::uint32_t connections = 0;       // by the rule
         std::unique_ptr<RouteLookup> lookup; // null: waits for its turn
     };
 
     Router(common::Surroundings& surroundings, const config::Config& config);
     void apply(const config::Config& config);
     void asked(proto::route::Route&& route);
-    void look_up(const std::string& domain, const decide::NextHop& hop, std::uint64_t request);
+    void look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
+                 std::uint64_t request);
     void start_waiting();
-    void found(const std::string& domain, const Found& found);
+    void found(const std::string& domain, Found found);
     void answer(std::uint64_t request, const std::string& domain, const Found& found);
 
     common::Surroundings& surroundings_;

@@ -106,6 +106,7 @@ next_hop = [["[a.example]", "[b.example]"], "[c.example]:26"]
 next_hop = "mx:2525"
 [route."relayed.example"]
 next_hop = "good.example:587"
+connections = 3
 [route."broken.example"]
 next_hop = "none.example"
 )");
@@ -115,6 +116,8 @@ next_hop = "none.example"
     REQUIRE(routed.hosts.size() == 3);
     CHECK(routed.hosts[0] == proto::route::Host{"a.example", 25, 0});
     CHECK(routed.hosts[2] == proto::route::Host{"c.example", 26, 10});
+    CHECK(routed.connections == 0);
+    CHECK(w.manager.ask<Routed>(proto::route::Route{1, "relayed.example"}).connections == 3);
     CHECK(w.route("relayed.example") == "mx mx1.example:587;mx2.example:587");
     CHECK(w.route("broken.example") == "temporary 4.1.2"); // ours to mend: mail waits
 }

@@ -46,6 +46,7 @@ struct Routed { // router → queue-manager
     std::string link; // name of the link: equal for all domains with the same set of hosts
     std::vector<Host> hosts;
     std::uint32_t valid_seconds = 60; // ask again after that
+    std::uint32_t connections = 0;    // at a time, at most, by the rule; 0: the queue's setting
     std::string status, text;         // temporary, permanent
     static void fields(auto& m, auto& f) {
         f("request", m.request);
@@ -54,6 +55,7 @@ struct Routed { // router → queue-manager
         f("link", m.link);
         f("hosts", m.hosts);
         f("valid_seconds", m.valid_seconds);
+        f("connections", m.connections);
         f("status", m.status);
         f("text", m.text);
     }
