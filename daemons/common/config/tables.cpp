@@ -272,9 +272,10 @@ Section table_of(Local& s) {
              "Domains whose mail is delivered here. By default the host name and localhost.",
              "[\"mail.example.com\", \"localhost\"]"},
             {"aliases", paths(s.aliases),
-             "Alias files in the format of aliases(5), asked in this order. A change is noticed within a "
-             "second. A "
-             "file named here must exist when the configuration is checked; the default one may be missing.",
+             "Alias files in the format of aliases(5), asked in this order. A change is noticed within two "
+             "seconds. A file named here must exist when the configuration is checked; the default one may "
+             "be "
+             "missing.",
              ""},
             {"mailbox", mailbox(s.mailbox),
              "\"maildir:PATH\" or \"mbox:PATH\"; {user} and {home} in it stand for the recipient's name and "
