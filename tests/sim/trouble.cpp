@@ -336,8 +336,10 @@ void World::heal() {
         paused_ = false;
         waited_until_ = time_;
     }
-    for (const std::string& link : paused_links_) engine_->resume(q::Scope::link, link, now(), out_);
-    if (!paused_links_.empty()) waited_until_ = time_;
+    for (const std::string& link : paused_links_) {
+        engine_->resume(q::Scope::link, link, now(), out_);
+        std::ranges::find(hosts_, link, &Host::name)->waited_until = time_;
+    }
     paused_links_.clear();
     for (const auto which : {q::Service::categorizer, q::Service::router, q::Service::bounce})
         engine_->service(which, q::Presence::up, now(), out_);
