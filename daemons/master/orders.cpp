@@ -194,6 +194,7 @@ json Master::facts() const {
         {"generation", generation_},
         {"file", config_.file},
         {"log", config_.log.file},
+        {"warning", premises_.warning()},
         {"single_user", !premises_.users().service.has_value()},
     };
 }

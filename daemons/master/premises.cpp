@@ -92,6 +92,11 @@ Result<> Premises::make_directories(const config::Config& config) {
     TRY(make_slots(config));
     AsUser as(users_.service);
     TRY(as.well());
+    const auto disk = TRY(spool::RealDisk::open_at(spool_));
+    if (auto there = spool::file_system_at(disk->directory()); there && !there->warning.empty()) {
+        warning_ = spool_ + ": " + there->warning;
+        log_.warning("{}", warning_);
+    }
     TRY(make_directory(spool_ + "/drop", users_.service ? 0700 : 01770));
     TRY(make_directory(run_, 0755));
     return make_directory(run_ + "/private", 0700);
@@ -101,8 +106,6 @@ Result<> Premises::make_slots(const config::Config& config) {
     AsUser as(users_.service);
     TRY(as.well());
     auto disk = TRY(spool::RealDisk::open_at(spool_));
-    if (auto there = spool::file_system_at(disk->directory()); there && !there->warning.empty())
-        log_.warning("{}: {}", spool_, there->warning);
     std::vector<std::uint8_t> slots;
     for (const auto& each : common::process_plan(config))
         if (each.instance != 0 && each.role != proto::Role::smtp_client)

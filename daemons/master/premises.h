@@ -51,6 +51,8 @@ public:
     spool::Result<common::Fd> open_errors();
     // Of an open log file, "" for none; created 0640.
     static spool::Result<common::Fd> open_log(const std::string& path);
+    // About the file system the spool lies on; "" if there is nothing to say.
+    const std::string& warning() const { return warning_; }
     const Users& users() const { return users_; }
     std::string run() const { return run_; }
 
@@ -65,7 +67,7 @@ private:
 
     common::Log& log_;
     Users users_;
-    std::string spool_, run_;
+    std::string spool_, run_, warning_;
     common::Fd lock_;
     bool left_in_disorder_ = false;
     std::map<std::string, common::Fd, std::less<>> local_;

@@ -1,4 +1,5 @@
 // postrider: the command of the MTA's administrator. A table of verbs; one function each.
+#include "daemons/common/privileges.h"
 #include "daemons/postrider/command.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -31,6 +32,7 @@ void print_help(std::FILE* to) {
 } // namespace
 
 int main(int argc, char** argv) {
+    common::keep_standard_descriptors();
     const auto arguments = parse_arguments({argv + std::min(argc, 1), argv + argc});
     if (!arguments) return complain(arguments.error() + "; \"postrider --help\" lists what there is"), usage;
     if (arguments->version) return fmt::print("postrider {}\n", POSTRIDER_VERSION), ok;

@@ -95,6 +95,7 @@ int status(const Arguments& arguments) {
                duration_text(seconds_since(number(master, "since"))), number(master, "pid"),
                master.value("single_user", false) ? "single-user mode, " : "", text(master, "file"),
                number(master, "generation"));
+    if (!text(master, "warning").empty()) fmt::print("{}\n", text(master, "warning"));
     print_queue(*facts);
     print_processes(*facts);
     return ok;
