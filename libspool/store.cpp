@@ -128,7 +128,12 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     std::unordered_map<QueueId, Error> failed;
     std::uint64_t outstanding = 0;
 
+    // What needs no sync goes in batches, few at a time: what is asked for meanwhile gathers in the next, and a
+    // thread woken for one unlink costs more than the unlink.
+    Batch quick;
+    unsigned quick_running = 0;
     static constexpr std::size_t largest_batch = 64;
+    static constexpr unsigned most_quick = 2;
 
     void ask(Operation operation) {
         ++outstanding;
@@ -136,7 +141,6 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     }
 
     void flush() {
-        Batch quick;
         for (auto& operation : std::exchange(asked, {})) {
             const auto [place, idle] = busy.try_emplace(operation.id);
             if (!idle) {
@@ -156,9 +160,14 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
                 continue;
             }
             quick.push_back(std::move(operation));
-            if (quick.size() == largest_batch) start(std::exchange(quick, {}));
+            if (quick.size() == largest_batch) start_quick();
         }
-        if (!quick.empty()) start(std::move(quick));
+        if (!quick.empty() && quick_running < most_quick) start_quick();
+    }
+
+    void start_quick() {
+        ++quick_running;
+        start(std::exchange(quick, {}));
     }
 
     void start(Batch batch) {
@@ -175,6 +184,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
 
     // Back on the caller's thread.
     void finished(Batch batch) {
+        if (batch.front().pace == Sync::no) --quick_running; // a batch is of one pace
         for (auto& operation : batch) {
             --outstanding;
             if (operation.kind == Operation::Kind::append && !operation.result &&
