@@ -380,7 +380,12 @@ void Connection::ended(Ended& end) {
 
 // No address is left. The message that was to go first says so; the others have not been tried.
 void Connection::link_failed() {
-    const auto& [why, host] = mail_failure_ ? *mail_failure_ : last_failure_;
+    auto [why, host] = mail_failure_ ? *mail_failure_ : last_failure_;
+    if (why.outcome == smtp::Verdict::Outcome::permanent) {
+        // What a server says of itself is no verdict on the mail: that waits.
+        why.outcome = smtp::Verdict::Outcome::temporary;
+        if (why.status.starts_with('5')) why.status[0] = '4';
+    }
     if (!jobs_.empty()) {
         Job& job = *jobs_.front();
         if (!job.message)

@@ -62,7 +62,7 @@ void Socket::poll(int events) {
 }
 
 void Socket::ready(int status, int events) {
-    if (status < 0) polled_ = 0; // libuv has stopped it
+    if (status < 0) polled_ = 0; // libuv has stopped it after an error of the socket …
     if (connecting_) {
         connecting_ = false;
         int error = 0;
@@ -76,7 +76,8 @@ void Socket::ready(int status, int events) {
         poll(UV_READABLE); // if there is something to read as well, the next turn says so again
         return callbacks_.writable();
     }
-    callbacks_.readable(); // an error shows itself in the read
+    poll(UV_READABLE);     // … before which there may be bytes: ask again until
+    callbacks_.readable(); // the error shows itself in a read
 }
 
 ssize_t Socket::read(std::span<char> into) {
