@@ -104,7 +104,7 @@ std::optional<smtp::Monotonic> Core::next_timer() const {
                std::chrono::seconds(messages_[young_.head].bucket - 1));
     if (!watched_.empty())
         sooner(monotonic_of(smtp::WallTime(std::chrono::minutes(watched_.begin()->first))));
-    if (bounce_up_ && !reports_due_.empty()) sooner(std::max(reports_due_.begin()->first, smtp::Monotonic{}));
+    if (reports_wanted()) sooner(reports_due_.begin()->first);
     if (const auto alone = alone_timer()) sooner(*alone);
     return next;
 }

@@ -174,6 +174,7 @@ private:
     // ---- reports.cpp ----
     void report(Slot message, ReportKind kind, RecipientNumber number, bool expired, const Reason& reason);
     void plan_reports(Slot message);
+    bool reports_wanted() const; // and may be asked for now
     void pump_reports();
     void forget_overtaken(Slot message);
     void drop_reports(Slot message);

@@ -5,10 +5,6 @@
 
 namespace decide::queue {
 
-namespace {
-constexpr std::size_t asked_at_most = 100;
-}
-
 void Core::report(Slot message, ReportKind kind, RecipientNumber number, bool expired, const Reason& reason) {
     extra_of(message).reports.push_back(Due{kind, ReportRecipient{number, expired, reason}, 0});
 }
@@ -44,9 +40,13 @@ void Core::forget_overtaken(Slot message) {
     });
 }
 
+bool Core::reports_wanted() const {
+    constexpr std::size_t asked_at_most = 100;
+    return bounce_up_ && !reports_due_.empty() && reports_asked_.size() < asked_at_most;
+}
+
 void Core::pump_reports() {
-    while (bounce_up_ && !reports_due_.empty() && reports_due_.begin()->first <= now_.monotonic &&
-           reports_asked_.size() < asked_at_most) {
+    while (reports_wanted() && reports_due_.begin()->first <= now_.monotonic) {
         const Slot message = reports_due_.begin()->second;
         reports_due_.erase(reports_due_.begin());
         const Message& m = messages_[message];
