@@ -1,0 +1,75 @@
+// postrider-drop: leaves a submission for pickup in the drop directory. Set-gid to the group that may write
+// there, so it takes nothing from its caller but frames on standard input: no configuration, no path, no
+// environment.
+#include "daemons/common/ipc/frame.h"
+#include "daemons/common/ipc/message.h"
+#include "daemons/common/privileges.h"
+#include "daemons/common/proto/submit.h"
+#include "daemons/sendmail/drop_file.h"
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr std::uint64_t largest = std::uint64_t{4} << 30;
+
+int fail(int status, const std::string& text) {
+    std::fprintf(stderr, "postrider-drop: %s\n", text.c_str());
+    return status;
+}
+
+// What is copied is a beginning, content and an end: an answer, a second beginning or nonsense is not.
+class Order {
+public:
+    bool take(const proto::submit::Message& message) {
+        using namespace proto::submit;
+        if (ended_ || std::holds_alternative<Answer>(message)) return false;
+        if (std::holds_alternative<Begin>(message)) return !std::exchange(begun_, true);
+        ended_ = std::holds_alternative<End>(message);
+        return begun_;
+    }
+    bool ended() const { return ended_; }
+
+private:
+    bool begun_ = false, ended_ = false;
+};
+
+} // namespace
+
+int main() {
+    common::keep_standard_descriptors();
+    common::close_descriptors_except(2);
+    ::clearenv();
+    ::umask(022);
+    std::signal(SIGPIPE, SIG_IGN);
+    auto file = sendmail::DropFile::create(POSTRIDER_SPOOL "/drop");
+    if (!file) return fail(EX_TEMPFAIL, file.error().what);
+    ipc::FrameReader frames;
+    Order order;
+    std::array<char, 65536> buffer;
+    std::uint64_t total = 0;
+    for (;;) {
+        const auto n = ::read(0, buffer.data(), buffer.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return fail(EX_IOERR, "standard input cannot be read");
+        if (n == 0) break;
+        const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
+        if ((total += bytes.size()) > largest) return fail(EX_DATAERR, "the message is too large");
+        frames.feed(bytes);
+        while (const auto frame = frames.next()) {
+            const auto message = ipc::decode<proto::submit::Message>(*frame);
+            if (!message || !order.take(*message)) return fail(EX_DATAERR, "this is called by sendmail only");
+        }
+        if (frames.broken()) return fail(EX_DATAERR, "this is called by sendmail only");
+        frames.keep();
+        if (auto put = file->write(bytes); !put) return fail(EX_TEMPFAIL, put.error().what);
+    }
+    if (!order.ended() || frames.left_over() > 0) return fail(EX_DATAERR, "the message has no end");
+    if (auto kept = file->finish(); !kept) return fail(EX_TEMPFAIL, kept.error().what);
+    return EX_OK;
+}

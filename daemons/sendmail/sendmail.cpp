@@ -1,0 +1,180 @@
+#include "daemons/sendmail/sendmail.h"
+#include "daemons/common/alias_file.h"
+#include "daemons/common/config_file.h"
+#include "daemons/common/ipc/json_lines.h"
+#include "daemons/common/privileges.h"
+#include "daemons/sendmail/input.h"
+#include "daemons/sendmail/listing.h"
+#include "daemons/sendmail/options.h"
+#include "daemons/sendmail/smtp.h"
+#include "daemons/sendmail/submit.h"
+#include "libsmtp/address.h"
+#include "libsmtp/submission_fixup.h"
+#include <cctype>
+#include <csignal>
+#include <ctime>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <pwd.h>
+#include <sstream>
+#include <sysexits.h>
+#include <unistd.h>
+
+namespace sendmail {
+
+namespace {
+
+std::string_view program = "sendmail"; // as it was called, for complaints
+
+int fail(int status, std::string_view text) {
+    fmt::print(stderr, "{}: {}\n", program, text);
+    return status;
+}
+
+std::optional<std::string> contents_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) return {};
+    std::ostringstream text;
+    text << file.rdbuf();
+    return std::move(text).str();
+}
+
+std::expected<config::Config, std::string> read_config(const std::string& given) {
+    const auto path = common::config_file(given);
+    const auto text = contents_of(path);
+    if (!text) return std::unexpected(path + ": cannot be read");
+    auto config = config::parse(*text, path); // that files it names are missing is not our affair
+    if (!config) return std::unexpected(config.error().front().to_string());
+    return *std::move(config);
+}
+
+struct User {
+    std::string name, full_name;
+};
+User who_calls() {
+    User user;
+    const passwd* entry = ::getpwuid(::getuid());
+    user.name =
+        entry != nullptr && *entry->pw_name != '\0' ? entry->pw_name : fmt::format("uid{}", ::getuid());
+    if (const char* name = std::getenv("NAME"); name != nullptr && *name != '\0') {
+        user.full_name = name;
+    } else if (entry != nullptr) {
+        const std::string_view gecos = entry->pw_gecos;
+        for (const char c : gecos.substr(0, gecos.find(','))) {
+            if (c != '&') {
+                user.full_name += c;
+                continue;
+            }
+            const auto at = user.full_name.size(); // stands for the login name with a capital
+            user.full_name += user.name;
+            user.full_name[at] =
+                static_cast<char>(std::toupper(static_cast<unsigned char>(user.full_name[at])));
+        }
+    }
+    return user;
+}
+
+int deliver(const config::Config& config, const Options& options) {
+    const auto message = read_message(0, options.dots, config.submit.message_size);
+    if (!message) return fail(message.error().code == EFBIG ? EX_DATAERR : EX_IOERR, message.error().what);
+    const auto user = who_calls();
+    proto::submit::Begin begin;
+    begin.sender = options.sender.value_or(user.name);
+    begin.full_name = options.full_name.empty() ? user.full_name : options.full_name;
+    for (const auto& each : options.recipients) begin.recipients.push_back({each, {}, options.notify});
+    begin.from_header = options.from_header;
+    begin.header_notify = options.notify;
+    begin.ret = options.ret;
+    begin.envid = options.envid;
+    begin.body = options.body;
+    begin.smtputf8 = options.smtputf8;
+    begin.require_tls = options.require_tls;
+    const auto now = std::time(nullptr);
+    std::tm local{};
+    ::localtime_r(&now, &local);
+    begin.zone = static_cast<std::int32_t>(local.tm_gmtoff / 60);
+    const auto answer = submit(config, begin, *message);
+    if (answer.status != EX_OK) return fail(answer.status, answer.text);
+    if (options.verbose)
+        fmt::print("{}: queued{}\n", program, answer.queue_id.empty() ? "" : " as " + answer.queue_id);
+    return EX_OK;
+}
+
+// Aliases are read from text as they change; what can be said is whether they will be understood.
+int check_aliases(const config::Config& config) {
+    bool good = true;
+    for (const auto& path : config.local.aliases) {
+        const auto text = contents_of(path);
+        if (!text) {
+            fmt::print(stderr, "{}: warning: {}: cannot be read\n", program, path);
+            continue;
+        }
+        const auto table = common::AliasTable::parse(*text);
+        for (const auto& problem : table.problems)
+            fmt::print(stderr, "{}: warning: {}:{}: {}\n", program, path, problem.line, problem.message);
+        good = good && table.problems.empty();
+    }
+    return good ? EX_OK : EX_DATAERR;
+}
+
+int verify(const config::Config& config, const Options& options) {
+    int status = EX_OK;
+    for (const auto& each : options.recipients) {
+        const auto list = smtp::complete_addresses(each, config.mta.origin);
+        if (!list.problem.empty()) status = fail(EX_DATAERR, each + ": " + list.problem);
+        for (const auto& address : list.addresses) {
+            const auto mailbox = smtp::Mailbox::parse(address);
+            if (!mailbox) {
+                status = fail(EX_DATAERR, address + ": " + mailbox.error().why);
+                continue;
+            }
+            const auto domain = smtp::lowered(mailbox->domain);
+            fmt::print("{}: {}\n", address,
+                       config.is_local(domain)   ? "would be delivered on this host"
+                       : config.is_relay(domain) ? "would be relayed"
+                                                 : "would be sent to another host");
+        }
+    }
+    return status;
+}
+
+int flush(const config::Config& config, const Options& options) {
+    if (!options.only.empty())
+        return fail(EX_UNAVAILABLE, "only the whole queue can be tried at once: use -q");
+    auto client = ipc::JsonClient::connect(config.spool.directory + "/run/control");
+    if (!client) {
+        if (client.error().code == EACCES)
+            return fail(EX_NOPERM, "only members of " + config.mta.admin_group + " may do this");
+        return fail(EX_UNAVAILABLE, "Cannot flush mail queue - mail system is down");
+    }
+    const auto done = client->ask({{"op", "flush"}}, [](const nlohmann::json&) {});
+    return done ? EX_OK : fail(EX_UNAVAILABLE, done.error().what);
+}
+
+} // namespace
+
+int run(std::string_view name, const std::vector<std::string>& words) {
+    common::keep_standard_descriptors();
+    std::signal(SIGPIPE, SIG_IGN);
+    const auto options = parse_options(name, words);
+    if (options && options->mode == Mode::list) program = "mailq";
+    if (options && options->mode == Mode::aliases) program = "newaliases";
+    if (!options) return fail(EX_USAGE, options.error());
+    if (options->mode == Mode::nothing) return EX_OK;
+    const auto config = read_config(options->config);
+    if (!config) return fail(EX_TEMPFAIL, config.error());
+    switch (options->mode) {
+    case Mode::deliver: return deliver(*config, *options);
+    case Mode::smtp: return speak_smtp(*config);
+    case Mode::list: return list_queue(config->spool.directory + "/run/showq", program);
+    case Mode::aliases: return check_aliases(*config);
+    case Mode::verify: return verify(*config, *options);
+    case Mode::flush: return flush(*config, *options);
+    case Mode::nothing: break;
+    }
+    return EX_OK;
+}
+
+} // namespace sendmail

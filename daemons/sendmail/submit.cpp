@@ -1,0 +1,222 @@
+#include "daemons/sendmail/submit.h"
+#include "daemons/common/ipc/frame.h"
+#include "daemons/common/ipc/message.h"
+#include "daemons/common/local_socket.h"
+#include "daemons/common/programs.h"
+#include "daemons/sendmail/drop_file.h"
+#include "libsmtp/address.h"
+#include "libsmtp/submission_fixup.h"
+#include <array>
+#include <chrono>
+#include <fcntl.h>
+#include <functional>
+#include <optional>
+#include <poll.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <sysexits.h>
+#include <thread>
+
+namespace sendmail {
+
+using namespace proto::submit;
+using namespace std::chrono_literals;
+using spool::Error;
+using spool::Result;
+
+namespace {
+
+constexpr int patience_ms = 5 * 60 * 1000; // for the next sign of life
+constexpr auto busy_patience = 3s;         // while pickup's queue of connections is full
+
+// The frames of one message, one after the other.
+class Frames {
+public:
+    Frames(const Begin& begin, std::string_view content) : begin_(begin), content_(content) {}
+    // False: that was all.
+    bool next(std::string& wire) {
+        const auto begun = ipc::begin_frame(wire);
+        if (step_ == 0) {
+            ipc::encode<Message>(begin_, wire);
+            step_ = 1;
+        } else if (!content_.empty()) {
+            const auto piece = content_.substr(0, largest_content);
+            content_.remove_prefix(piece.size());
+            ipc::encode<Message>(Content{std::string(piece)}, wire);
+        } else if (step_ == 1) {
+            ipc::encode<Message>(End{}, wire);
+            step_ = 2;
+        } else {
+            wire.resize(begun - 4);
+            return false;
+        }
+        return ipc::end_frame(wire, begun);
+    }
+
+private:
+    const Begin& begin_;
+    std::string_view content_;
+    int step_ = 0;
+};
+
+Answer again(std::string text) { return {EX_TEMPFAIL, {}, std::move(text)}; }
+
+// What pickup's answer is, or nothing if it went before it had heard everything.
+std::optional<Answer> talk(common::Fd socket, const Begin& begin, std::string_view content) {
+    Frames frames(begin, content);
+    ipc::FrameReader reader;
+    std::string wire;
+    std::size_t sent = 0;
+    bool more = true;
+    std::array<char, 4096> buffer;
+    for (;;) {
+        while (more && wire.size() - sent < largest_content) {
+            if (sent > 0) wire.erase(0, std::exchange(sent, 0));
+            more = frames.next(wire);
+        }
+        const bool to_send = sent < wire.size();
+        const auto lost = [&]() -> std::optional<Answer> {
+            if (more || to_send) return {};
+            return again("the mail system went away before it answered; the message may have been taken");
+        };
+        pollfd wait{socket.number(), static_cast<short>(POLLIN | (to_send ? POLLOUT : 0)), 0};
+        const int ready = ::poll(&wait, 1, patience_ms);
+        if (ready < 0 && errno == EINTR) continue;
+        if (ready <= 0) return again("the mail system does not answer");
+        if (wait.revents & (POLLIN | POLLHUP | POLLERR)) {
+            const auto n = ::recv(socket.number(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+            if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return lost();
+            if (n > 0) {
+                reader.feed({buffer.data(), static_cast<std::size_t>(n)});
+                if (const auto frame = reader.next()) {
+                    auto message = ipc::decode<Message>(*frame);
+                    if (message && std::holds_alternative<Answer>(*message))
+                        return std::get<Answer>(*message);
+                    return again("the mail system's answer makes no sense");
+                }
+                reader.keep();
+            }
+        }
+        if (to_send && (wait.revents & POLLOUT)) {
+            const auto n =
+                ::send(socket.number(), wire.data() + sent, wire.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+            if (n > 0) sent += static_cast<std::size_t>(n);
+            // An error shows at the next look, behind an answer that may have come before it.
+        }
+    }
+}
+
+// What pickup would refuse is refused now: later nobody waits for an answer.
+std::optional<Answer> objection(const config::Config& config, const Begin& begin, std::string_view content) {
+    const auto bad = [](std::string text) { return Answer{EX_DATAERR, {}, std::move(text)}; };
+    const auto check = [&](const std::string& list, std::size_t& count) -> std::optional<Answer> {
+        const auto completed = smtp::complete_addresses(list, config.mta.origin);
+        if (!completed.problem.empty()) return bad("no address: " + completed.problem);
+        for (const auto& each : completed.addresses)
+            if (const auto mailbox = smtp::Mailbox::parse(each); !mailbox)
+                return bad("no address: " + mailbox.error().why);
+        count += completed.addresses.size();
+        return {};
+    };
+    std::size_t senders = 0, recipients = 0;
+    if (!begin.sender.empty()) {
+        if (auto no = check(begin.sender, senders)) return no;
+        if (senders != 1) return bad("the sender is no address");
+    }
+    for (const auto& each : begin.recipients)
+        if (auto no = check(each.list, recipients)) return no;
+    if (begin.from_header) {
+        smtp::SubmissionOptions options;
+        options.recipients = smtp::RecipientSource::header;
+        options.origin = config.mta.origin;
+        smtp::SubmissionFixup fixup(options);
+        std::string ignored;
+        for (auto rest = content; !rest.empty() && fixup.state() == smtp::SubmissionFixup::State::header;) {
+            const auto piece = rest.substr(0, largest_content);
+            rest.remove_prefix(piece.size());
+            fixup.feed(piece, ignored);
+        }
+        if (fixup.finish(ignored) == smtp::SubmissionFixup::State::refused) return bad(fixup.problem());
+        recipients += fixup.recipients().size();
+    }
+    if (recipients == 0) return Answer{EX_USAGE, {}, "no recipients"};
+    if (recipients > config.submit.recipients) return bad("too many recipients");
+    return {};
+}
+
+Result<> write_drop_file(const std::string& directory, Frames frames) {
+    auto file = TRY(DropFile::create(directory));
+    std::string wire;
+    while (frames.next(wire)) {
+        TRY(file.write(wire));
+        wire.clear();
+    }
+    return file.finish();
+}
+
+// Through the set-gid helper, which knows where the drop directory is. Its exit status, or that it could not
+// be run.
+Result<int> run_helper(Frames frames) {
+    const auto path = common::program_path("postrider-drop");
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return std::unexpected(Error::from_errno("pipe"));
+    common::Fd out(ends[0]), in(ends[1]);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, out.number(), 0);
+    char* const arguments[] = {const_cast<char*>("postrider-drop"), nullptr};
+    char* const environment[] = {nullptr};
+    pid_t child = 0;
+    const int failed = ::posix_spawn(&child, path.c_str(), &actions, nullptr, arguments, environment);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failed != 0) return std::unexpected(Error::from_errno(path, failed));
+    out.reset();
+    std::string wire;
+    bool broken = false; // it went: its status says why
+    while (!broken && frames.next(wire)) {
+        for (std::size_t sent = 0; sent < wire.size() && !broken;) {
+            const auto n = ::write(in.number(), wire.data() + sent, wire.size() - sent);
+            if (n > 0) sent += static_cast<std::size_t>(n);
+            broken = n < 0 && errno != EINTR;
+        }
+        wire.clear();
+    }
+    in.reset();
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
+}
+
+Answer drop(const config::Config& config, const Begin& begin, std::string_view content) {
+    if (auto no = objection(config, begin, content)) return *no;
+    const std::string down = "the mail system is not running, and the message cannot be left for it: ";
+    if (!config.mta.users) {
+        const auto left = write_drop_file(config.spool.directory + "/drop", Frames(begin, content));
+        return left ? Answer{} : again(down + left.error().what);
+    }
+    const auto status = run_helper(Frames(begin, content));
+    if (!status) return again(down + status.error().what);
+    if (*status == EX_OK) return {};
+    return {static_cast<std::uint8_t>(*status), {}, down + "postrider-drop says why"};
+}
+
+} // namespace
+
+Answer submit(const config::Config& config, const Begin& begin, std::string_view content) {
+    const auto path = config.spool.directory + "/run/submit";
+    for (const auto until = std::chrono::steady_clock::now() + busy_patience;;) {
+        auto socket = common::connect_local(path);
+        if (socket) {
+            if (auto answer = talk(std::move(*socket), begin, content)) return *answer;
+            return drop(config, begin, content); // it went away before it had all of the message
+        }
+        if (socket.error().code != EAGAIN) return drop(config, begin, content);
+        if (std::chrono::steady_clock::now() > until)
+            return again("the mail system is too busy, try again later");
+        std::this_thread::sleep_for(50ms);
+    }
+}
+
+} // namespace sendmail

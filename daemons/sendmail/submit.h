@@ -1,0 +1,16 @@
+// Hands a message over: to pickup on the submit socket; if nobody listens there, into the drop directory; if
+// that cannot be, not at all. Blocks, never for ever. Once all of a message was sent it is never handed over
+// another way.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/proto/submit.h"
+#include <string>
+#include <string_view>
+
+namespace sendmail {
+
+// As pickup answers: status of sysexits.h, 0 durable. queue_id is empty for a message in the drop directory.
+proto::submit::Answer submit(const config::Config& config, const proto::submit::Begin& begin,
+                             std::string_view content);
+
+} // namespace sendmail
