@@ -117,6 +117,7 @@ private:
     void arm(Slot queue);
     void queue_timer(Slot queue);
     void link_timer(Slot link);
+    void abandoned(Slot link); // is it?
     void forget_link(Slot link);
     void dirty(Slot link);
 

@@ -238,8 +238,7 @@ void Core::release_connection(Slot slot) {
     const std::uint32_t generation = c.generation;
     connections_.release(slot);
     connections_[slot].generation = generation;
-    if (l.queues == 0 && l.connections.empty())
-        link_timers_.bring_forward(link, now_.monotonic + settings_.forget_after);
+    abandoned(link);
     dirty(link);
     feed_hungry(1);
 }

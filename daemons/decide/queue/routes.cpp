@@ -74,7 +74,8 @@ void Core::detach(Slot queue) {
         }
         q.in_ring = false;
     }
-    if (--l.queues == 0) link_timers_.bring_forward(link, now_.monotonic + settings_.forget_after);
+    --l.queues;
+    abandoned(link);
 }
 
 void Core::dirty(Slot link) {
@@ -270,13 +271,23 @@ void Core::queue_timer(Slot queue) {
     if (q.route == RouteState::failed && !alone_[0].empty()) want_route(queue); // may be for a suspect
 }
 
+// It may be needed again soon, and what is known of its health with it.
+void Core::abandoned(Slot link) {
+    Link& l = links_[link];
+    if (l.queues > 0 || !l.connections.empty()) return;
+    l.empty_since = now_.monotonic;
+    link_timers_.bring_forward(link, now_.monotonic + settings_.forget_after);
+}
+
 void Core::link_timer(Slot link) {
     link_timers_.remove(link);
     Link& l = links_[link];
-    if (l.queues == 0 && l.connections.empty())
+    if (l.queues > 0 || !l.connections.empty())
+        dirty(link);
+    else if (now_.monotonic - l.empty_since >= settings_.forget_after)
         forget_link(link);
     else
-        dirty(link);
+        link_timers_.set(link, l.empty_since + settings_.forget_after);
 }
 
 void Core::forget_link(Slot link) {
