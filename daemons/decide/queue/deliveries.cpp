@@ -28,7 +28,7 @@ void Core::free_delivery(Slot slot) {
     if (d.queue != none) {
         Queue& q = queues_[d.queue];
         if (--q.deliveries == 0) {
-            q.empty_since = now_.monotonic;
+            q.empty_since = std::max(now_.monotonic, q.health.due);
             arm(d.queue);
         }
     }

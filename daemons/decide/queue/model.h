@@ -134,7 +134,7 @@ struct Queue {
     Reason route_reason;
     smtp::Monotonic timer{};
     std::uint32_t heap = 0;
-    smtp::Monotonic empty_since{};
+    smtp::Monotonic empty_since{}; // no delivery, nothing to remember
 };
 
 enum class ConnectionState : std::uint8_t { opening, up, closing };
@@ -177,7 +177,7 @@ struct Link {
     smtp::Monotonic not_before{};      // no further connection until then (push-back)
     std::uint32_t push_backs = 0;      // in a row
     std::uint32_t polite_ends = 0;     // connections in a row that ended in good order having done nothing
-    smtp::Monotonic empty_since{}; // no queue uses it, no connection is left
+    smtp::Monotonic empty_since{}; // no queue uses it, no connection is left, nothing to remember
     std::uint64_t dropped_message = 0; // the last thing that happened was a drop in its data
     Seconds mark = 0;
     smtp::Monotonic timer{};

@@ -275,8 +275,8 @@ void Core::queue_timer(Slot queue) {
 void Core::abandoned(Slot link) {
     Link& l = links_[link];
     if (l.queues > 0 || !l.connections.empty()) return;
-    l.empty_since = now_.monotonic;
-    link_timers_.bring_forward(link, now_.monotonic + settings_.forget_after);
+    l.empty_since = std::max(now_.monotonic, l.health.due);
+    link_timers_.bring_forward(link, l.empty_since + settings_.forget_after);
 }
 
 void Core::link_timer(Slot link) {
