@@ -121,7 +121,7 @@ void World::arrive() {
         m.bad = dice_.chance(8);
         m.deadly = dice_.chance(1);
     }
-    if (calm_) { // one bad message per domain, the rest must not suffer
+    if (calm_ && !healed_) { // one bad message per domain, the rest must not suffer
         const auto had = [&](const Recipient& r) {
             return std::ranges::find(domains_, r.domain, &Domain::name);
         };
