@@ -177,13 +177,15 @@ void MessageWriter::append(std::string_view bytes) {
 }
 
 bool MessageWriter::wants_pause() const {
+    if (!draft_ || !draft_->spilling) return false; // committed, or all in memory
     Draft& d = *draft_;
-    if (!d.spilling) return false;
     const std::lock_guard lock(d.mutex);
     return d.wants_resume = d.pieces.size() >= Draft::most_pieces;
 }
 
-void MessageWriter::on_resume(std::move_only_function<void()> resume) { draft_->resume = std::move(resume); }
+void MessageWriter::on_resume(std::move_only_function<void()> resume) {
+    if (draft_) draft_->resume = std::move(resume);
+}
 
 void MessageWriter::commit(Done done) {
     auto draft = std::exchange(draft_, nullptr); // the jobs keep it now

@@ -39,7 +39,7 @@ public:
     bool ended() const { return stage_ == Stage::committing || stage_ == Stage::over; }
 
     // The disk is behind: take nothing until `resume` is called.
-    bool wants_pause() const { return writer_ && writer_->wants_pause(); }
+    bool wants_pause() const { return stage_ == Stage::content && writer_->wants_pause(); }
     void on_resume(std::function<void()> resume);
 
 private:
