@@ -2,6 +2,7 @@
 #include "daemons/common/kill_point.h"
 #include "daemons/smtpd/connection.h"
 #include "libsmtp/received.h"
+#include <algorithm>
 
 namespace smtpd {
 
@@ -180,19 +181,22 @@ std::string Connection::received_field() {
     });
 }
 
+static std::optional<Reply> judge_header(const smtp::HeaderScan& header, const config::Smtpd& limits) {
+    if (header.received() > limits.received_fields) return Reply{554, {5, 4, 6}, "Error: too many hops"};
+    if (header.size() > limits.header_size)
+        return Reply{552, {5, 3, 4}, "Error: message header is too large"};
+    if (header.fields() > limits.header_fields) return Reply{554, {5, 6, 0}, "Error: too many header fields"};
+    return {};
+}
+
 void Connection::operator()(smtp::event::Chunk& chunk) {
     auto& transaction = *transaction_;
-    if (transaction.refusal) return;
-    if (!transaction.header.ended()) {
+    if (!transaction.header.ended()) { // also of a refused message: the weightier reason is told
         transaction.header.feed(chunk.bytes);
-        const auto& limits = rules_->config->smtpd;
-        if (transaction.header.received() > limits.received_fields)
-            return refuse_content({554, {5, 4, 6}, "Error: too many hops"});
-        if (transaction.header.fields() > limits.header_fields)
-            return refuse_content({554, {5, 6, 0}, "Error: too many header fields"});
-        if (transaction.header.size() > limits.header_size)
-            return refuse_content({552, {5, 3, 4}, "Error: message header is too large"});
+        if (auto refusal = judge_header(transaction.header, rules_->config->smtpd))
+            refuse_content(*std::move(refusal));
     }
+    if (transaction.refusal) return;
     auto& writer = *transaction.writer;
     writer.append(chunk.bytes);
     if (!writer.wants_pause()) return;
@@ -226,7 +230,8 @@ void Connection::committed(spool::Result<spool::DurableReceipt> receipt, const s
     auto& transaction = *transaction_;
     if (receipt) {
         const auto message_id = transaction.header.message_id();
-        service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text, message_id.empty() ? "<>" : message_id);
+        service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text,
+                                        message_id.empty() ? "<>" : message_id);
         service_.outbox.submit(*receipt, hint);
         // This is the instant: the receipt is what a 250 is made of.
         answer({250, {2, 0, 0}, "Ok: queued as " + transaction.id_text});
@@ -243,8 +248,14 @@ void Connection::operator()(smtp::event::Vrfy& vrfy) {
     answer({252, {2, 0, 0}, smtp::printable(vrfy.argument, 100) + ": send some mail, I will try my best"});
 }
 
-void Connection::operator()(smtp::event::Unknown&) {
-    answer({502, {5, 5, 2}, "Error: command not recognized"});
+// RFC 5321, 4.2.4: 502 for what one knows and does not do, 500 for the rest.
+void Connection::operator()(smtp::event::Unknown& unknown) {
+    constexpr std::string_view known[] = {"STARTTLS", "AUTH", "BDAT", "EXPN",    "ETRN",    "TURN",
+                                          "SEND",     "SOML", "SAML", "XCLIENT", "XFORWARD"};
+    const bool not_done =
+        std::ranges::any_of(known, [&](auto verb) { return smtp::same_ignoring_case(verb, unknown.verb); });
+    if (not_done) return answer({502, {5, 5, 1}, "Error: command not implemented"});
+    answer({500, {5, 5, 2}, "Error: command not recognized"});
 }
 
 } // namespace smtpd
