@@ -48,7 +48,8 @@ void RecoveryScan::open_directory(ScanBatch& batch) {
     directories_.pop_back();
     boundary_tick_ = nobodys;
     if (directory_.starts_with(incoming)) {
-        // Who holds the mark's lock is alive, and everything from its start on is its own business. If nobody
+        // Who holds the mark's lock is alive and may be writing anything from its start on: what is not whole
+        // there is its own business, what is whole may have been taken over by a queue-manager that died. If nobody
         // does, all that was given out so far is nobody's; a writer that starts meanwhile begins above.
         auto mark_file = disk_.open(directory_ + "/" + writer_mark_name, Open::read);
         if (mark_file) {
@@ -85,7 +86,7 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
         batch.errors.push_back(Error{0, path + ": not a message file's name; left alone"});
         return;
     }
-    if (in_incoming && id->tick() >= boundary_tick_) return;
+    const bool being_written = in_incoming && id->tick() >= boundary_tick_;
     if ((!in_incoming || options_.incoming_known_too) && options_.known && options_.known(*id)) {
         batch.known.push_back(*id);
         return;
@@ -112,6 +113,7 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
             if (error->code != ENOENT) batch.errors.push_back(*error); // gone meanwhile: delivered
             return;
         }
+        if (being_written) return;
         const auto& damaged = std::get<Damaged>(reader.error());
         if (damaged.how == Damaged::How::newer) {
             batch.errors.push_back(Error{0, path + ": " + damaged.what + "; left alone"});

@@ -65,7 +65,7 @@ private:
     std::vector<std::string> directories_; // still to be read, last first
     std::string directory_;                // the one `names_` come from
     std::vector<std::string> names_;
-    std::uint64_t boundary_tick_ = 0; // incoming: ids at or above belong to a living writer
+    std::uint64_t boundary_tick_ = 0; // incoming: a living writer may be writing ids at or above
 };
 
 } // namespace spool

@@ -95,19 +95,24 @@ std::set<QueueId> look(FakeDisk& disk) {
 }
 } // namespace
 
-TEST_CASE("a living writer's files are its own; a dead one's are found, also under its successor") {
+TEST_CASE("a writer's whole files are found, living or dead; what a living one has not finished is left alone") {
     FakeDisk disk;
     REQUIRE(prepare_spool(disk, {}));
     auto ids = QueueIdSource::open(disk, 5, noon);
     REQUIRE(ids);
     const auto first = put(disk, **ids);
-    CHECK(look(disk).empty());
+    CHECK(look(disk) == std::set{first}); // perhaps a queue-manager took it over, and died
+    const auto unfinished = path_of(*(*ids)->next(noon), Location::incoming);
+    REQUIRE(disk.open(unfinished, Open::create));
+    CHECK(look(disk) == std::set{first});
+    CHECK(disk.open(unfinished, Open::read));
     ids->reset(); // dies
     CHECK(look(disk) == std::set{first});
+    CHECK(!disk.open(unfinished, Open::read));
     auto successor = QueueIdSource::open(disk, 5, noon - 1h);
     REQUIRE(successor);
     const auto second = put(disk, **successor);
-    CHECK(look(disk) == std::set{first});
+    CHECK(look(disk) == std::set{first, second});
     successor->reset();
     CHECK(look(disk) == std::set{first, second});
 }
