@@ -101,13 +101,13 @@ def test_reports_are_written_even_on_a_full_disk(mta, remote, small_disk):
     sink = remote()
     sink.at("rcpt", "450 4.2.0 Wait")
     mta.route("remote.example", sink)
+    mta.aliases.write_text(f"sender: {mta.user}\n")  # the load's sender
     mta.start()
     load = Load(mta, clients=2, count=60, size=200_000)
     load.join()
     assert load.refused > 0
     sink.well_behaved()
     sink.at("rcpt", "550 5.1.1 No such user")
-    mta.aliases.write_text(f"sender: {mta.user}\n")
     mta.flush()
     mta.wait_until_empty(60)
     balance(load, [sink], reports=mta.mailbox())

@@ -172,6 +172,7 @@ def test_ndr_survives_kills_of_bounce(mta, remote):
     sink.at("rcpt", "550 5.1.1 No such user")
     mta.route("remote.example", sink)
     mta.config["master"].update(restart_delay="50ms")
+    mta.aliases.write_text(f"sender: {mta.user}\n")  # the load's sender
     mta.start()
     load = Load(mta, clients=2, count=30)
     stop = threading.Event()
@@ -181,8 +182,6 @@ def test_ndr_survives_kills_of_bounce(mta, remote):
             for pid in mta.pids("bounce"):
                 kill(pid, signal.SIGKILL)
             stop.wait(0.3)
-    # Their sender is a mailbox of ours.
-    mta.aliases.write_text(f"sender: {mta.user}\n")
     thread = threading.Thread(target=killer, daemon=True)
     thread.start()
     load.join()

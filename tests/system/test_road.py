@@ -23,7 +23,8 @@ def test_relayed_to_the_next_hop(relaying):
 def test_content_arrives_byte_for_byte(relaying):
     mta, sink = relaying
     body = "..two dots\r\n.\u00fc one\r\n" + "x" * 998 + "\r\n\r\n\r\ntrailing blank lines\r\n\r\n"
-    content = message("exactly", "").replace("\r\n\r\n", "\r\n", 1) + "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" + body
+    content = message("exactly", body, extra="MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                      "Content-Transfer-Encoding: 8bit\r\n").removesuffix("\r\n")
     mta.submit("user@remote.example", content=content.encode(), mail_parameters=" BODY=8BITMIME")
     m = sink.wait_for_one_to("user@remote.example")
     assert m.content.split(b"\r\n\r\n", 1)[1] == body.encode()

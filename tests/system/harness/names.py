@@ -68,7 +68,10 @@ class Names:
                 return
             answer = self.answer(query, over_tcp=False)
             if answer is not None:
-                self.udp.sendto(answer, peer)
+                try:
+                    self.udp.sendto(answer, peer)
+                except OSError:
+                    return
 
     def serve_tcp(self):
         while True:
