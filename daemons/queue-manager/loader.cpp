@@ -36,7 +36,10 @@ void Loader::take(const std::shared_ptr<Scan>& scan, spool::ScanBatch batch) {
     for (auto& aside : batch.put_aside) callbacks_.put_aside(aside);
     for (auto& error : batch.errors) callbacks_.unreadable(error);
     if (!scan->scan.finished()) return step(scan);
-    if (--scans_ == 0) finished_.clear();
+    if (--scans_ == 0) {
+        for (const auto id : gone_) finished_.erase(id);
+        gone_.clear();
+    }
     if (!scan->everything) return;
     loading_ = false;
     callbacks_.all_loaded();

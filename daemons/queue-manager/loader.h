@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <unordered_set>
+#include <vector>
 
 namespace queue_manager {
 
@@ -27,9 +28,13 @@ public:
     // The scan of everything has not ended: an id that is not known yet may still turn up.
     bool loading() const { return loading_; }
 
-    // A message was finished: a scan that read its file before it went must not bring it back.
-    void finished(spool::QueueId id) {
-        if (scans_ > 0) finished_.insert(id);
+    // A message is finished and its file about to be removed: neither a scan that has read it already nor one
+    // that begins before it has gone may bring it back.
+    void finished(spool::QueueId id) { finished_.insert(id); }
+    // Its file has gone.
+    void gone(spool::QueueId id) {
+        if (scans_ > 0) gone_.push_back(id);
+        else finished_.erase(id);
     }
 
     // Calls back when no agent holds the file's lock any more.
@@ -45,7 +50,8 @@ private:
     Callbacks callbacks_;
     bool loading_ = false;
     int scans_ = 0;
-    std::unordered_set<spool::QueueId> finished_; // while a scan runs
+    std::unordered_set<spool::QueueId> finished_; // until gone, and while a scan runs
+    std::vector<spool::QueueId> gone_;            // during a scan
 };
 
 } // namespace queue_manager
