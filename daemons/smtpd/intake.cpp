@@ -1,6 +1,7 @@
 #include "daemons/smtpd/intake.h"
 #include "daemons/common/kill_point.h"
 #include "libspool/layout.h"
+#include <algorithm>
 
 namespace smtpd {
 
@@ -42,7 +43,7 @@ std::expected<spool::QueueId, smtp::Reply> Intake::admit(std::uint64_t size, smt
             return std::unexpected(broken);          // a directory whose sync failed is not used again
         closed_until_ = now.monotonic + pause_after; // this one is the trial
     }
-    if (!space_ || now.monotonic - looked_ >= look_every) {
+    if (!space_ || full_ || now.monotonic - looked_ >= look_every) {
         const auto space = disk_->space();
         if (!space) {
             failed(space.error());
@@ -72,6 +73,10 @@ spool::MessageWriter Intake::write(spool::QueueId id, const spool::Envelope& env
 }
 
 void Intake::commit(spool::MessageWriter& writer, spool::MessageWriter::Done done) {
+    if (space_) { // what is on its way counts until the disk is looked at again
+        space_->bytes_free -= std::min(space_->bytes_free, writer.size() + 4096);
+        space_->files_free -= std::min<std::uint64_t>(space_->files_free, 1);
+    }
     KILL_POINT("smtpd.before_sync");
     writer.commit([this, done = std::move(done)](spool::Result<spool::DurableReceipt> receipt) mutable {
         if (receipt) {
