@@ -105,14 +105,16 @@ void ClientSession::feed(std::string_view bytes, Monotonic now) {
     }
 }
 
-void ClientSession::end_of_input() {
+void ClientSession::end_of_input(Monotonic now) {
     if (over_) return;
+    now_ = now;
     if (nothing_at_stake()) return part();
     fail(lost("lost connection with"));
 }
 
-void ClientSession::broken(std::string_view error) {
+void ClientSession::broken(std::string_view error, Monotonic now) {
     if (over_) return;
+    now_ = now;
     if (nothing_at_stake()) return part();
     Verdict why = lost("lost connection with");
     why.text = printable(fmt::format("{}: {}", why.text, error), text_limit);
@@ -121,6 +123,7 @@ void ClientSession::broken(std::string_view error) {
 
 void ClientSession::expired(Monotonic now) {
     if (over_ || !deadline_ || now < *deadline_) return;
+    now_ = now;
     Verdict why = lost("conversation with");
     why.text = printable(
         fmt::format("conversation with {} timed out while {}", options_.peer, doing(why.stage)), text_limit);
@@ -286,6 +289,7 @@ void ClientSession::fail(Verdict why) {
         decide(front.result, left, std::move(why));
         ended.mail_accepted = front.mail_accepted;
         front.result.dsn_relayed = offers_.dsn;
+        front.result.finished = now_;
         ended.interrupted = std::move(front.result);
     }
     end(std::move(ended));

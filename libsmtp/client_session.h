@@ -124,9 +124,9 @@ public:
 
     // What happened on the connection.
     void feed(std::string_view bytes, Monotonic now);
-    void end_of_input();                          // the server closed
-    void broken(std::string_view error);          // "Connection reset by peer", "Broken pipe"
-    void wrote(std::size_t bytes, Monotonic now); // of output(), from its front
+    void end_of_input(Monotonic now);                   // the server closed
+    void broken(std::string_view error, Monotonic now); // "Connection reset by peer", "Broken pipe"
+    void wrote(std::size_t bytes, Monotonic now);       // of output(), from its front
     void expired(Monotonic now);
 
     std::optional<ClientEvent> next();

@@ -101,11 +101,11 @@ void Connection::read() {
     if (n > 0)
         session_->feed({space.data(), static_cast<std::size_t>(n)}, Loop::now().monotonic);
     else if (n == 0)
-        session_->end_of_input();
+        session_->end_of_input(Loop::now().monotonic);
     else if (errno == EAGAIN)
         return;
     else
-        session_->broken(std::strerror(errno));
+        session_->broken(std::strerror(errno), Loop::now().monotonic);
     pump();
 }
 
@@ -143,7 +143,7 @@ bool Connection::flush() {
     const auto written = socket_->write(views_);
     if (written < 0) {
         if (session_->over()) return false;
-        session_->broken(std::strerror(errno));
+        session_->broken(std::strerror(errno), Loop::now().monotonic);
         return true;
     }
     session_->wrote(static_cast<std::size_t>(written), Loop::now().monotonic);

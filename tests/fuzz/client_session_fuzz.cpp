@@ -88,7 +88,7 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
     }
     if (!session.over()) {
         if (flavour & 64)
-            session.end_of_input();
+            session.end_of_input(now);
         else if (auto deadline = session.next_deadline())
             session.expired(*deadline);
         else

@@ -101,7 +101,7 @@ struct Driver {
             if (line.starts_with("S:")) {
                 CHECK(sent == "");
                 if (words == "(closes)")
-                    flush(), session.end_of_input();
+                    flush(), session.end_of_input(now);
                 else if (words == "(silence)")
                     flush(), now = *session.next_deadline(), session.expired(now);
                 else
@@ -358,7 +358,7 @@ TEST_CASE("every stage and every mishap") {
                 driver.sent.clear();
                 const bool reply = is_digit(mishap[0]);
                 if (mishap == "drop")
-                    driver.session.end_of_input();
+                    driver.session.end_of_input(driver.now);
                 else if (mishap == "garbage")
                     driver.feed("\x16\x03\x01 hello\r\n");
                 else if (mishap == "silence") {
