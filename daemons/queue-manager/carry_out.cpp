@@ -1,4 +1,5 @@
 // The queue-manager's hands: one overload for each thing the engine can want.
+#include "daemons/common/delivery_line.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/queue-manager/queue_manager.h"
 #include <algorithm>
@@ -233,7 +234,8 @@ void QueueManager::carry_out(const Remove& action, smtp::Now) {
     log_.info("{}: removed", action.id.text());
     store_.remove(action.id, action.location,
                   [this, id = action.id, acknowledgement = acknowledgement_](spool::Result<> removed) {
-                      if (!removed) failed_on_disk(id, removed.error());
+                      if (!removed) return failed_on_disk(id, removed.error());
+                      loader_.gone(id);
                   });
 }
 
@@ -254,6 +256,34 @@ void QueueManager::carry_out(const NoticeExpired& action, smtp::Now) {
               [this, id = action.id](spool::MessageState&& state, std::uint64_t) {
                   log_.info("{}: from=<{}>, status=expired, returned to sender", id.text(),
                             state.envelope.reverse_path);
+              });
+}
+
+void QueueManager::carry_out(const NoticeUntried& action, smtp::Now) {
+    const auto numbers = actions_.of(action.numbers);
+    say_untried(action.id, {numbers.begin(), numbers.end()}, action.outcome, actions_.reasons[action.reason]);
+}
+
+void QueueManager::say_untried(spool::QueueId id, std::vector<std::uint32_t> numbers, Outcome outcome,
+                               Reason reason) {
+    with_file(id, spool::Location::incoming,
+              [this, id, numbers = std::move(numbers), outcome, reason = std::move(reason)](
+                  spool::MessageState&& state, std::uint64_t) mutable {
+                  if (numbers.empty()) // all of the envelope
+                      for (std::uint32_t number = 0; number < state.recipients.size(); ++number)
+                          if (!state.recipients[number].accounted_for()) numbers.push_back(number);
+                  for (const auto number : numbers) {
+                      if (number >= state.recipients.size()) continue;
+                      const auto& recipient = state.recipients[number];
+                      common::write(log_.as("error"),
+                                    {.queue_id = id,
+                                     .to = recipient.address,
+                                     .original_to = state.envelope_of(recipient).address,
+                                     .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
+                                     .status = reason.status,
+                                     .outcome = outcome == Outcome::failed ? "bounced" : "deferred",
+                                     .reason = reason.text});
+                  }
               });
 }
 

@@ -314,6 +314,12 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
         log_.error("{}: the categorizer's answer does not fit the question: asking again later", id.text());
         return tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
     }
+    for (const Settled& each : judgement->recipients) {
+        using decide::queue::Fate;
+        using decide::queue::Outcome;
+        if (each.fate == Fate::failed) say_untried(id, {each.number}, Outcome::failed, each.reason);
+        if (each.fate == Fate::deferred) say_untried(id, {each.number}, Outcome::deferred, each.reason);
+    }
     if (judgement->records.empty()) return settle(id, judgement->recipients);
     // An expansion is durable before its first attempt: a changed alias file must not be found after a crash.
     KILL_POINT("queue-manager.expanded");
@@ -388,7 +394,7 @@ void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::d
     acknowledgement_ = std::shared_ptr<void>(nullptr, [this, agent, delivery = done.delivery](void*) {
         agents_.send(agent, proto::delivery::Acknowledged{delivery});
     });
-    locked_.erase(id);
+    const bool was_locked = locked_.erase(id) > 0;
     Result result(done, kind);
     if (done.gone || done.unreadable) {
         if (done.unreadable) {
@@ -406,6 +412,7 @@ void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::d
     tell([&](smtp::Now now, auto& out) { engine_.done(result.event(), now, out); });
     result_ = nullptr;
     acknowledgement_.reset();
+    if (was_locked) tell([&](smtp::Now now, auto& out) { engine_.release(id, now, out); });
 }
 
 void QueueManager::closed(const proto::delivery::Closed& closed) {

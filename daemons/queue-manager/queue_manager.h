@@ -93,12 +93,15 @@ private:
     void carry_out(const decide::queue::Remove& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeActive& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeExpired& action, smtp::Now now);
+    void carry_out(const decide::queue::NoticeUntried& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeLink& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeQueue& action, smtp::Now now);
     void carry_out(const decide::queue::LinkForgotten& action, smtp::Now now);
 
     void ask_categorizer(spool::QueueId id, Subject subject, std::span<const std::uint32_t> numbers);
-    void report(proto::report::Report report);
+    // The delivery line of recipients that no agent tried: relay=none.
+    void say_untried(spool::QueueId id, std::vector<std::uint32_t> numbers, decide::queue::Outcome outcome,
+                     decide::queue::Reason reason);
     // Appends to the message's file; the result that is being recorded is acknowledged when all is written.
     void record(spool::QueueId id, std::vector<spool::Property> properties,
                 spool::Sync sync = spool::Sync::no);

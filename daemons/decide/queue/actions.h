@@ -122,6 +122,16 @@ struct NoticeExpired { // "from=<…>, status=expired, returned to sender"
     spool::QueueId id;
 };
 
+// No agent tried, for the domain leads nowhere: log "to=<…>, relay=none …" for these. Of a queue that waits for
+// its route only those are named that the look-up was made for.
+struct NoticeUntried {
+    spool::QueueId id;
+    Numbers numbers;
+    Outcome outcome = Outcome::deferred; // deferred, failed
+    std::string_view queue;
+    std::uint32_t reason = 0; // index into Actions::reasons
+};
+
 enum class Health : std::uint8_t { ready, glitch, retry };
 
 struct NoticeLink {
@@ -149,7 +159,7 @@ struct LinkForgotten { // no queue uses it any more: its hosts may be dropped
 using Action =
     std::variant<AskCategorizer, AskRoute, OpenConnection, Deliver, CloseConnection, RecordDeferral,
                  RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice, MakeReport, MoveToMessages,
-                 Remove, NoticeActive, NoticeExpired, NoticeLink, NoticeQueue, LinkForgotten>;
+                 Remove, NoticeActive, NoticeExpired, NoticeUntried, NoticeLink, NoticeQueue, LinkForgotten>;
 
 struct Actions {
     std::vector<Action> list;

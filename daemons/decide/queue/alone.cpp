@@ -44,7 +44,7 @@ void Core::pump_alone(AgentKind kind) {
         reservation.since = now_.monotonic;
         for (Slot slot = 1; slot <= links_.top(); ++slot)
             if (!links_[slot].name.empty() && links_[slot].offer > 0) dirty(slot);
-        feed_hungry(hungry_.size());
+        room_ = true;
     };
     Agent* mine = reservation.agent ? agent(*reservation.agent) : nullptr;
     const Slot slot = eligible_alone(kind);

@@ -70,6 +70,7 @@ void Core::leave() {
             pump(link);
         }
         dirty_.clear();
+        if (room_) feed_hungry();
         pump_routes(); // handing out may have found a route to be out of date
         again = !dirty_.empty();
     }

@@ -114,6 +114,7 @@ private:
     void want_route(Slot queue);
     void pump_routes();
     void fail_ready(Slot queue);
+    void untried_for_want_of_route(Slot delivery, Outcome outcome);
     void arm(Slot queue);
     void queue_timer(Slot queue);
     void link_timer(Slot link);
@@ -135,7 +136,7 @@ private:
     void leave_idle(Slot connection);
     void release_connection(Slot connection);
     void hungry(Slot link);
-    void feed_hungry(std::size_t most);
+    void feed_hungry();
     Agent* agent(AgentId id);
     Agent* least_busy(AgentKind kind);
     bool reserved(AgentId id) const;
@@ -242,6 +243,7 @@ private:
     std::vector<Slot> dirty_;
     std::deque<Slot> hungry_; // links that want a connection more than the limits of all allow
     std::uint32_t open_ = 0;  // connections in all
+    bool room_ = false;       // a connection ended or an agent came: the hungry may be fed
 
     std::deque<Slot> unrouted_;                              // queues to be looked up
     std::uint32_t lookups_ = 0;                              // asked of the router

@@ -240,7 +240,7 @@ void Core::release_connection(Slot slot) {
     connections_[slot].generation = generation;
     abandoned(link);
     dirty(link);
-    feed_hungry(1);
+    room_ = true;
 }
 
 void Core::hungry(Slot link) {
@@ -249,18 +249,21 @@ void Core::hungry(Slot link) {
     hungry_.push_back(link);
 }
 
-void Core::feed_hungry(std::size_t most) {
-    for (; most > 0 && !hungry_.empty(); --most) {
+// There is room for connections again: to those who asked first, as long as it lasts. Who wants nothing any more
+// leaves the line.
+void Core::feed_hungry() {
+    room_ = false;
+    for (std::size_t n = hungry_.size(); n > 0 && open_ < settings_.connections_total; --n) {
         const Slot link = hungry_.front();
         hungry_.pop_front();
         links_[link].hungry = false;
-        dirty(link);
+        pump(link);
     }
 }
 
 void Core::agent_attached(AgentId id, AgentKind kind, std::uint32_t capacity) {
     agents_.push_back(Agent{id, kind, capacity, 0, 0});
-    feed_hungry(hungry_.size());
+    room_ = true;
 }
 
 } // namespace decide::queue

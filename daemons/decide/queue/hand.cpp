@@ -191,7 +191,7 @@ void Core::configure(const Settings& settings) {
     }
     for (Slot slot = 1; slot <= messages_.top(); ++slot)
         if (messages_[slot].id != 0 && !messages_[slot].young) watch(slot);
-    feed_hungry(hungry_.size());
+    room_ = true;
 }
 
 void Core::routes_changed() {

@@ -112,6 +112,11 @@ Slot Flows::take(Lanes& lanes, const Settings& settings, smtp::Monotonic now) {
     return delivery;
 }
 
+Slot Flows::front(const Lanes& lanes, std::size_t lane) const {
+    const LaneState& state = lanes.lane[lane];
+    return state.count == 0 ? none : flows_[state.turn].head;
+}
+
 std::size_t Flows::bytes() const { return flows_.bytes() + index_.bytes(); }
 
 } // namespace decide::queue

@@ -37,6 +37,8 @@ public:
     void remove(Lanes& lanes, Slot delivery);
     // The delivery whose turn it is, taken out. There must be one.
     Slot take(Lanes& lanes, const Settings& settings, smtp::Monotonic now);
+    // The delivery at the front of a lane; none if it is empty.
+    Slot front(const Lanes& lanes, std::size_t lane) const;
     std::size_t bytes() const;
 
 private:

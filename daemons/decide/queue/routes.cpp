@@ -210,6 +210,9 @@ void Core::routed(const Routed& event) {
         arm(queue);
         emit(NoticeQueue{q.name, Health::retry, q.route_failures, 4000, wall_of(q.route_until),
                          &q.route_reason});
+        for (std::size_t lane = 0; lane < q.lanes.lane.size(); ++lane)
+            if (const Slot front = flows_.front(q.lanes, lane); front != none)
+                untried_for_want_of_route(front, Outcome::deferred);
         break;
     case RouteKind::permanent:
         detach(queue);
@@ -227,6 +230,7 @@ void Core::fail_ready(Slot queue) {
     const Reason reason = queues_[queue].route_reason;
     auto fail = [&](Slot slot) {
         const Slot message = deliveries_[slot].message;
+        untried_for_want_of_route(slot, Outcome::failed);
         for (const Entry& each : entries(slot))
             report(message, ReportKind::failed, each.number, false, reason);
         free_delivery(slot);
@@ -242,6 +246,14 @@ void Core::fail_ready(Slot queue) {
         }
         slot = next;
     }
+}
+
+void Core::untried_for_want_of_route(Slot slot, Outcome outcome) {
+    const Delivery& d = deliveries_[slot];
+    const Queue& q = queues_[d.queue];
+    const auto why = static_cast<std::uint32_t>(out_->reasons.size());
+    out_->reasons.push_back(q.route_reason);
+    emit(NoticeUntried{spool::QueueId{messages_[d.message].id}, numbers_of(slot), outcome, q.name, why});
 }
 
 // When is the queue's next own moment?

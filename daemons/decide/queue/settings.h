@@ -47,7 +47,8 @@ struct Settings {
     std::uint32_t batch = 20; // deliveries handed to one connection at a time
     smtp::Duration drain_target =
         std::chrono::milliseconds(500);    // a connection more when the open ones need longer
-    std::uint32_t window_start = 5;        // connections of a link before any success
+    std::uint32_t window_start = 5;        // connections of an MX link before any success
+    std::uint32_t window_start_route = 20; // of a configured route, which is nobody's surprise
     std::uint32_t connections_mx = 20;     // per link whose hosts come from MX records
     std::uint32_t connections_route = 100; // per link of a configured route
     std::uint32_t connections_local = 10;  // local deliveries at a time
