@@ -28,7 +28,10 @@ void World::check_books() {
             if (d.recipients.empty()) whole = true;
             for (auto n : d.recipients) {
                 if (n >= held.size()) return wrong("the engine made up a recipient");
-                ++held[n];
+                // A result repeated while the categorizer is asked: its answer will be passed over.
+                const bool passed_over =
+                    d.queue.empty() && m.recipients[n].written == Written::delivered;
+                if (!passed_over) ++held[n];
             }
         }
         if (whole) continue;

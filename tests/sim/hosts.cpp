@@ -32,7 +32,8 @@ void World::does(const q::OpenConnection& a) {
     c.host = static_cast<std::size_t>(h - hosts_.begin());
     if (paused_ || paused_links_.contains(h->name)) wrong("a connection opened though paused");
     if (h->health != q::Health::ready) {
-        if (time_ < h->not_before) wrong("a link in retry was tried too early, by " + std::to_string(h->not_before - time_) + " us");
+        if (time_ < h->not_before)
+            wrong("a link in retry was tried too early, by " + std::to_string(h->not_before - time_) + " us");
         if (++h->opened_since > 1 && agents_.size() > 0 && calm_)
             wrong("more than one try of a link in retry");
     }

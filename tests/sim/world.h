@@ -124,6 +124,7 @@ private:
     void does(const q::MoveToMessages& a);
     void does(const q::Remove& a);
     void does(const q::NoticeActive&) {}
+    void does(const q::NoticeUntried&) {}
     void does(const q::NoticeExpired& a);
     void does(const q::NoticeLink& a);
     void does(const q::NoticeQueue& a);

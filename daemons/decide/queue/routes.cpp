@@ -46,7 +46,7 @@ Slot Core::link_for(std::string_view name, AgentKind kind, bool mx) {
     if (kind == AgentKind::local)
         l.window = Window(settings_.connections_local, settings_.connections_local);
     else
-        l.window = Window(settings_.window_start, limit_of(l));
+        l.window = Window(mx ? settings_.window_start : settings_.window_start_route, limit_of(l));
     links_by_name_.emplace(l.name, slot);
     return slot;
 }
