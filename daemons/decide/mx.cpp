@@ -1,6 +1,7 @@
 #include "daemons/decide/mx.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <tuple>
 
 namespace decide {
 
@@ -50,8 +51,9 @@ Destination Destination::refuse(Kind kind, std::string_view status, std::string 
 Destination Destination::of(Kind kind, std::vector<Host> hosts) {
     Destination out;
     out.kind = kind;
-    std::stable_sort(hosts.begin(), hosts.end(),
-                     [](auto& a, auto& b) { return a.preference < b.preference; });
+    std::sort(hosts.begin(), hosts.end(), [](const Host& a, const Host& b) {
+        return std::tie(a.preference, a.name, a.port) < std::tie(b.preference, b.name, b.port);
+    });
     out.link = link_name(kind, hosts);
     out.hosts = std::move(hosts);
     return out;
@@ -77,8 +79,9 @@ MxDecision decide_mx(std::string_view domain, Said said, std::vector<MxRecord> r
                                     fmt::format("Domain {} has MX records, but none names a host", domain))};
 
     // Ourselves among them: we may only hand on to better ones, or mail would go in circles.
-    std::stable_sort(records.begin(), records.end(),
-                     [](auto& a, auto& b) { return a.preference < b.preference; });
+    std::sort(records.begin(), records.end(), [](const MxRecord& a, const MxRecord& b) {
+        return std::tie(a.preference, a.host) < std::tie(b.preference, b.host);
+    });
     const auto self =
         std::find_if(records.begin(), records.end(), [&](const MxRecord& r) { return is_self(r.host); });
     if (self != records.end())

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <toml++/toml.h>
+#include <tuple>
 
 namespace config {
 
@@ -100,8 +101,8 @@ void Reader::problem(Place place, std::string message) {
 }
 
 std::vector<Problem> Reader::problems() {
-    std::stable_sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) {
-        return std::pair(a.line, a.column) < std::pair(b.line, b.column);
+    std::sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) {
+        return std::tie(a.line, a.column, a.message) < std::tie(b.line, b.column, b.message);
     });
     return std::move(problems_);
 }
