@@ -1,0 +1,280 @@
+// Submissions through the submit socket and the drop directory into a real spool.
+#include "daemons/common/ipc/message.h"
+#include "daemons/common/local_socket.h"
+#include "daemons/pickup/door.h"
+#include "daemons/pickup/drop.h"
+#include "libspool/message_reader.h"
+#include "libspool/store.h"
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+using namespace pickup;
+using namespace proto::submit;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Place {
+    Place() {
+        char name[] = "/tmp/postrider-pickup-XXXXXX";
+        REQUIRE(mkdtemp(name) != nullptr);
+        path = name;
+        auto opened = spool::RealDisk::open_at(path);
+        REQUIRE(spool::prepare_spool(**opened, {2}));
+        disk = std::move(*opened);
+        std::filesystem::create_directories(path + "/drop");
+        std::filesystem::create_directories(path + "/run/private");
+        config.mta.hostname = "mta.example";
+        config.mta.origin = "example.org";
+        config.spool.directory = path;
+        config.spool.minimum_free = 0;
+        config.spool.minimum_free_inodes = 0;
+        config.spool.sync_threads = 2;
+        config.submit.message_size = 300'000;
+        config.submit.recipients = 3;
+        config.submit.connections_per_user = 2;
+        auto made = Intake::open(loop, log, config.spool, 2, [](auto) {});
+        REQUIRE(made);
+        intake = std::move(*made);
+        outbox.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, "token"});
+        service.emplace(Service{loop, log, std::make_shared<const config::Config>(config), *intake, *outbox});
+    }
+    ~Place() { std::filesystem::remove_all(path); }
+
+    template <class Done> void run_until(Done done) {
+        const auto end = std::chrono::steady_clock::now() + 20s;
+        common::Timer tick(loop, [] {});
+        while (!done()) {
+            REQUIRE(std::chrono::steady_clock::now() < end);
+            tick.start(5ms);
+            uv_run(&loop.uv(), UV_RUN_ONCE);
+        }
+    }
+
+    std::string path;
+    std::unique_ptr<spool::RealDisk> disk;
+    config::Config config;
+    common::Loop loop;
+    common::Log log{loop, "pickup"};
+    std::unique_ptr<Intake> intake;
+    std::optional<common::Outbox> outbox;
+    std::optional<Service> service;
+};
+
+Begin to(std::vector<std::string> lists, std::string sender = "ann") {
+    Begin begin;
+    begin.sender = std::move(sender);
+    for (auto& each : lists) begin.recipients.push_back({std::move(each), {}, 0});
+    return begin;
+}
+
+Answer submit(Place& place, const Begin& begin, std::string_view content, uid_t uid = 1234) {
+    std::optional<Answer> answer;
+    auto submission = Submission::create(*place.service, uid, [&](const Answer& a) { answer = a; });
+    submission->take(begin);
+    for (; !content.empty(); content.remove_prefix(std::min<std::size_t>(content.size(), 1000)))
+        submission->take(Content{std::string(content.substr(0, 1000))});
+    submission->take(End{});
+    place.run_until([&] { return answer.has_value(); });
+    return *answer;
+}
+
+spool::MessageReader read(Place& place, const std::string& id) {
+    auto reader =
+        spool::MessageReader::open(*place.disk, *spool::QueueId::parse(id), spool::Location::incoming);
+    REQUIRE(reader);
+    return std::move(*reader);
+}
+
+std::string frame(const Message& message) {
+    std::string wire;
+    const auto begun = ipc::begin_frame(wire);
+    std::visit([&](const auto& m) { ipc::encode<Message>(m, wire); }, message);
+    REQUIRE(ipc::end_frame(wire, begun));
+    return wire;
+}
+
+} // namespace
+
+TEST_CASE("a submission becomes a message: Received first, header mended, envelope as the kernel and the "
+          "options say") {
+    Place place;
+    auto begin = to({"bob, Carol <c@example.net>"});
+    begin.full_name = "Ann";
+    begin.recipients[0].notify = 1;
+    begin.envid = "e1";
+    begin.ret = Return::headers;
+    begin.body = Body::eight_bit;
+    const auto answer = submit(place, begin, "Subject: x\nBcc: secret@example.com\n\nhello\n.\nbye");
+    REQUIRE(answer.status == EX_OK);
+    auto reader = read(place, answer.queue_id);
+    const auto& envelope = reader.envelope();
+    CHECK(envelope.reverse_path == "ann@example.org");
+    REQUIRE(envelope.recipients.size() == 2);
+    CHECK(envelope.recipients[0].address == "bob@example.org");
+    CHECK(envelope.recipients[1].address == "c@example.net");
+    CHECK(envelope.recipients[1].notify == spool::Notify::never);
+    CHECK(envelope.uid == 1234);
+    CHECK(envelope.submitter == "uid:1234");
+    CHECK(envelope.origin == spool::Origin::local);
+    CHECK(envelope.envid == "e1");
+    CHECK(envelope.ret == spool::Return::headers);
+    CHECK(envelope.body == spool::Body::eight_bit);
+    const auto content = reader.read_content();
+    REQUIRE(content);
+    CHECK(content->starts_with("Received: by mta.example (Postrider, from userid 1234)"));
+    CHECK(content->find("From: Ann <ann@example.org>\r\n") != std::string::npos);
+    CHECK(content->find("secret") == std::string::npos);
+    CHECK(content->ends_with("\r\n\r\nhello\r\n.\r\nbye\r\n"));
+    CHECK(reader.content().dot_line);
+    CHECK_FALSE(reader.content().bare_lf_or_cr);
+    CHECK(envelope.message_id.find(answer.queue_id) != std::string::npos);
+    CHECK(place.outbox->waiting() == 1); // for the queue-manager to take
+}
+
+TEST_CASE("-t: recipients from the header, beside those given") {
+    Place place;
+    auto begin = to({"a@x.example"});
+    begin.from_header = true;
+    const auto answer = submit(place, begin, "To: b@x.example\nBcc: c@x.example\n\nx\n");
+    REQUIRE(answer.status == EX_OK);
+    CHECK(read(place, answer.queue_id).envelope().recipients.size() == 3);
+    begin.recipients.clear();
+    CHECK(submit(place, begin, "Subject: nobody\n\nx\n").status == EX_USAGE);
+}
+
+TEST_CASE("what is refused, and with which status") {
+    Place place;
+    CHECK(submit(place, to({}), "x").status == EX_USAGE);
+    CHECK(submit(place, to({"a@b (unclosed"}), "x").status == EX_DATAERR);
+    CHECK(submit(place, to({"a@b.example\r\nRCPT TO:<c@d>"}), "x").status == EX_DATAERR);
+    CHECK(submit(place, to({"a@x.example"}, "b@c, d@e"), "x").status == EX_DATAERR);
+    CHECK(submit(place, to({"a@x.example, b@x.example, c@x.example, d@x.example"}), "x").status ==
+          EX_DATAERR);
+    CHECK(submit(place, to({"a@x.example"}), std::string(400'000, 'x')).status == EX_DATAERR);
+    auto later = to({"a@x.example"});
+    later.version = 99;
+    CHECK(submit(place, later, "x").status == EX_TEMPFAIL);
+    auto odd = to({"a@x.example"});
+    odd.recipients[0].notify = 3; // never and success
+    CHECK(submit(place, odd, "x").status == EX_USAGE);
+    std::string circle;
+    for (int n = 0; n < 60; ++n) circle += "Received: from a by b\n";
+    CHECK(submit(place, to({"a@x.example"}), circle + "\nx\n").status == EX_DATAERR);
+    CHECK(place.outbox->waiting() == 0);
+    CHECK(std::distance(std::filesystem::directory_iterator(place.path + "/incoming/02"), {}) ==
+          1); // the mark
+}
+
+TEST_CASE("a full spool says: again later") {
+    Place place;
+    auto full = place.config;
+    full.spool.minimum_free = std::uint64_t{1} << 60;
+    place.intake->reconfigure(full.spool);
+    CHECK(submit(place, to({"a@x.example"}), "x").status == EX_TEMPFAIL);
+}
+
+TEST_CASE("the socket: answered, limited per user, not confused by nonsense") {
+    Place place;
+    const auto path = place.path + "/run/submit";
+    auto listening = common::listen_local(path, 0666);
+    REQUIRE(listening);
+    std::optional<Door> door;
+    door.emplace(*place.service, std::move(*listening));
+    const auto connect = [&] {
+        auto socket = common::connect_local(path);
+        REQUIRE(socket);
+        return std::move(*socket);
+    };
+    const auto answer_on = [&](const common::Fd& socket) {
+        std::string got;
+        ipc::FrameReader reader;
+        std::optional<Answer> answer;
+        bool closed = false;
+        place.run_until([&] {
+            char buffer[4096];
+            const auto n = ::recv(socket.number(), buffer, sizeof buffer, MSG_DONTWAIT);
+            if (n == 0) closed = true;
+            if (n > 0) {
+                reader.feed({buffer, static_cast<std::size_t>(n)});
+                if (const auto whole = reader.next())
+                    answer = std::get<Answer>(*ipc::decode<Message>(*whole));
+                reader.keep();
+            }
+            return answer.has_value() || closed;
+        });
+        return answer;
+    };
+    const auto say = [](const common::Fd& socket, const std::string& wire) {
+        REQUIRE(::send(socket.number(), wire.data(), wire.size(), MSG_NOSIGNAL) ==
+                static_cast<ssize_t>(wire.size()));
+    };
+
+    const auto good = connect(), second = connect();
+    say(good, frame(to({"a@x.example"})) + frame(Content{"Subject: x\n\nx\n"}) + frame(End{}));
+    const auto answer = answer_on(good);
+    REQUIRE(answer);
+    CHECK(answer->status == EX_OK);
+    CHECK(read(place, answer->queue_id).envelope().uid == ::getuid());
+
+    const auto third = connect(); // the first has not gone yet
+    const auto turned_away = answer_on(third);
+    REQUIRE(turned_away);
+    CHECK(turned_away->status == EX_TEMPFAIL);
+
+    say(second, frame(Content{"no beginning"}));
+    const auto odd = answer_on(second);
+    REQUIRE(odd);
+    CHECK(odd->status == EX_PROTOCOL);
+
+    place.run_until([&] { // the first two leave
+        ::shutdown(good.number(), SHUT_RDWR);
+        ::shutdown(second.number(), SHUT_RDWR);
+        return door->visitors() == 0;
+    });
+    const auto noise = connect();
+    say(noise, std::string(100, '\xff'));
+    CHECK_FALSE(answer_on(noise)); // closed
+    door.reset();
+}
+
+TEST_CASE("the drop directory: whole files of one owner are taken, nothing else is touched or followed") {
+    Place place;
+    const auto drop_path = place.path + "/drop/";
+    const auto write = [&](const std::string& name, const std::string& bytes) {
+        std::ofstream(drop_path + name, std::ios::binary) << bytes;
+        ::chmod((drop_path + name).c_str(), 0644);
+    };
+    const auto whole = frame(to({"a@x.example"})) + frame(Content{"Subject: dropped\n\nx\n"}) + frame(End{});
+    write("1", whole);
+    write("2", whole.substr(0, whole.size() - 5)); // being written, as far as anyone can tell
+    write("3", "garbage that is no frame at all");
+    write("4", whole);
+    ::chmod((drop_path + "4").c_str(), 0666);
+    write("5", whole);
+    std::filesystem::create_hard_link(drop_path + "5", drop_path + "6");
+    std::filesystem::create_symlink("/etc/passwd", drop_path + "7");
+    REQUIRE(::mkfifo((drop_path + "8").c_str(), 0644) == 0);
+    write("9", frame(to({})) + frame(End{})); // a submission, and one that must be refused
+    std::optional<Drop> drop;
+    drop.emplace(*place.service);
+    drop->look();
+    place.run_until([&] { return place.outbox->waiting() == 1 && !drop->busy(); });
+    place.run_until([&] { return !std::filesystem::exists(drop_path + "9"); });
+    CHECK_FALSE(std::filesystem::exists(drop_path + "1"));
+    for (const char* left : {"2", "4", "5", "6", "8"}) CHECK(std::filesystem::exists(drop_path + left));
+    CHECK(std::filesystem::is_symlink(drop_path + "7"));
+    CHECK(std::filesystem::exists(place.path + "/quarantine/incomplete/drop.3"));
+    CHECK(std::filesystem::exists(place.path + "/quarantine/incomplete/drop.9.why"));
+
+    // The kernel tells of what comes later.
+    write("a", whole);
+    place.run_until([&] { return place.outbox->waiting() == 2; });
+    drop.reset();
+}
