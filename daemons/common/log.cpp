@@ -175,10 +175,14 @@ void Log::gather_for_syslog(const Line& line) {
 }
 
 void Log::flush() {
-    const bool all = flush_file() & flush_syslog();
+    const auto write_all = [this] {
+        const bool file = flush_file(), syslog = flush_syslog();
+        return file && syslog;
+    };
+    bool all = write_all();
     if (all && lost_ > 0) {
         say_lost();
-        if (flush_file() & flush_syslog()) return;
+        all = write_all();
     }
     if (!all) retry_.start(200ms);
 }
