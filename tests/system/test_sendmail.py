@@ -1,0 +1,134 @@
+"""sendmail, mailq, newaliases and the drop helper as callers and their users see them."""
+import re
+import shutil
+import signal
+import subprocess
+import textwrap
+
+import pytest
+
+SESSION = ("EHLO me\nMAIL FROM:<me@test.example>\nRCPT TO:<user@remote.example>\nDATA\n"
+           "Subject: by -bs\n\n..dots\n.\nQUIT\n")
+
+
+def replies(text):
+    return [line[:3] for line in text.splitlines() if re.match(r"\d\d\d ", line)]
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_smtp_on_standard_input(relaying, ends):
+    mta, sink = relaying
+    done = mta.sendmail("-bs", input=SESSION.replace("\n", ends))
+    assert done.returncode == 0, done.stderr
+    assert replies(done.stdout) == ["220", "250", "250", "250", "354", "250", "221"]
+    assert re.search(r"250 2\.0\.0 Ok: queued as [0-9A-F]{14}", done.stdout)
+    assert sink.wait_for_one_to("user@remote.example").text.endswith("\r\n\r\n.dots\r\n")
+
+
+def test_smtp_on_standard_input_while_nothing_runs(relaying):
+    mta, sink = relaying
+    mta.stop()
+    done = mta.sendmail("-bs", input=SESSION)
+    assert replies(done.stdout) == ["220", "250", "250", "250", "354", "250", "221"]
+    mta.start()
+    sink.wait_for_one_to("user@remote.example")
+
+
+def test_bad_addresses_are_told_at_once_also_while_nothing_runs(relaying):
+    mta, _ = relaying
+    for running in (True, False):
+        if not running:
+            mta.stop()
+        for arguments, status in ((["a@b (open"], 65), (["-f", "a, b", "c@d.example"], 65), (["-t"], 64)):
+            done = mta.sendmail(*arguments)
+            assert done.returncode == status, (arguments, done.stderr)
+            assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_killed_sendmail_queues_nothing(relaying):
+    mta, sink = relaying
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        child = subprocess.Popen([mta.programs / "sendmail", "-C", mta.file, "user@remote.example"], stdin=subprocess.PIPE)
+        child.stdin.write(b"Subject: half of it\n\nand then\n")
+        child.stdin.flush()
+        child.send_signal(number)
+        assert child.wait(5) == -number
+        child.stdin.close()
+    assert mta.sendmail("user@remote.example", input="Subject: whole\n\nx\n").returncode == 0
+    sink.wait_for_one_to("user@remote.example")
+    assert [m.header("Subject") for m in sink.messages] == ["whole"]
+
+
+def test_pickup_killed_again_and_again(relaying):
+    """What sendmail says is queued arrives; what it says is not, does not arrive twice."""
+    mta, sink = relaying
+    mta.config["master"].update(restart_delay="50ms")
+    queued = []
+    for n in range(12):
+        if n % 3 == 1:
+            mta.kill("pickup")
+        done = mta.sendmail("user@remote.example", input=f"Subject: number {n}\n\nx\n")
+        assert done.returncode in (0, 75), done.stderr
+        if done.returncode == 0:
+            queued.append(f"number {n}")
+    mta.wait_until_empty(30)
+    assert set(queued) <= {m.header("Subject") for m in sink.messages}
+
+
+def test_the_listing_is_postfixs(mta):
+    mta.config['route."nobody.example"'] = {"next_hop": ["[127.0.0.1]:1"]}
+    mta.start()
+    assert mta.run("mailq", "-C", mta.file).stdout == "Mail queue is empty\n"
+    assert mta.sendmail("-f", "me@test.example", "a@nobody.example", "b@nobody.example").returncode == 0
+    mta.wait_log("Connection refused")
+    listing = mta.run("mailq", "-C", mta.file).stdout
+    assert re.fullmatch(r"-Queue ID-  --Size-- ----Arrival Time---- -Sender/Recipient-------\n"
+                        r"[0-9A-F]{14}[ *] +\d+ \w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d  me@test\.example\n"
+                        r" *\(connect to .*: Connection refused\)\n"
+                        r" {41}a@nobody\.example\n {41}b@nobody\.example\n"
+                        r"\n-- 0 Kbytes in 1 Request\.\n", listing), listing
+    mta.stop()
+    down = mta.run("mailq", "-C", mta.file)
+    assert (down.returncode, down.stdout) == (69, "")
+    assert "mail system is down" in down.stderr
+
+
+def test_newaliases_says_what_will_not_be_understood(mta):
+    mta.aliases.write_text("team: a, b\n")
+    mta.write_config()
+    assert mta.run("newaliases", "-C", mta.file).returncode == 0
+    mta.aliases.write_text("team: a, b\nno colon here\n")
+    odd = mta.run("newaliases", "-C", mta.file)
+    assert odd.returncode == 65 and f"{mta.aliases}:2:" in odd.stderr
+
+
+@pytest.mark.needs("root", "mounts")
+def test_the_drop_helper_is_the_only_way_in(mta, tmp_path):
+    """As installed: set-gid, an ordinary user, nobody listening. The directory is the helper's own choice."""
+    from harness.mta import BUILD
+    helper = next((BUILD / "daemons").glob("*/postrider-drop"))
+    place = tmp_path / "place"
+    place.mkdir()
+    shutil.copy2(helper, place / "postrider-drop")
+    shutil.copy2(mta.programs / "sendmail", place / "sendmail")
+    (place / "conf").write_text('[mta]\nhostname = "h.example"\n[listen.relay]\naddresses = ["127.0.0.1:2525"]\n')
+    script = textwrap.dedent("""
+        set -e
+        mount -t tmpfs none /var/spool
+        mkdir -p /var/spool/postrider/drop /var/spool/bin
+        chown 64991:64992 /var/spool/postrider/drop && chmod 1770 /var/spool/postrider/drop
+        cp $1/* /var/spool/bin && chmod 755 /var/spool /var/spool/bin
+        chgrp 64992 /var/spool/bin/postrider-drop && chmod 2755 /var/spool/bin/postrider-drop
+        user="setpriv --reuid 12345 --regid 12345 --clear-groups"
+        echo "Subject: x" | $user /var/spool/bin/sendmail -C /var/spool/bin/conf a@b.example
+        stat -c '%u %g %a' /var/spool/postrider/drop/*
+        echo garbage | $user /var/spool/bin/postrider-drop && exit 1
+        HOME=/x POSTRIDER_CONFIG=/x $user /var/spool/bin/postrider-drop /tmp </dev/null && exit 1
+        chmod 755 /var/spool/bin/postrider-drop
+        echo "Subject: x" | $user /var/spool/bin/sendmail -C /var/spool/bin/conf a@b.example || echo "status $?"
+        ls /var/spool/postrider/drop | wc -l
+        """)
+    done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", place], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split("\n")[:3] == ["12345 64992 644", "status 75", "1"], done.stdout + done.stderr
