@@ -138,6 +138,7 @@ public:
     // Bytes fed and not yet parsed: the driver stops reading when they are many.
     std::size_t buffered() const { return input_.size() - begin_; }
     bool question_open() const { return asked_ != Asked::nothing; }
+    bool ending() const { return state_ == State::over; } // only notices are left to hand out
     bool closed() const { return ended_; } // Disconnect was handed out: send output(), then close
 
     // When expired() must be called; none while a question is open.

@@ -86,6 +86,7 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer)
     if (n < 0) {
         uv_read_stop(stream);
         self->reading_ = false;
+        self->hung_up_ = true;
         self->session_.disconnected();
     } else {
         self->session_.feed({buffer->base, static_cast<std::size_t>(n)}, common::Loop::now().monotonic);
@@ -96,7 +97,7 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer)
 void Connection::pump() {
     if (phase_ != Phase::talking) return;
     do {
-        while (!paused_ && unsent_.size() < most_unsent) {
+        while (session_.ending() || (!paused_ && unsent_.size() < most_unsent)) {
             auto event = session_.next();
             if (!event) break;
             std::visit(*this, *event);
@@ -149,7 +150,8 @@ void Connection::write_rest() {
 
 // Reading goes on while a question is open (it costs system calls to stop), up to a bound.
 void Connection::read_or_not() {
-    const bool want = !paused_ && session_.buffered() < most_buffered && unsent_.size() < most_unsent;
+    const bool want =
+        !hung_up_ && !paused_ && session_.buffered() < most_buffered && unsent_.size() < most_unsent;
     if (want == reading_) return;
     reading_ = want;
     if (want)

@@ -93,7 +93,7 @@ private:
     common::Deadline deadline_;
     std::string in_flight_, unsent_; // what the kernel did not take at once: being written; behind that
     enum class Phase : std::uint8_t { talking, last_words, lingering, over } phase_ = Phase::talking;
-    bool reading_ = false, paused_ = false, naming_ = false, polite_ = false;
+    bool reading_ = false, hung_up_ = false, paused_ = false, naming_ = false, polite_ = false;
     struct Write;
     Write* write_ = nullptr;
 };

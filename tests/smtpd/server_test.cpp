@@ -61,6 +61,9 @@ public:
     void send(std::string_view text) {
         static_cast<void>(::send(fd_.number(), text.data(), text.size(), MSG_NOSIGNAL));
     }
+    void send_what_fits(std::string_view text) {
+        static_cast<void>(::send(fd_.number(), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+    }
     // "" at the end.
     std::string reply() {
         while (true) {
@@ -461,4 +464,37 @@ TEST_CASE("stopping: who is in a transaction may finish it, nobody else comes in
     CHECK(after.starts_with("421 4.3.2"));
     CHECK(late == "");
     CHECK(done);
+}
+
+TEST_CASE("a client that reads nothing is let go, however much it was told") {
+    Worker worker([](config::Config& config) {
+        config.smtpd.command_timeout = 300ms;
+        config.smtpd.commands = 1'000'000;
+    });
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        std::string noise;
+        for (int i = 0; i < 20'000; ++i) noise += "HELP\r\n";
+        for (int i = 0; i < 40; ++i) client.send_what_fits(noise);
+        for (int i = 0; i < 250 && worker.logged().find("disconnect from") == std::string::npos; ++i)
+            std::this_thread::sleep_for(20ms);
+    });
+    CHECK(worker.logged().find("disconnect from") != std::string::npos);
+}
+
+TEST_CASE("hanging up behind the final dot costs neither the message nor the processor") {
+    Worker worker;
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        client.say("EHLO c");
+        client.say("MAIL FROM:<ann@client.example>");
+        client.say("RCPT TO:<far@remote.example>");
+        client.say("DATA");
+        client.send("x\r\n.\r\n");
+        client.close();
+        worker.wait_submitted(1);
+    });
+    CHECK(worker.submitted.size() == 1);
 }
