@@ -252,9 +252,9 @@ void Connection::operator()(smtp::event::Vrfy& vrfy) {
 void Connection::operator()(smtp::event::Unknown& unknown) {
     constexpr std::string_view known[] = {"STARTTLS", "AUTH", "BDAT", "EXPN",    "ETRN",    "TURN",
                                           "SEND",     "SOML", "SAML", "XCLIENT", "XFORWARD"};
-    const bool not_done =
+    const bool not_offered =
         std::ranges::any_of(known, [&](auto verb) { return smtp::same_ignoring_case(verb, unknown.verb); });
-    if (not_done) return answer({502, {5, 5, 1}, "Error: command not implemented"});
+    if (not_offered) return answer({502, {5, 5, 1}, "Error: command is not offered here"});
     answer({500, {5, 5, 2}, "Error: command not recognized"});
 }
 

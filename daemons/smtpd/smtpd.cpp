@@ -68,10 +68,8 @@ void Smtpd::reconfigure(common::Orders orders) {
         if (listener == listeners.end()) continue;
         auto& entrance = entrances[handed.name + " " + handed.address];
         entrance.rules = make_rules(config, *listener);
-        if (auto old = entrances_.extract(handed.name + " " + handed.address)) {
-            entrance.acceptor = std::move(old.mapped().acceptor);
-        }
-        // The acceptor's callback names its entrance, which stays where it is in the map's nodes.
+        if (auto old = entrances_.extract(handed.name + " " + handed.address))
+            entrance.acceptor = std::move(old.mapped().acceptor); // and the descriptor in force with it
         if (!entrance.acceptor)
             entrance.acceptor = Acceptor::create(
                 surroundings_.loop, std::move(handed.fd),
