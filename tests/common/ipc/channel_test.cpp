@@ -65,8 +65,8 @@ TEST_CASE("a hundred thousand messages arrive in order, congestion is seen and e
                                          REQUIRE(one.queue_id.value == ++received);
                                          REQUIRE(one.envelope.size() == received % 100);
                                          if (received == all) {
-                                             to.reset(); // within its own callback
                                              loop.stop();
+                                             to.reset(); // within its own callback, as its last act
                                          }
                                      },
                                      {},
