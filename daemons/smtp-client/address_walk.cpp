@@ -2,6 +2,7 @@
 #include "daemons/common/loop.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace smtp_client {
 
@@ -10,8 +11,8 @@ using common::IpAddress;
 AddressWalk::AddressWalk(std::shared_ptr<dns::Resolver> resolver, const Peers& peers, std::mt19937& random,
                          Settings settings, std::vector<proto::route::Host> hosts)
     : resolver_(std::move(resolver)), peers_(peers), random_(random), settings_(settings) {
-    std::ranges::shuffle(hosts, random_);
-    std::ranges::stable_sort(hosts, {}, &proto::route::Host::preference);
+    std::ranges::shuffle(hosts, random_); // equals stay in an order of chance, whatever the sort does to it
+    std::ranges::sort(hosts, {}, &proto::route::Host::preference);
     hosts_.assign(std::make_move_iterator(hosts.begin()), std::make_move_iterator(hosts.end()));
 }
 
@@ -84,14 +85,20 @@ void AddressWalk::answered() {
 void AddressWalk::take(const proto::route::Host& host, std::vector<IpAddress> v6, std::vector<IpAddress> v4) {
     std::ranges::shuffle(v6, random_);
     std::ranges::shuffle(v4, random_);
-    for (std::size_t i = 0; i < std::max(v6.size(), v4.size()); ++i) {
-        if (i < v6.size()) candidates_.push_back({host.name, {v6[i], host.port}});
-        if (i < v4.size()) candidates_.push_back({host.name, {v4[i], host.port}});
-    }
     const auto now = common::Loop::now().monotonic;
-    std::ranges::stable_partition(candidates_, [&](const Candidate& candidate) {
-        return !peers_.failed_lately(candidate.endpoint.address, now);
-    });
+    std::vector<Candidate> last; // those that failed lately
+    auto add = [&](const IpAddress& address) {
+        Candidate candidate{host.name, {address, host.port}};
+        if (peers_.failed_lately(address, now))
+            last.push_back(std::move(candidate));
+        else
+            candidates_.push_back(std::move(candidate));
+    };
+    for (std::size_t i = 0; i < std::max(v6.size(), v4.size()); ++i) {
+        if (i < v6.size()) add(v6[i]);
+        if (i < v4.size()) add(v4[i]);
+    }
+    std::ranges::move(last, std::back_inserter(candidates_));
 }
 
 } // namespace smtp_client
