@@ -123,13 +123,6 @@ def test_aliases_lead_to_people(mta, remote):
     mta.wait_mailbox(3)
 
 
-def test_submission_completes_the_header(relaying):
-    mta, sink = relaying
-    mta.submit("user@remote.example", port=mta.submission_port, content=b"Subject: bare\r\n\r\nx\r\n")
-    m = sink.wait_for_one_to("user@remote.example")
-    assert m.header("Date") and m.header("Message-ID") and m.header("From")
-
-
 def test_a_session_is_reused(relaying):
     mta, sink = relaying
     for n in range(10):

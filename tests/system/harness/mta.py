@@ -307,7 +307,7 @@ def parse_mailq(text):
         found = ENTRY.match(line)
         if found:
             entries.append((found[1], found[2], found[5].strip(), [], []))
-        elif entries and line.startswith(" ") and line.strip():
+        elif entries and line.strip() and not line.startswith("--"):
             word = line.strip()
             (entries[-1][4] if word.startswith("(") else entries[-1][3]).append(word)
     return entries
