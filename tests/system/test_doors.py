@@ -306,7 +306,7 @@ def test_disconnect_at_every_point_leaves_nothing(running):
             for piece in pieces[:n]:
                 c.send(piece)
                 time.sleep(0.01)
-    running.wait_log(r"lost connection after (DATA|\S+) from", count=len(pieces))
+    running.wait_log(r"lost connection after \w+( \(\d+ bytes\))? from", count=len(pieces))
     wait_until(lambda: not running.spool_files(), 10, "the spool to be empty")
     assert running.queue() == []
 
