@@ -23,7 +23,8 @@ template <class T> std::uint8_t small(T n) { return static_cast<std::uint8_t>(st
 
 } // namespace
 
-// A clock that was set back must not hide what was planned by it: no ladder waits longer than its longest rung.
+// A clock that was set back must not hide what was planned by it: no ladder waits longer than its longest
+// rung.
 smtp::Duration Core::longest_wait() const {
     return std::chrono::duration_cast<smtp::Duration>(
         std::max(settings_.retry_interval_after, settings_.retry_interval) * (1.0 + settings_.jitter));
@@ -141,7 +142,8 @@ Slot Core::asked_of(Slot message) const {
     return slot;
 }
 
-// The categorizer has no answer for these now; that is our own doing: not a rung of any ladder, and not a try.
+// The categorizer has no answer for these now; that is our own doing: not a rung of any ladder, and not a
+// try.
 void Core::ask_again(Slot slot) {
     Delivery& d = deliveries_[slot];
     ++d.round;
@@ -227,11 +229,11 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
 // One delivery per queue, reverse-path and time of the next try; at most so many recipients each.
 void Core::make_deliveries(Slot message, Slot spare) {
     if (sorted_.size() > 1) {
-        std::ranges::stable_sort(sorted_, [](const Sorted& a, const Sorted& b) {
+        std::ranges::sort(sorted_, [](const Sorted& a, const Sorted& b) {
             return std::tuple(a.queue, a.sender_group, a.restored.suspect, a.restored.problem,
-                              a.restored.next_attempt) < std::tuple(b.queue, b.sender_group,
-                                                                    b.restored.suspect, b.restored.problem,
-                                                                    b.restored.next_attempt);
+                              a.restored.next_attempt, a.restored.number) <
+                   std::tuple(b.queue, b.sender_group, b.restored.suspect, b.restored.problem,
+                              b.restored.next_attempt, b.restored.number);
         });
     }
     std::size_t at = 0;

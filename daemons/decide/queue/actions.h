@@ -122,8 +122,8 @@ struct NoticeExpired { // "from=<…>, status=expired, returned to sender"
     spool::QueueId id;
 };
 
-// No agent tried, for the domain leads nowhere: log "to=<…>, relay=none …" for these. Of a queue that waits for
-// its route only those are named that the look-up was made for.
+// No agent tried, for the domain leads nowhere: log "to=<…>, relay=none …" for these. Of a queue that waits
+// for its route only those are named that the look-up was made for.
 struct NoticeUntried {
     spool::QueueId id;
     Numbers numbers;

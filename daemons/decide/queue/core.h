@@ -4,7 +4,8 @@
 //   routes.cpp      queues, their routes and links
 //   dispatch.cpp    connections: how many, and what goes over them
 //   alone.cpp       suspects: one at a time on an agent to itself
-//   results.cpp     what agents report, sorted by whose failure it is
+//   results.cpp     what agents report of connections and deliveries
+//   outcomes.cpp    a delivery's results, sorted by whose failure it is
 //   health.cpp      glitch, retry, ready of links and queues
 //   reports.cpp     telling senders
 //   sweeper.cpp     expiry and delay notices, leaving incoming/
@@ -153,14 +154,22 @@ private:
     void take_back(Slot delivery); // from its connection; not placed yet
     void untried(Slot delivery, End end);
     void measured(Slot connection, Slot delivery);
-    void outcomes(Slot delivery, Slot link, Slot connection, const Done& event);
     void repeated(const Done& event);
     void one_repeated(Slot message, const Result& result);
     void push_back(Slot link, std::uint32_t open);
+
+    // ---- outcomes.cpp ----
+    struct Verdicts;
+    void outcomes(Slot delivery, Slot link, Slot connection, const Done& event);
+    Verdicts sort_out(Slot delivery, const Done& event);
+    void judge_link(Slot link, Slot connection, std::uint64_t id, const Verdicts& verdicts);
+    void message_waits(const Delivery& like, Slot& spare, Verdicts& verdicts, smtp::Monotonic due);
+    void recipients_wait(const Delivery& like, Slot& spare, Verdicts& verdicts);
+    Slot another(const Delivery& like, Slot& spare, const std::vector<Entry>& list);
     // What was tried in vain waits until `due`: in `spare` if that is still free, else in a delivery of its
     // own.
-    void wait_again(Slot message, const Delivery& like, Slot& spare, const std::vector<Entry>& entries,
-                    smtp::Monotonic due, const Reason& reason);
+    void wait_again(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due,
+                    const Reason& reason);
 
     // ---- health.cpp ----
     void link_succeeded(Slot link);

@@ -180,7 +180,8 @@ void Core::finish(Slot slot) {
                       [](const Due& due) { return due.kind == ReportKind::delayed && due.request == 0; });
     }
     const bool reports = m.extra != none && !extras_[m.extra].reports.empty();
-    if (m.extra != none && !reports && extras_[m.extra].restored.empty() && extras_[m.extra].finished.empty()) {
+    if (m.extra != none && !reports && extras_[m.extra].restored.empty() &&
+        extras_[m.extra].finished.empty()) {
         drop_reports(slot);
         extras_.release(std::exchange(m.extra, none));
     }

@@ -249,8 +249,8 @@ void Core::hungry(Slot link) {
     hungry_.push_back(link);
 }
 
-// There is room for connections again: to those who asked first, as long as it lasts. Who wants nothing any more
-// leaves the line.
+// There is room for connections again: to those who asked first, as long as it lasts. Who wants nothing any
+// more leaves the line.
 void Core::feed_hungry() {
     room_ = false;
     for (std::size_t n = hungry_.size(); n > 0 && open_ < settings_.connections_total; --n) {

@@ -119,7 +119,8 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     if (q.failed_message == 0) q.failed_message = id;
     if (q.failed_message != id) q.distinct = true;
     ++q.health.failures;
-    // One message alone is no proof against its queue: it climbs by itself, and who comes next waits a glitch at most.
+    // One message alone is no proof against its queue: it climbs by itself, and who comes next waits a glitch
+    // at most.
     if (q.health.failures >= settings_.glitch_count && !q.distinct)
         q.health.failures = std::max(settings_.glitch_count, 1u) - 1;
     const smtp::Duration wait = rung(settings_, q.health.failures);

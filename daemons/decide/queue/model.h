@@ -177,7 +177,7 @@ struct Link {
     smtp::Monotonic not_before{};      // no further connection until then (push-back)
     std::uint32_t push_backs = 0;      // in a row
     std::uint32_t polite_ends = 0;     // connections in a row that ended in good order having done nothing
-    smtp::Monotonic empty_since{}; // no queue uses it, no connection is left, nothing to remember
+    smtp::Monotonic empty_since{};     // no queue uses it, no connection is left, nothing to remember
     std::uint64_t dropped_message = 0; // the last thing that happened was a drop in its data
     Seconds mark = 0;
     smtp::Monotonic timer{};

@@ -115,7 +115,8 @@ void Core::sweep(Slot slot) {
     } else if (!m.noticed && !m.null_sender && settings_.delay_notice.count() > 0 &&
                m.free_from + whole_seconds(settings_.delay_notice) <= now) {
         for (Slot each = m.first; each != none; each = deliveries_[each].next_of_message) {
-            const bool unsorted = deliveries_[each].queue == none && deliveries_[each].state == DeliveryState::waiting;
+            const bool unsorted =
+                deliveries_[each].queue == none && deliveries_[each].state == DeliveryState::waiting;
             if (!expirable(deliveries_[each]) && !unsorted) continue;
             m.noticed = true;
             for (const Entry& entry : entries(each))

@@ -240,3 +240,14 @@ TEST_CASE("a success report keeps the message until it is durable") {
     b.pass(5min);
     CHECK(in(b.removed, id));
 }
+
+TEST_CASE("recipients an agent says nothing of wait requeue_retry, uncounted") {
+    Bench b;
+    b.send({"d.example", "d.example"});
+    b.answer(b.take(), {{0, Outcome::delivered}});
+    b.pass(5min - 1s);
+    CHECK(b.handed.empty());
+    b.pass(1s);
+    CHECK(b.take().numbers == std::vector<RecipientNumber>{1});
+    CHECK(b.deferrals.empty());
+}

@@ -1,0 +1,208 @@
+// The results of one delivery, sorted by whose failure it is: recipient, message, queue, link; and what
+// follows for each of them.
+#include "daemons/decide/queue/core.h"
+#include <algorithm>
+#include <utility>
+
+namespace decide::queue {
+
+namespace {
+
+const Reason unknown;
+
+std::uint16_t one_more(std::uint16_t failures) { return failures == 0xffff ? failures : failures + 1; }
+
+} // namespace
+
+struct Core::Verdicts {
+    std::vector<Entry> delivered;
+    std::vector<Entry> by_message;                             // failed with the message, for now
+    std::vector<std::pair<Entry, const Reason*>> by_recipient; // each on its own ladder
+    std::vector<Entry> untried;                                // the queue's or the link's failure
+    std::vector<Entry> unnamed;                                // the agent said nothing of them
+    const Reason* message = nullptr;
+    const Reason* policy = nullptr;
+    const Reason* connection = nullptr;
+    bool answered = false; // the session got as far as a verdict on message or recipients
+    bool dropped = false;
+    PushBack push_back = PushBack::no;
+};
+
+void Core::outcomes(Slot slot, Slot link, Slot connection, const Done& event) {
+    const Delivery like = deliveries_[slot];
+    Message& m = messages_[like.message];
+    Queue& q = queues_[like.queue];
+    // The ordinary case, short.
+    if (like.count == 1 && event.results.size() == 1 && event.results[0].number == like.number &&
+        event.results[0].outcome == Outcome::delivered && event.results[0].report == SuccessReport::none) {
+        link_succeeded(link);
+        q.last_delivered = now_.monotonic;
+        queue_succeeded(like.queue);
+        --m.open;
+        if (m.open > 0) emit(RecordOutcome{spool::QueueId{m.id}, numbers_of(slot), Finish::delivered, {}});
+        free_delivery(slot);
+        finish(like.message);
+        return;
+    }
+    Verdicts v = sort_out(slot, event);
+    judge_link(link, connection, m.id, v);
+    if (!v.delivered.empty()) q.last_delivered = now_.monotonic;
+    if (v.answered && !v.message) queue_succeeded(like.queue);
+    const smtp::Monotonic message_due =
+        v.message ? message_failed(like.queue, like, *v.message) : smtp::Monotonic{};
+    if (v.policy && like.round == q.health.round) queue_failed(like.queue, *v.policy);
+
+    m.open -= static_cast<std::uint32_t>(v.delivered.size());
+    if (!v.delivered.empty() && (m.open > 0 || m.extra != none))
+        emit(RecordOutcome{spool::QueueId{m.id}, numbers_of(v.delivered), Finish::delivered, {}});
+    Slot spare = slot;
+    if (v.message) message_waits(like, spare, v, message_due);
+    recipients_wait(like, spare, v);
+    if (!v.untried.empty()) {
+        const Slot again = another(like, spare, v.untried);
+        untried(again, v.connection ? End::back : End::front);
+    }
+    if (!v.unnamed.empty()) { // an error of ours: not at once again, and not counted
+        const Slot again = another(like, spare, v.unnamed);
+        deliveries_[again].due = after(settings_.requeue_retry);
+        place(again, End::back);
+    }
+    if (spare != none) free_delivery(spare);
+    refresh(like.queue);
+    finish(like.message);
+}
+
+Core::Verdicts Core::sort_out(Slot slot, const Done& event) {
+    const Slot message = deliveries_[slot].message;
+    Verdicts v;
+    v.unnamed = entries(slot);
+    for (const Result& r : event.results) {
+        const auto at = std::ranges::find(v.unnamed, r.number, &Entry::number);
+        if (at == v.unnamed.end()) continue;
+        const Entry entry = *at;
+        v.unnamed.erase(at);
+        const Reason* why = r.reason ? r.reason : &unknown;
+        if (r.push_back == PushBack::yes) v.push_back = PushBack::yes;
+        if (r.outcome == Outcome::delivered || r.kind == FailureKind::message ||
+            r.kind == FailureKind::recipient)
+            v.answered = true;
+        if (r.outcome == Outcome::delivered && r.report == SuccessReport::none) {
+            v.delivered.push_back(entry);
+        } else if (r.outcome == Outcome::delivered) {
+            const bool relayed = r.report == SuccessReport::relayed;
+            report(message, relayed ? ReportKind::relayed : ReportKind::delivered, r.number, false, *why);
+        } else if (r.outcome == Outcome::failed) {
+            report(message, ReportKind::failed, r.number, false, *why);
+        } else if (r.kind == FailureKind::recipient) {
+            v.by_recipient.emplace_back(entry, why);
+        } else if (r.kind == FailureKind::message) {
+            v.by_message.push_back(entry);
+            v.message = why;
+        } else {
+            v.untried.push_back(entry);
+            (r.kind == FailureKind::policy ? v.policy : v.connection) = why;
+        }
+    }
+    v.dropped = event.dropped && v.message;
+    return v;
+}
+
+// A session that reached a verdict proves the link healthy; but two different messages in a row that were cut
+// off at their data speak against it.
+void Core::judge_link(Slot link, Slot connection, std::uint64_t id, const Verdicts& v) {
+    Link& l = links_[link];
+    if (v.dropped && l.dropped_message != 0 && l.dropped_message != id) {
+        l.dropped_message = 0;
+        l.last_useful.reset();
+        link_failed(link, connection, PushBack::no, Phase::session, *v.message);
+    } else if (v.answered) {
+        link_succeeded(link);
+        if (v.dropped) l.dropped_message = id;
+        if (v.push_back == PushBack::yes) push_back(link, l.up > 1 ? l.up - 1 : 1);
+    } else if (v.connection) {
+        link_failed(link, connection, v.push_back, Phase::session, *v.connection);
+    }
+}
+
+void Core::message_waits(const Delivery& like, Slot& spare, Verdicts& v, smtp::Monotonic due) {
+    Queue& q = queues_[like.queue];
+    const Slot slot = spare;
+    Delivery then = like;
+    then.suspect = false;
+    if (then.message_failures < 255) ++then.message_failures;
+    if (settings_.failures_before_problem != 0 && then.message_failures >= settings_.failures_before_problem)
+        then.problem = true;
+    for (Entry& each : v.by_message) each.failures = one_more(each.failures);
+    wait_again(then, spare, v.by_message, due, *v.message);
+    if (then.problem || q.health.health == Health::ready || q.health.due != due) return;
+    q.head = slot; // the queue's next try is for the same message
+    q.head_generation = deliveries_[slot].generation;
+}
+
+// Those that climbed equally high, for the same reason, wait together.
+void Core::recipients_wait(const Delivery& like, Slot& spare, Verdicts& v) {
+    Delivery then = like;
+    then.suspect = false;
+    const bool store = queues_[like.queue].route == RouteState::store;
+    while (!v.by_recipient.empty()) {
+        const auto [first, why] = v.by_recipient.front();
+        std::vector<Entry> group;
+        std::erase_if(v.by_recipient, [&, &first = first, &why = why](const auto& each) {
+            if (each.first.failures != first.failures || *each.second != *why) return false;
+            group.push_back(Entry{each.first.number, one_more(each.first.failures)});
+            return true;
+        });
+        const auto wait = store ? settings_.local_retry : rung(settings_, one_more(first.failures));
+        wait_again(then, spare, group, after(wait), *why);
+    }
+}
+
+// A delivery like the one tried, for these of its recipients: in `spare` if that is still free.
+Slot Core::another(const Delivery& like, Slot& spare, const std::vector<Entry>& list) {
+    const bool fresh = spare == none;
+    const Slot slot = fresh ? new_delivery(like.message) : std::exchange(spare, none);
+    Delivery& d = deliveries_[slot];
+    if (fresh) ++queues_[like.queue].deliveries;
+    d.queue = like.queue;
+    d.sender_group = like.sender_group;
+    d.message_failures = like.message_failures;
+    d.deaths = like.deaths;
+    d.problem = like.problem;
+    d.suspect = like.suspect;
+    d.since = like.since;
+    d.tried = like.tried;
+    set_entries(slot, list);
+    return slot;
+}
+
+void Core::wait_again(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due,
+                      const Reason& reason) {
+    const Slot message = like.message;
+    const Message& m = messages_[message];
+    if (!m.held && expires(m) <= wall_seconds()) {
+        expire(message, list, reason);
+        return;
+    }
+    const Slot slot = another(like, spare, list);
+    Delivery& d = deliveries_[slot];
+    d.tried = seconds(now_.monotonic);
+    d.due = due;
+    std::vector<Entry> rest = list;
+    const auto why = static_cast<std::uint32_t>(out_->reasons.size());
+    out_->reasons.push_back(reason);
+    while (!rest.empty()) { // one record per rung
+        const std::uint16_t failures = rest.front().failures;
+        std::vector<Entry> group;
+        std::erase_if(rest, [&](const Entry& each) {
+            if (each.failures != failures) return false;
+            group.push_back(each);
+            return true;
+        });
+        emit(RecordDeferral{spool::QueueId{m.id}, numbers_of(group), failures, d.message_failures, d.problem,
+                            wall_of(due), why});
+    }
+    leave_incoming(message);
+    if (!join(slot)) place(slot, End::back);
+}
+
+} // namespace decide::queue
