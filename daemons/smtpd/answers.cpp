@@ -161,7 +161,28 @@ void Connection::operator()(smtp::event::Data&) {
     auto& transaction = *transaction_;
     transaction.writer.emplace(service_.intake.write(transaction.id, transaction.envelope));
     transaction.writer->append(received_field());
+    if (rules_->listener.service == config::Service::submission)
+        transaction.fixup.emplace(smtp::SubmissionOptions{.origin = rules_->config->mta.origin,
+                                                          .sender = transaction.envelope.reverse_path,
+                                                          .full_name = {},
+                                                          .queue_id = transaction.id_text,
+                                                          .now = transaction.envelope.arrival,
+                                                          .zone = service_.date.zone()});
     answer(go_on);
+}
+
+// The content on its way to the spool; `last` is not followed by more.
+void Connection::store(std::string_view content, Last last) {
+    auto& transaction = *transaction_;
+    if (!transaction.fixup) return transaction.writer->append(content);
+    using State = smtp::SubmissionFixup::State;
+    std::string fixed;
+    transaction.fixup->feed(content, fixed);
+    const auto state = last == Last::yes ? transaction.fixup->finish(fixed) : transaction.fixup->state();
+    if (state == State::refused)
+        return refuse_content(
+            {554, {5, 6, 0}, "Error: " + smtp::printable(transaction.fixup->problem(), 200)});
+    transaction.writer->append(fixed);
 }
 
 std::string Connection::received_field() {
@@ -197,8 +218,9 @@ void Connection::operator()(smtp::event::Chunk& chunk) {
             refuse_content(*std::move(refusal));
     }
     if (transaction.refusal) return;
+    store(chunk.bytes, Last::no);
+    if (transaction.refusal) return;
     auto& writer = *transaction.writer;
-    writer.append(chunk.bytes);
     if (!writer.wants_pause()) return;
     paused_ = true;
     writer.on_resume([this] {
@@ -216,6 +238,7 @@ void Connection::refuse_content(Reply reply) {
 
 void Connection::operator()(smtp::event::EndOfData&) {
     auto& transaction = *transaction_;
+    if (transaction.fixup && !transaction.refusal) store({}, Last::yes);
     if (transaction.refusal) {
         reject("END-OF-MESSAGE", *transaction.refusal);
         return transaction_.reset();
@@ -229,7 +252,8 @@ void Connection::operator()(smtp::event::EndOfData&) {
 void Connection::committed(spool::Result<spool::DurableReceipt> receipt, const std::string& hint) {
     auto& transaction = *transaction_;
     if (receipt) {
-        const auto message_id = transaction.header.message_id();
+        const auto message_id = transaction.fixup ? smtp::printable(transaction.fixup->message_id(), 998)
+                                                  : transaction.header.message_id();
         service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text,
                                         message_id.empty() ? "<>" : message_id);
         service_.outbox.submit(*receipt, hint);

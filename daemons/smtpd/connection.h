@@ -76,6 +76,8 @@ private:
     void fill_envelope(spool::Envelope& envelope, const smtp::event::Mail& mail, std::string reverse_path,
                        smtp::WallTime now);
     std::string received_field();
+    enum class Last : std::uint8_t { no, yes };
+    void store(std::string_view content, Last last);
     void refuse_content(smtp::Reply reply);
     void committed(spool::Result<spool::DurableReceipt> receipt, const std::string& hint);
 

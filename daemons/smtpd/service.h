@@ -20,9 +20,12 @@ class Connection;
 class DateText {
 public:
     const std::string& at(smtp::WallTime now);
+    // Offset from UTC when at() was last called.
+    std::chrono::minutes zone() const { return zone_; }
 
 private:
     std::time_t second_ = -1;
+    std::chrono::minutes zone_{0};
     std::string text_;
 };
 

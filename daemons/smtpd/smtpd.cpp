@@ -16,7 +16,8 @@ const std::string& DateText::at(smtp::WallTime now) {
     second_ = second;
     std::tm local{};
     localtime_r(&second, &local);
-    text_ = smtp::rfc5322_date(now, std::chrono::minutes(local.tm_gmtoff / 60));
+    zone_ = std::chrono::minutes(local.tm_gmtoff / 60);
+    text_ = smtp::rfc5322_date(now, zone_);
     return text_;
 }
 

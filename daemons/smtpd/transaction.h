@@ -4,6 +4,7 @@
 #include "libsmtp/header_scan.h"
 #include "libsmtp/parameters.h"
 #include "libsmtp/reply.h"
+#include "libsmtp/submission_fixup.h"
 #include "libspool/envelope.h"
 #include "libspool/message_writer.h"
 #include <optional>
@@ -17,6 +18,7 @@ struct Transaction {
     spool::Envelope envelope;
     std::optional<spool::MessageWriter> writer; // from DATA on
     smtp::HeaderScan header;
+    std::optional<smtp::SubmissionFixup> fixup; // on submission listeners: completes the header
     std::optional<smtp::Reply> refusal; // found in the content; told at its end
     bool client_logged = false;         // "QID: client=" was written: rejections carry the id from now on
 

@@ -98,7 +98,9 @@ using Submissions = ipc::Channel<proto::submission::Message>;
 using Checks = ipc::Channel<proto::recipient_check::Message>;
 
 struct Worker {
-    explicit Worker(std::function<void(config::Config&)> change = {}) : log(loop, "smtpd") {
+    explicit Worker(std::function<void(config::Config&)> change = {},
+                    config::Service service = config::Service::relay)
+        : log(loop, "smtpd") {
         config.mta.hostname = "mx.test";
         config.mta.origin = "here.example";
         config.spool.directory = folder.path / "spool";
@@ -110,6 +112,8 @@ struct Worker {
         config.smtpd.workers = 1;
         if (change) change(config);
         config::Listener listener;
+        listener.service = service;
+        listener.submitters = config.relay.networks;
         listener.name = "relay";
         listener.message_size = config.smtpd.message_size;
         listener.recipients = config.smtpd.recipients;
@@ -497,4 +501,32 @@ TEST_CASE("hanging up behind the final dot costs neither the message nor the pro
         worker.wait_submitted(1);
     });
     CHECK(worker.submitted.size() == 1);
+}
+
+TEST_CASE("submission completes the header") {
+    Worker worker({}, config::Service::submission);
+    std::string reply;
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        client.say("EHLO c");
+        reply = deliver(client, "far@remote.example", "Subject: bare\r\nBcc: secret@x\r\n\r\nhello\r\n");
+        worker.wait_submitted(1);
+    });
+    REQUIRE(reply.starts_with("250"));
+    REQUIRE(worker.files().size() == 1);
+    std::ifstream in(worker.files()[0]);
+    std::ostringstream out;
+    out << in.rdbuf();
+    const auto file = out.str();
+    const auto received = file.find("Received: from c (localhost [127.0.0.1])");
+    CHECK(received != file.npos);
+    for (auto field : {"\r\nDate: ", "\r\nMessage-ID: <", "\r\nFrom: ", "\r\nSubject: bare\r\n"}) {
+        CHECK(file.find(field) != file.npos);
+        CHECK(file.find(field) > received);
+    }
+    CHECK(file.find("secret@x") == file.npos);
+    CHECK(file.find("\r\n\r\nhello\r\n") != file.npos);
+    CHECK(worker.logged().find(reply.substr(24) + ": message-id=<20") != std::string::npos);
+    CHECK(worker.logged().find(reply.substr(24) + "@here.example>") != std::string::npos);
 }
