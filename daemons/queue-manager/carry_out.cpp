@@ -67,11 +67,11 @@ void QueueManager::end_of_turn() {
 
 void QueueManager::carry_out(const AskCategorizer& action, smtp::Now) {
     const auto numbers = actions_.of(action.numbers);
-    if (accepting_ != nullptr) return ask_categorizer(action.id, Subject::of(*accepting_), numbers);
+    if (accepting_ != nullptr) return ask_categorizer(action.id, Subject::of(*accepting_, accepting_size_), numbers);
     with_file(action.id, spool::Location::messages,
               [this, id = action.id, numbers = std::vector(numbers.begin(), numbers.end())](
-                  spool::MessageState&& state, std::uint64_t) {
-                  ask_categorizer(id, Subject::of(state), numbers);
+                  spool::MessageState&& state, std::uint64_t size) {
+                  ask_categorizer(id, Subject::of(state, size), numbers);
               });
 }
 
@@ -82,7 +82,7 @@ void QueueManager::ask_categorizer(spool::QueueId id, Subject subject, std::span
         std::erase_if(subject.settled, [&](auto& each) { return other(each.number); });
     }
     if (subject.open.empty()) { // the file itself knows
-        next_.push_back([this, id, settled = std::move(subject.settled)] { settle(id, settled); });
+        next_.push_back([this, id, subject = std::move(subject)] { settle(id, subject.settled, subject); });
         if (!performing_) perform(common::Loop::now());
         return;
     }
@@ -242,13 +242,9 @@ void QueueManager::carry_out(const Remove& action, smtp::Now) {
 // ---- telling ----
 
 void QueueManager::carry_out(const NoticeActive& action, smtp::Now) {
-    auto say = [this, id = action.id](const spool::MessageState& state, std::uint64_t size) {
-        log_.info("{}: from=<{}>, size={}, nrcpt={} (queue active)", id.text(), state.envelope.reverse_path, size,
-                  state.envelope.recipients.size());
-    };
-    if (accepting_ != nullptr) return say(*accepting_, accepting_size_);
-    with_file(action.id, spool::Location::messages,
-              [say](spool::MessageState&& state, std::uint64_t size) { say(state, size); });
+    assert(settling_ != nullptr); // categorization makes a message active, and nothing else does
+    log_.info("{}: from=<{}>, size={}, nrcpt={} (queue active)", action.id.text(), settling_->reverse_path,
+              settling_->size, settling_->addressed);
 }
 
 void QueueManager::carry_out(const NoticeExpired& action, smtp::Now) {

@@ -50,8 +50,10 @@ static_assert(static_cast<int>(Fate::deferred) == static_cast<int>(proto::catego
 
 } // namespace
 
-Subject Subject::of(const spool::MessageState& state) {
+Subject Subject::of(const spool::MessageState& state, std::uint64_t size) {
     Subject out;
+    out.size = size;
+    out.addressed = state.envelope.recipients.size();
     out.reverse_path = state.envelope.reverse_path;
     out.total = static_cast<std::uint32_t>(state.recipients.size());
     for (std::uint32_t number = 0; number < out.total; ++number) {

@@ -26,8 +26,10 @@ struct Subject {
     std::vector<proto::categorize::Recipient> open; // to be asked, by number
     std::vector<Settled> settled;                   // answered by the file itself: categorized before, or failed
     std::uint32_t total = 0;                        // recipient numbers in use
+    std::uint64_t size = 0;                         // bytes of content, and recipients of the envelope: for the log
+    std::size_t addressed = 0;
 
-    static Subject of(const spool::MessageState& state);
+    static Subject of(const spool::MessageState& state, std::uint64_t size);
 };
 
 struct Judgement {

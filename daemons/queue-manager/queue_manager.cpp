@@ -309,7 +309,8 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
     const spool::QueueId id{answer.request};
     auto subject = subjects_.extract(id);
     if (!subject) return; // forgotten meanwhile
-    auto judgement = judge(subject.mapped(), answer);
+    Subject& asked = subject.mapped();
+    auto judgement = judge(asked, answer);
     if (!judgement) {
         log_.error("{}: the categorizer's answer does not fit the question: asking again later", id.text());
         return tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
@@ -320,22 +321,25 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
         if (each.fate == Fate::failed) say_untried(id, {each.number}, Outcome::failed, each.reason);
         if (each.fate == Fate::deferred) say_untried(id, {each.number}, Outcome::deferred, each.reason);
     }
-    if (judgement->records.empty()) return settle(id, judgement->recipients);
+    if (judgement->records.empty()) return settle(id, judgement->recipients, asked);
     // An expansion is durable before its first attempt: a changed alias file must not be found after a crash.
     KILL_POINT("queue-manager.expanded");
     store_.append(id, spool::Location::incoming, std::move(judgement->records),
                   judgement->expanded ? spool::Sync::yes : spool::Sync::no,
-                  [this, id, recipients = std::move(judgement->recipients)](spool::Result<> written) {
-                      if (written) return settle(id, recipients);
+                  [this, id, recipients = std::move(judgement->recipients),
+                   asked = std::move(asked)](spool::Result<> written) {
+                      if (written) return settle(id, recipients, asked);
                       failed_on_disk(id, written.error());
                       tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
                   });
     turn_.schedule();
 }
 
-void QueueManager::settle(spool::QueueId id, const std::vector<Settled>& recipients) {
+void QueueManager::settle(spool::QueueId id, const std::vector<Settled>& recipients, const Subject& subject) {
     const auto final = final_recipients(recipients);
+    const auto* outer = std::exchange(settling_, &subject);
     tell([&](smtp::Now now, auto& out) { engine_.categorized({id, final}, now, out); });
+    settling_ = outer;
 }
 
 void QueueManager::routed(const proto::route::Routed& answer) {

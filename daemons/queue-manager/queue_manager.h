@@ -69,7 +69,7 @@ private:
     void wait_for_agent(spool::QueueId id, spool::Location location);
     void put_aside(const spool::PutAside& aside);
     void categorized(const proto::categorize::Categorized& answer);
-    void settle(spool::QueueId id, const std::vector<Settled>& recipients);
+    void settle(spool::QueueId id, const std::vector<Settled>& recipients, const Subject& subject);
     void routed(const proto::route::Routed& answer);
     void agent_said(decide::queue::AgentId agent, Agent kind, proto::delivery::Message&& message);
     void done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done);
@@ -169,6 +169,7 @@ private:
     // What is being handled while actions are carried out.
     const spool::MessageState* accepting_ = nullptr;
     std::uint64_t accepting_size_ = 0;
+    const Subject* settling_ = nullptr;
     const Result* result_ = nullptr;
     std::shared_ptr<void> acknowledgement_; // its end sends Acknowledged
     spool::Reported reported_how_ = spool::Reported::submitted;

@@ -13,7 +13,7 @@ static spool::MessageState message(std::vector<std::string> recipients) {
 }
 
 TEST_CASE("remote recipients need no record: the answer is the envelope's own addresses") {
-    auto subject = Subject::of(message({"b@Example.NET", "c@example.com"}));
+    auto subject = Subject::of(message({"b@Example.NET", "c@example.com"}), 1000);
     auto judgement = judge(subject, {1, {{.index = 0}, {.index = 1}}});
     REQUIRE(judgement);
     CHECK(judgement->records.empty());
@@ -24,7 +24,7 @@ TEST_CASE("remote recipients need no record: the answer is the envelope's own ad
 }
 
 TEST_CASE("an alias becomes new recipients behind the envelope's, and the old one is replaced") {
-    auto subject = Subject::of(message({"list@example.org", "b@example.net"}));
+    auto subject = Subject::of(message({"list@example.org", "b@example.net"}), 1000);
     auto judgement = judge(subject, {1,
                                      {{.index = 0, .changed = true, .address = "x@example.com", .reverse_path = "owner-list@example.org"},
                                       {.index = 0, .fate = answer::Fate::local, .changed = true, .address = "ann@example.org", .user = "ann", .reverse_path = "owner-list@example.org"},
@@ -42,7 +42,7 @@ TEST_CASE("an alias becomes new recipients behind the envelope's, and the old on
     CHECK(state.recipients[2].address == "x@example.com");
 
     // What the file says afterwards is what the engine was told: nobody is asked again.
-    auto again = Subject::of(state);
+    auto again = Subject::of(state, 1000);
     REQUIRE(again.settled.size() == 2);
     CHECK(again.settled[0].number == 2);
     CHECK(again.settled[0].destination == "example.com");
@@ -56,7 +56,7 @@ TEST_CASE("an alias becomes new recipients behind the envelope's, and the old on
 }
 
 TEST_CASE("a local user is written down, without a sync") {
-    auto subject = Subject::of(message({"ann@example.org"}));
+    auto subject = Subject::of(message({"ann@example.org"}), 1000);
     auto judgement = judge(subject, {1, {{.index = 0, .fate = answer::Fate::local, .user = "ann"}}});
     REQUIRE(judgement);
     CHECK_FALSE(judgement->expanded);
@@ -66,7 +66,7 @@ TEST_CASE("a local user is written down, without a sync") {
 }
 
 TEST_CASE("an expansion of which a part could not be read is not made at all") {
-    auto subject = Subject::of(message({"list@example.org"}));
+    auto subject = Subject::of(message({"list@example.org"}), 1000);
     auto judgement = judge(subject, {1,
                                      {{.index = 0, .changed = true, .address = "x@example.com"},
                                       {.index = 0, .fate = answer::Fate::deferred, .changed = true, .status = "4.3.0", .text = "alias file unreadable"}}});
@@ -80,18 +80,18 @@ TEST_CASE("an expansion of which a part could not be read is not made at all") {
 
 TEST_CASE("why an added recipient failed outlives a restart") {
     auto state = message({"list@example.org"});
-    auto judgement = judge(Subject::of(state),
+    auto judgement = judge(Subject::of(state, 1000),
                            {1, {{.index = 0, .fate = answer::Fate::failed, .changed = true, .address = "nobody@example.org", .status = "5.1.1", .text = "no such user"}}});
     REQUIRE(judgement);
     for (auto& record : judgement->records) REQUIRE(state.apply(record));
-    auto again = Subject::of(state);
+    auto again = Subject::of(state, 1000);
     REQUIRE(again.settled.size() == 1);
     CHECK(again.settled[0].fate == Fate::failed);
     CHECK(again.settled[0].reason.text == "no such user");
 }
 
 TEST_CASE("an answer that does not fit the question is not believed") {
-    auto subject = Subject::of(message({"b@example.net"}));
+    auto subject = Subject::of(message({"b@example.net"}), 1000);
     CHECK_FALSE(judge(subject, {1, {}}));
     CHECK_FALSE(judge(subject, {1, {{.index = 0}, {.index = 7}}}));
 }
