@@ -100,7 +100,7 @@ TEST_CASE("limits: 20 for MX links, 1000 in all, a fifth while others wait") {
 
     Settings s = Bench::exact();
     s.connections_total = 10;
-    s.window_start = 100;
+    s.window_start_route = 100;
     Bench c(s);
     c.connects = false;
     for (int n = 0; n < 100; ++n) c.send({"a.example"});
