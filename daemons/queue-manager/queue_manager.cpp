@@ -41,7 +41,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                           log_.error("spool: {}: left where it is", error.what);
                           trouble("spool", error.what);
                       },
-                      [this] { log_.info("spool: all of it is loaded: {} messages", engine_.counts().messages); }}),
+                      [this] { all_loaded(); }}),
       engine_(config.queue, fresh_seed(), Loop::now()),
       timer_(surroundings.loop,
              [this] { tell([&](smtp::Now now, auto& out) { engine_.timer(now, out); }); }),
@@ -271,8 +271,7 @@ void QueueManager::accept(spool::QueueId id, spool::Location location, std::uint
     accepting_size_ = size;
     tell([&](smtp::Now now, auto& out) { engine_.accepted(intake.event(), now, out); });
     accepting_ = nullptr;
-    if (auto early = early_.extract(id))
-        done(early.mapped().first, Agent::smtp_client, early.mapped().second);
+    if (auto early = early_.extract(id)) done(early.mapped().agent, early.mapped().kind, early.mapped().done);
 }
 
 void QueueManager::found(spool::Found&& found) {
@@ -283,6 +282,13 @@ void QueueManager::found(spool::Found&& found) {
         unlock_retry_.start(1s);
     }
     accept(found.id, found.location, found.size, found.state);
+}
+
+// Results for messages that did not turn up are of such as were finished before: their agents may forget them.
+void QueueManager::all_loaded() {
+    for (const auto& [id, early] : std::exchange(early_, {}))
+        agents_.send(early.agent, proto::delivery::Acknowledged{early.done.delivery});
+    log_.info("spool: all of it is loaded: {} messages", engine_.counts().messages);
 }
 
 void QueueManager::wait_for_agent(spool::QueueId id, spool::Location location) {
@@ -391,7 +397,7 @@ void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::d
 void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done) {
     const auto id = done.queue_id;
     if (loader_.loading() && !engine_.message(id, Loop::now())) {
-        early_.insert_or_assign(id, std::pair(agent, done)); // told by an agent before the spool was read so far
+        early_.insert_or_assign(id, Early{agent, kind, done}); // told by an agent before the spool was read so far
         return;
     }
     // Acknowledged when everything it leads to is written: until then the agent keeps it.

@@ -66,6 +66,7 @@ private:
     void read_and_accept(spool::QueueId id);
     void accept(spool::QueueId id, spool::Location location, std::uint64_t size, const spool::MessageState& state);
     void found(spool::Found&& found);
+    void all_loaded();
     void wait_for_agent(spool::QueueId id, spool::Location location);
     void put_aside(const spool::PutAside& aside);
     void categorized(const proto::categorize::Categorized& answer);
@@ -120,6 +121,11 @@ private:
         std::uint64_t serial = 0; // which of the connections that slot has had
         std::unique_ptr<ipc::Channel<proto::submission::Message>> channel;
     };
+    struct Early {
+        decide::queue::AgentId agent;
+        Agent kind;
+        proto::delivery::Done done;
+    };
     struct LinkHosts {
         bool mx = false;
         std::vector<proto::route::Host> hosts;
@@ -162,7 +168,7 @@ private:
     std::unordered_map<spool::QueueId, Subject> subjects_;
     std::unordered_map<std::string, LinkHosts> links_;
     std::map<std::uint64_t, spool::QueueId> reports_; // asked of bounce: request → message
-    std::unordered_map<spool::QueueId, std::pair<decide::queue::AgentId, proto::delivery::Done>> early_;
+    std::unordered_map<spool::QueueId, Early> early_; // told before the spool was read so far
     std::map<spool::QueueId, spool::Location> locked_; // an agent of an earlier queue-manager still has it
     std::map<std::string, std::string> troubles_;      // for `postrider status`, by what they are about
 
