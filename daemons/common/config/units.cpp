@@ -28,8 +28,12 @@ std::optional<std::int64_t> take_part(std::string_view& text, const Unit (&units
         text.substr(0, text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"));
     text.remove_prefix(word.size());
     if (word.empty()) word = if_none;
-    for (const Unit& unit : units)
-        if (unit.name == word) return static_cast<std::int64_t>(number) * unit.value;
+    for (const Unit& unit : units) {
+        std::int64_t product = 0;
+        if (unit.name != word) continue;
+        if (__builtin_mul_overflow(std::int64_t{number}, std::int64_t{unit.value}, &product)) return {};
+        return product;
+    }
     return {};
 }
 
