@@ -2,7 +2,10 @@
 #include "daemons/common/kill_point.h"
 #include "daemons/local/files.h"
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
 #include <chrono>
+#include <csignal>
 #include <ctime>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -22,6 +25,16 @@ constexpr std::time_t stale_after = 300; // seconds: whoever made such a dot-loc
 
 std::string dot_lock_of(const std::string& path) { return path + ".lock"; }
 
+// Is the process that a dot-lock names no more? As liblockfile has it: a lock that names nobody tells nothing.
+bool is_dead_program_s(const std::string& name) {
+    const Fd fd(open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    char text[16];
+    const auto n = fd ? read(fd.number(), text, sizeof text) : -1;
+    int pid = 0;
+    if (n <= 0 || std::from_chars(text, text + n, pid).ec != std::errc{} || pid <= 0) return false;
+    return kill(pid, 0) != 0 && errno == ESRCH;
+}
+
 // Does it exist now, made by us? A directory we may not write to has no dot-locks of anybody like us: the
 // kernel's lock must do then.
 enum class DotLock : std::uint8_t { made, taken, not_possible };
@@ -36,8 +49,8 @@ Result<DotLock> make_dot_lock(const std::string& path) {
     if (errno == EACCES || errno == EPERM || errno == EROFS) return DotLock::not_possible;
     if (errno != EEXIST) return std::unexpected(Error::from_errno("create " + name));
     struct stat found;
-    if (lstat(name.c_str(), &found) == 0 && found.st_mtime + stale_after < std::time(nullptr))
-        unlink(name.c_str());
+    const bool old = lstat(name.c_str(), &found) == 0 && found.st_mtime + stale_after < std::time(nullptr);
+    if (old || is_dead_program_s(name)) unlink(name.c_str());
     return DotLock::taken;
 }
 

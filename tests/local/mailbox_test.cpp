@@ -3,6 +3,8 @@
 #include "tests/local/place.h"
 #include <cerrno>
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <fcntl.h>
 #include <thread>
 #include <unistd.h>
@@ -113,6 +115,20 @@ TEST_CASE("an mbox that another holds is left alone") {
     CHECK(refused.outcome == Outcome::deferred);
     CHECK(refused.text.find("is locked by another program") != std::string::npos);
     close(fd);
+}
+
+TEST_CASE("a dot-lock whose program is dead does not hold mail up") {
+    Place place;
+    const auto l = letter(place, Format::mbox);
+    const pid_t child = fork();
+    if (child == 0) _exit(0);
+    REQUIRE(waitpid(child, nullptr, 0) == child); // a process id that is nobody's any more
+    place.write("box", "");
+    place.write("box.lock", std::to_string(child) + "\n");
+    CHECK(deliver(l).status == "2.0.0");
+    CHECK_FALSE(std::filesystem::exists(place.path / "box.lock"));
+    place.write("box.lock", std::to_string(getpid()) + "\n"); // this one lives
+    CHECK(deliver(l).status == "4.2.0");
 }
 
 TEST_CASE("deliveries to one mbox side by side do not mix") {
