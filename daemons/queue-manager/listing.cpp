@@ -151,7 +151,13 @@ void Listing::accept() {
     }
     clients_.push_back(std::make_shared<Client>(*this, std::move(fd)));
     auto client = clients_.back();
-    if (!client->start()) clients_.remove(client);
+    if (serving_ && !client->start()) clients_.remove(client);
+}
+
+void Listing::serve() {
+    serving_ = true;
+    for (auto& client : std::list(clients_))
+        if (!client->start()) clients_.remove(client);
 }
 
 } // namespace queue_manager

@@ -30,6 +30,9 @@ public:
     ~Listing();
     Listing(const Listing&) = delete;
 
+    // The spool has been read: until then a listing would call a queue empty that is not, so who asks waits.
+    void serve();
+
     static constexpr std::size_t max_clients = 50, batch = 64;
 
 private:
@@ -43,6 +46,7 @@ private:
     Next next_;
     common::Fd fd_;
     common::Handle<uv_poll_t> poll_;
+    bool serving_ = false;
     common::Timer pause_; // after running out of descriptors
     std::list<std::shared_ptr<Client>> clients_;
 };

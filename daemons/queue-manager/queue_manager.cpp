@@ -289,6 +289,7 @@ void QueueManager::all_loaded() {
     for (const auto& [id, early] : std::exchange(early_, {}))
         agents_.send(early.agent, proto::delivery::Acknowledged{early.done.delivery});
     log_.info("spool: all of it is loaded: {} messages", engine_.counts().messages);
+    listing_->serve();
 }
 
 void QueueManager::wait_for_agent(spool::QueueId id, spool::Location location) {
