@@ -108,7 +108,8 @@ private:
         std::size_t i = at_ + 1;
         for (; i < text_.size() && text_[i] != close; ++i) {
             char c = text_[i];
-            if (kind == Kind::literal && (c == '[' || c == '\\' || c == ' '))
+            if (kind == Kind::literal &&
+                (c == '[' || c == '\\' || c == ' ' || c == '\t' || static_cast<unsigned char>(c) > 126))
                 return fail(i, "not an address literal");
             if (c == '\r' || c == '\n') continue; // folding
             if (c == '\\' && ++i == text_.size()) break;

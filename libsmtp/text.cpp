@@ -29,11 +29,12 @@ std::optional<std::uint64_t> parse_number(std::string_view digits, std::uint64_t
 
 std::string printable(std::string_view text, std::size_t limit) {
     const bool cut = text.size() > limit;
-    if (cut) text = text.substr(0, limit > 3 ? limit - 3 : 0);
+    const bool dots = cut && limit > 3;
+    if (cut) text = text.substr(0, dots ? limit - 3 : limit);
     std::string out(text);
     for (char& c : out)
         if (!is_printable(c)) c = '?';
-    if (cut) out += "...";
+    if (dots) out += "...";
     return out;
 }
 

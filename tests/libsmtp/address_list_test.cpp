@@ -70,6 +70,8 @@ TEST_CASE("address lists are read as RFC 5322 writes them") {
         {"a@[192.0.2.1", "error 2: address literal is not closed"},
         {"a@[]", "error 2: empty address literal"},
         {"a@[1 2]", "error 4: not an address literal"},
+        {"a@[1\t2]", "error 4: not an address literal"},
+        {"a@[1\xff]", "error 4: not an address literal"},
         {"group: a@x", "error 10: group is not closed"},
         {"g: h: a@x;;", "error 4: group inside a group"},
         {"; a@x", "error 0: address expected"},

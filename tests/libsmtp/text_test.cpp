@@ -17,6 +17,7 @@ TEST_CASE("foreign text is made printable and bounded") {
     CHECK(printable(std::string_view("a\0b\r\n\x1b\x7f\xc3\xa9", 9)) == "a?b??????"); // one '?' per byte
     CHECK(printable("0123456789", 8) == "01234...");
     CHECK(printable("01234567", 8) == "01234567");
+    CHECK(printable("0123", 2) == "01"); // no room for dots: never more than asked for
 }
 
 TEST_CASE("case is ASCII's") {
