@@ -11,9 +11,14 @@ std::string Capabilities::lines() const {
     if (pipelining) add("PIPELINING");
     if (size) add(*size ? "SIZE " + std::to_string(*size) : "SIZE");
     if (vrfy) add("VRFY");
+    if (starttls) add("STARTTLS");
+    if (!auth.empty()) add("AUTH " + auth);
     if (enhanced_status_codes) add("ENHANCEDSTATUSCODES");
     if (eight_bit_mime) add("8BITMIME");
     if (dsn) add("DSN");
+    if (chunking) add("CHUNKING");
+    if (mt_priority) add("MT-PRIORITY");
+    if (recipients != 0) add("LIMITS RCPTMAX=" + std::to_string(recipients));
     return out;
 }
 

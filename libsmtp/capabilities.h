@@ -15,6 +15,12 @@ struct Capabilities {
     bool eight_bit_mime = true;        // RFC 6152
     bool dsn = true;                   // RFC 3461
     bool vrfy = true;                  // RFC 5321; answered 252
+    std::string auth;                  // RFC 4954: the mechanisms, "PLAIN LOGIN"; "" none
+    bool chunking = false;             // RFC 3030; BINARYMIME is never offered
+    bool mt_priority = false;          // RFC 6710
+    std::uint32_t future_release = 0;  // RFC 4865: the longest, in seconds; its line comes from the driver
+    std::uint32_t recipients = 0;      // RFC 9422: RCPTMAX; 0 not named
+    bool starttls = false;             // RFC 3207; gone once TLS is up
 
     // The lines of the EHLO reply after the first: "PIPELINING\nSIZE 52428800\n…", without a final newline.
     std::string lines() const;

@@ -252,6 +252,9 @@ void ClientSession::refuse_unsent(Active& active) const {
     if (offers_.size_limit != 0 && size > offers_.size_limit)
         return refuse_all("5.3.4", fmt::format("message size {} exceeds size limit {} of server {}", size,
                                                offers_.size_limit, options_.peer));
+    if (message.require_tls) // no connection has TLS
+        return refuse_all("5.7.30", fmt::format("message requires TLS, and there is none with host {}",
+                                                options_.peer));
     if (message.parameters.body == Body::eight_bit_mime && !offers_.eight_bit_mime)
         return refuse_all(
             "5.6.3",

@@ -45,6 +45,7 @@ struct Transaction {
     std::string reverse_path;  // without brackets; "" is the null sender
     MailParameters parameters; // size: of the content; body: eight_bit_mime where the content has 8-bit bytes
     std::uint64_t longest_line = UINT64_MAX; // of the content, if known
+    bool require_tls = false; // RFC 8689: never over a connection without, nor to who does not offer REQUIRETLS
     std::vector<Recipient> recipients;
 };
 

@@ -1,6 +1,7 @@
 #include "libsmtp/framing.h"
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace smtp {
 
@@ -48,11 +49,13 @@ DataDecoder::Step DataDecoder::decode(std::string_view input) {
                 continue;
             }
             if (c == '\n') return lone_dot(State::bare_start, at + 1);
-            state_ = State::text; // the dot was stuffed
-            continue;
+            state_ = State::text;
+            if (ending_ == Ending::length) return {".", at};
+            continue; // the dot was stuffed
         case State::dot_cr:
             if (c == '\n') {
                 state_ = State::start;
+                if (ending_ == Ending::length) return {".\r\n", at + 1};
                 return {{}, at + 1, true};
             }
             return lone_dot(State::bare_start, at);
@@ -72,6 +75,18 @@ DataDecoder::Step DataDecoder::decode(std::string_view input) {
         auto step = decode_lines(input, at);
         if (!step.run.empty()) return step;
         at = step.consumed; // only a dot or a CR was held back
+    }
+}
+
+std::string_view DataDecoder::finish() {
+    const auto state = std::exchange(state_, State::start);
+    switch (state) {
+    case State::start:
+    case State::bare_start: return {};
+    case State::text: return "\r\n";
+    case State::cr: bare_ = true; return "\r\n";
+    case State::dot: return ".\r\n";
+    default: bare_ = lone_dot_ = true; return ".\r\n";
     }
 }
 

@@ -25,11 +25,15 @@ struct Line {
 // `limit` counts the line's end.
 Line cut_line(std::string_view buffer, std::size_t limit);
 
-// Content as it comes after 354: undoes dot-stuffing, turns a bare CR or LF into CRLF, finds the end. A lone
-// dot next to a bare CR or LF (an attempt to smuggle, or a broken sender) never ends the message; it is
-// remembered.
+// Content as it comes after 354 or BDAT: undoes dot-stuffing (354 only), turns a bare CR or LF into CRLF,
+// finds the end. A lone dot next to a bare CR or LF (an attempt to smuggle, or a broken sender) never ends
+// the message; it is remembered.
 class DataDecoder {
 public:
+    enum class Ending : std::uint8_t {
+        dot,    // CRLF.CRLF
+        length, // known otherwise (BDAT): dots are content
+    };
     // The next run of decoded content: a view of `input` (or of a constant), and how many bytes of the input
     // are done with. Call again with the rest until `consumed` is 0 and `run` is empty, or `end` is true. A
     // run is as long as it can be: it breaks only where bytes are left out or put in.
@@ -42,7 +46,12 @@ public:
 
     bool bare_line_break() const { return bare_; }  // a bare CR or LF was normalised
     bool smuggled_dot() const { return lone_dot_; } // a lone dot stood next to a bare CR or LF
-    void reset() { *this = {}; }
+    // Ending::length: what was still held back, and the end of the last line if it had none.
+    std::string_view finish();
+    void reset(Ending ending = Ending::dot) {
+        *this = {};
+        ending_ = ending;
+    }
 
 private:
     enum class State : std::uint8_t {
@@ -59,6 +68,7 @@ private:
     Step decode_lines(std::string_view input, std::size_t from);
 
     State state_ = State::start;
+    Ending ending_ = Ending::dot;
     bool bare_ = false, lone_dot_ = false;
 };
 

@@ -1,4 +1,6 @@
 #include "libsmtp/parameters.h"
+#include "libsmtp/address.h"
+#include "libsmtp/date.h"
 #include <algorithm>
 
 namespace smtp {
@@ -49,6 +51,35 @@ std::string_view take_envid(Text value, MailParameters& out) {
     return {};
 }
 
+std::string_view take_auth(Text value, MailParameters& out) {
+    if (!value || value->empty() || value->size() > max_orcpt) return "AUTH needs an address or <>";
+    auto decoded = decode_xtext(*value);
+    if (!decoded || (*decoded != "<>" && !Mailbox::parse(*decoded))) return "AUTH needs an address or <>";
+    out.auth = *std::move(decoded);
+    return {};
+}
+
+std::string_view take_hold_for(Text value, MailParameters& out) {
+    const auto seconds = value && value->size() <= 9 ? parse_number(*value) : std::nullopt;
+    if (!seconds) return "HOLDFOR needs a number of seconds";
+    out.hold_for = static_cast<std::uint32_t>(*seconds);
+    return {};
+}
+
+std::string_view take_hold_until(Text value, MailParameters& out) {
+    if (value) out.hold_until = parse_rfc3339(*value);
+    return out.hold_until ? "" : "HOLDUNTIL needs a time such as 2026-11-20T16:00:00Z";
+}
+
+std::string_view take_priority(Text value, MailParameters& out) {
+    const bool negative = value && value->starts_with('-');
+    const auto digits = value ? value->substr(negative) : std::string_view();
+    const auto level = digits.size() == 1 ? parse_number(digits, 9) : std::nullopt;
+    if (!level) return "MT-PRIORITY is a number from -9 to 9";
+    out.priority = negative ? -static_cast<int>(*level) : static_cast<int>(*level);
+    return {};
+}
+
 std::string_view take_notify(Text value, RcptParameters& out) {
     auto notify = Notify::parse(value.value_or(""));
     if (!notify) return "NOTIFY is NEVER or a list of SUCCESS, FAILURE, DELAY";
@@ -75,6 +106,10 @@ constexpr Row<MailParameters> mail_rows[] = {
     {"BODY", [](const Capabilities& c) { return c.eight_bit_mime; }, take_body},
     {"RET", [](const Capabilities& c) { return c.dsn; }, take_ret},
     {"ENVID", [](const Capabilities& c) { return c.dsn; }, take_envid},
+    {"HOLDFOR", [](const Capabilities& c) { return c.future_release != 0; }, take_hold_for},
+    {"HOLDUNTIL", [](const Capabilities& c) { return c.future_release != 0; }, take_hold_until},
+    {"MT-PRIORITY", [](const Capabilities& c) { return c.mt_priority; }, take_priority},
+    {"AUTH", [](const Capabilities& c) { return !c.auth.empty(); }, take_auth},
 };
 
 constexpr Row<RcptParameters> rcpt_rows[] = {
@@ -118,7 +153,12 @@ int hex_digit(char c) {
 
 std::expected<MailParameters, Reply> parse_mail_parameters(std::string_view text,
                                                            const Capabilities& offered) {
-    return parse_with(mail_rows, text, offered);
+    auto read = parse_with(mail_rows, text, offered);
+    if (read && read->hold_for && read->hold_until)
+        return refused(501, "HOLDFOR and HOLDUNTIL exclude each other");
+    if (read && read->hold_for.value_or(0) > offered.future_release)
+        return refused(501, "HOLDFOR is longer than is offered");
+    return read;
 }
 
 std::expected<RcptParameters, Reply> parse_rcpt_parameters(std::string_view text,

@@ -1,10 +1,11 @@
-// The parameters of MAIL and RCPT (RFC 1870, 6152, 3461): "SIZE=100 BODY=8BITMIME RET=HDRS ENVID=x". Strict:
-// an unknown, repeated or ill-formed one refuses the command. A new extension is one more field here and one
-// row in the table of parameters.cpp; it is only understood where Capabilities offers it.
+// The parameters of MAIL and RCPT (RFC 1870, 6152, 3461, 4865, 4954, 6710): "SIZE=100 BODY=8BITMIME RET=HDRS
+// ENVID=x". Strict: an unknown, repeated or ill-formed one refuses the command. A new extension is one more
+// field here and one row in the table of parameters.cpp; it is only understood where Capabilities offers it.
 #pragma once
 #include "libsmtp/capabilities.h"
 #include "libsmtp/reply.h"
 #include "libsmtp/text.h"
+#include "libsmtp/time.h"
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -33,10 +34,14 @@ struct Notify {
 };
 
 struct MailParameters {
-    std::optional<std::uint64_t> size; // SIZE=
-    Body body = Body::seven_bit;       // BODY=
-    Ret ret = Ret::unspecified;        // RET=
-    std::string envid;                 // ENVID=, decoded; "": not given
+    std::optional<std::uint64_t> size;     // SIZE=
+    Body body = Body::seven_bit;           // BODY=
+    Ret ret = Ret::unspecified;            // RET=
+    std::string envid;                     // ENVID=, decoded; "": not given
+    std::optional<std::uint32_t> hold_for; // HOLDFOR= (RFC 4865), seconds
+    std::optional<WallTime> hold_until;    // HOLDUNTIL=
+    int priority = 0;                      // MT-PRIORITY= (RFC 6710), -9 to 9
+    std::string auth;                      // AUTH= (RFC 4954), decoded: an address, "<>", or "": not given
     bool operator==(const MailParameters&) const = default;
 };
 

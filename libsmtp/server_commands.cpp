@@ -6,23 +6,30 @@ namespace smtp {
 
 struct ServerSession::Command {
     enum class Needs : std::uint8_t { nothing, greeting, mail };
+    enum class Tls : std::uint8_t { not_needed, where_required };
     std::string_view name;
     Verb verb;
     Needs needs;
+    Tls tls;
     std::optional<ServerEvent> (ServerSession::*run)(std::string_view argument);
 };
 
 const ServerSession::Command ServerSession::commands[] = {
-    {"EHLO", Verb::ehlo, Command::Needs::nothing, &ServerSession::on_helo},
-    {"HELO", Verb::helo, Command::Needs::nothing, &ServerSession::on_helo},
-    {"MAIL", Verb::mail, Command::Needs::greeting, &ServerSession::on_mail},
-    {"RCPT", Verb::rcpt, Command::Needs::mail, &ServerSession::on_rcpt},
-    {"DATA", Verb::data, Command::Needs::mail, &ServerSession::on_data},
-    {"RSET", Verb::rset, Command::Needs::nothing, &ServerSession::on_rset},
-    {"NOOP", Verb::noop, Command::Needs::nothing, &ServerSession::on_noop},
-    {"VRFY", Verb::vrfy, Command::Needs::greeting, &ServerSession::on_vrfy},
-    {"HELP", Verb::help, Command::Needs::nothing, &ServerSession::on_help},
-    {"QUIT", Verb::quit, Command::Needs::nothing, &ServerSession::on_quit},
+    {"EHLO", Verb::ehlo, Command::Needs::nothing, Command::Tls::not_needed, &ServerSession::on_helo},
+    {"HELO", Verb::helo, Command::Needs::nothing, Command::Tls::not_needed, &ServerSession::on_helo},
+    {"MAIL", Verb::mail, Command::Needs::greeting, Command::Tls::where_required, &ServerSession::on_mail},
+    {"RCPT", Verb::rcpt, Command::Needs::mail, Command::Tls::where_required, &ServerSession::on_rcpt},
+    {"DATA", Verb::data, Command::Needs::mail, Command::Tls::where_required, &ServerSession::on_data},
+    // Whatever is wrong with BDAT, its bytes must not be taken for commands: it looks for itself.
+    {"BDAT", Verb::bdat, Command::Needs::nothing, Command::Tls::not_needed, &ServerSession::on_bdat},
+    {"RSET", Verb::rset, Command::Needs::nothing, Command::Tls::not_needed, &ServerSession::on_rset},
+    {"NOOP", Verb::noop, Command::Needs::nothing, Command::Tls::not_needed, &ServerSession::on_noop},
+    {"VRFY", Verb::vrfy, Command::Needs::greeting, Command::Tls::where_required, &ServerSession::on_vrfy},
+    {"HELP", Verb::help, Command::Needs::nothing, Command::Tls::not_needed, &ServerSession::on_help},
+    {"STARTTLS", Verb::starttls, Command::Needs::greeting, Command::Tls::not_needed,
+     &ServerSession::on_starttls},
+    {"AUTH", Verb::auth, Command::Needs::greeting, Command::Tls::where_required, &ServerSession::on_auth},
+    {"QUIT", Verb::quit, Command::Needs::nothing, Command::Tls::not_needed, &ServerSession::on_quit},
 };
 
 // What a web browser, a proxy or its scanner says first.
@@ -60,6 +67,11 @@ std::optional<ServerEvent> ServerSession::run(std::string_view line) {
         refuse(503, {5, 5, 1}, "Error: send HELO/EHLO first");
         return {};
     }
+    if (command->tls == Command::Tls::where_required && !tls_ &&
+        settings_->tls == ServerSettings::Tls::required) {
+        refuse(530, {5, 7, 0}, "Must issue a STARTTLS command first");
+        return {};
+    }
     if (command->needs == Command::Needs::mail && !in_mail_) {
         refuse(503, {5, 5, 1}, "Error: need MAIL command");
         return {};
@@ -93,7 +105,7 @@ std::optional<ServerEvent> ServerSession::on_mail(std::string_view argument) {
     if (!split) return refuse(501, {5, 1, 7}, "Bad sender address syntax: " + split.error().why);
     auto path = ReversePath::parse(split->inside);
     if (!path) return refuse(501, {5, 1, 7}, "Bad sender address syntax: " + path.error().why);
-    auto parameters = parse_mail_parameters(split->parameters, settings_->capabilities);
+    auto parameters = parse_mail_parameters(split->parameters, offered());
     if (!parameters) return refuse(parameters.error());
     if (settings_->message_size != 0 && parameters->size.value_or(0) > settings_->message_size)
         return refuse(552, {5, 3, 4}, "Message size exceeds fixed limit");
@@ -103,25 +115,49 @@ std::optional<ServerEvent> ServerSession::on_mail(std::string_view argument) {
 std::optional<ServerEvent> ServerSession::on_rcpt(std::string_view argument) {
     const auto rest = after_keyword(argument, "TO:");
     if (!rest) return refuse(501, {5, 5, 4}, "Syntax: RCPT TO:<address>");
+    if (chunking_) return refuse(503, {5, 5, 1}, "Error: RCPT cannot follow BDAT");
     const auto split = split_path(*rest);
     if (!split) return refuse(501, {5, 1, 3}, "Bad recipient address syntax: " + split.error().why);
     auto path = ForwardPath::parse(split->inside);
     if (!path) return refuse(501, {5, 1, 3}, "Bad recipient address syntax: " + path.error().why);
-    auto parameters = parse_rcpt_parameters(split->parameters, settings_->capabilities);
+    auto parameters = parse_rcpt_parameters(split->parameters, offered());
     if (!parameters) return refuse(parameters.error());
-    if (recipients_ >=
-        settings_->recipients) { // no error: the client sends the rest in a further transaction
-        Reply{452, {4, 5, 3}, "Error: too many recipients"}.append_to(output_);
-        wait_for_command();
-        return {};
-    }
+    if (recipients_ >= settings_->recipients) // no error: the client sends the rest in a further transaction
+        return refuse(452, {4, 5, 3}, "Error: too many recipients");
     return ask(Asked::rcpt, event::Rcpt{*std::move(path), *std::move(parameters)});
 }
 
 std::optional<ServerEvent> ServerSession::on_data(std::string_view argument) {
     if (!argument.empty()) return refuse(501, {5, 5, 4}, "Syntax: DATA");
+    if (chunking_) return refuse(503, {5, 5, 1}, "Error: DATA cannot follow BDAT");
     if (recipients_ == 0) return refuse(554, {5, 5, 1}, "Error: no valid recipients");
     return ask(Asked::data, event::Data{});
+}
+
+std::optional<ServerEvent> ServerSession::on_bdat(std::string_view argument) {
+    const auto space = std::min(argument.find_first_of(" \t"), argument.size());
+    auto last = argument.substr(space);
+    last.remove_prefix(std::min(last.find_first_not_of(" \t"), last.size()));
+    const auto size = parse_number(argument.substr(0, space));
+    if (!offered().chunking) return refuse(502, {5, 5, 1}, "Error: command is not offered here");
+    if (!size || (!last.empty() && !same_ignoring_case(last, "LAST"))) { // who knows what comes next
+        refuse(501, {5, 5, 4}, "Syntax: BDAT count [LAST]");
+        if (state_ != State::over) end(event::Disconnect::Cause::turned_away);
+        return {};
+    }
+    chunk_size_ = chunk_left_ = *size;
+    last_chunk_ = !last.empty();
+    if (greeting_ == Greeting::none) return skip_chunk({503, {5, 5, 1}, "Error: send HELO/EHLO first"});
+    if (!tls_ && settings_->tls == ServerSettings::Tls::required)
+        return skip_chunk({530, {5, 7, 0}, "Must issue a STARTTLS command first"});
+    if (!in_mail_) return skip_chunk({503, {5, 5, 1}, "Error: need MAIL command"});
+    if (recipients_ == 0) return skip_chunk({554, {5, 5, 1}, "Error: no valid recipients"});
+    if (settings_->message_size != 0 &&
+        *size > settings_->message_size - std::min(content_, settings_->message_size))
+        return skip_chunk({552, {5, 3, 4}, "Message size exceeds fixed limit"});
+    if (!chunking_) return ask(Asked::data, event::Data{});
+    begin_content(State::chunk);
+    return {};
 }
 
 std::optional<ServerEvent> ServerSession::on_rset(std::string_view argument) {
@@ -150,6 +186,49 @@ std::optional<ServerEvent> ServerSession::on_help(std::string_view) {
     accept(214, {2, 0, 0}, "Commands: EHLO HELO MAIL RCPT DATA RSET NOOP VRFY HELP QUIT");
     count_junk();
     return {};
+}
+
+std::optional<ServerEvent> ServerSession::on_starttls(std::string_view argument) {
+    if (!argument.empty()) return refuse(501, {5, 5, 4}, "Syntax: STARTTLS");
+    if (tls_) return refuse(503, {5, 5, 1}, "Error: TLS is active already");
+    if (!offered().starttls) return refuse(502, {5, 5, 1}, "Error: command is not offered here");
+    count_junk();
+    if (state_ == State::over) return {};
+    return ask(Asked::start_tls, event::StartTls{});
+}
+
+static bool is_listed(std::string_view word, std::string_view list) {
+    while (!list.empty()) {
+        const auto end = std::min(list.find(' '), list.size());
+        if (same_ignoring_case(list.substr(0, end), word)) return true;
+        list.remove_prefix(std::min(end + 1, list.size()));
+    }
+    return false;
+}
+
+std::optional<ServerEvent> ServerSession::on_auth(std::string_view argument) {
+    if (offered().auth.empty()) {
+        if (!tls_ && !settings_->tls_capabilities.auth.empty())
+            return refuse(538, {5, 7, 11}, "Encryption required for authentication");
+        return refuse(502, {5, 5, 1}, "Error: command is not offered here");
+    }
+    if (greeting_ != Greeting::ehlo) return refuse(503, {5, 5, 1}, "Error: send EHLO first");
+    if (authenticated_) return refuse(503, {5, 5, 1}, "Error: already authenticated");
+    if (in_mail_) return refuse(503, {5, 5, 1}, "Error: MAIL transaction in progress");
+    const auto space = std::min(argument.find(' '), argument.size());
+    const auto mechanism = argument.substr(0, space);
+    auto initial = argument.substr(space);
+    initial.remove_prefix(std::min(initial.find_first_not_of(' '), initial.size()));
+    if (mechanism.empty() || initial.find(' ') != initial.npos)
+        return refuse(501, {5, 5, 4}, "Syntax: AUTH mechanism [initial-response]");
+    if (!is_listed(mechanism, offered().auth))
+        return refuse(504, {5, 5, 4}, "Error: authentication mechanism is not offered");
+    count_junk();
+    if (state_ == State::over) return {};
+    event::Auth auth;
+    for (char c : mechanism) auth.mechanism += c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+    if (!initial.empty()) auth.initial.emplace(initial == "=" ? std::string() : std::string(initial));
+    return ask(Asked::auth, std::move(auth));
 }
 
 std::optional<ServerEvent> ServerSession::on_quit(std::string_view argument) {

@@ -7,8 +7,9 @@ namespace smtp {
 
 using Cause = event::Disconnect::Cause;
 
-static constexpr std::string_view verb_names[] = {"EHLO", "HELO", "MAIL", "RCPT", "DATA",   "RSET",
-                                                  "NOOP", "VRFY", "HELP", "QUIT", "UNKNOWN"};
+static constexpr std::string_view verb_names[] = {"EHLO", "HELO", "STARTTLS", "AUTH",   "MAIL",
+                                                  "RCPT", "DATA", "BDAT",     "RSET",   "NOOP",
+                                                  "VRFY", "HELP", "QUIT",     "UNKNOWN"};
 
 static bool is_noise(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
 
@@ -25,7 +26,7 @@ void ServerSession::feed(std::string_view bytes, Monotonic now) {
         input_.append(bytes);
     }
     begin_ = 0;
-    if (state_ == State::content || state_ == State::skip_content) {
+    if (receiving()) {
         deadline_ = now + settings_->data_time;
         window_bytes_ += bytes.size();
     }
@@ -41,7 +42,8 @@ void ServerSession::disconnected() {
 }
 
 std::optional<ServerEvent> ServerSession::next() {
-    while (state_ != State::over && asked_ == Asked::nothing && !held_until_ && !reset_) {
+    while (state_ != State::over && state_ != State::handshake && asked_ == Asked::nothing && !held_until_ &&
+           !refusal_ && !reset_) {
         if (shut_down_.code != 0 && state_ == State::command && !in_mail_) {
             shut_down_.append_to(output_);
             end(Cause::shut_down);
@@ -49,11 +51,15 @@ std::optional<ServerEvent> ServerSession::next() {
         }
         if (state_ == State::connect) return ask(Asked::connect, event::Connect{});
         const auto before = std::pair(begin_, state_);
-        auto event = state_ == State::command || state_ == State::skip_line ? next_command() : next_content();
+        auto event = state_ == State::command || state_ == State::skip_line  ? next_command()
+                     : state_ == State::auth_line                            ? next_auth_line()
+                     : state_ == State::chunk || state_ == State::skip_chunk ? next_chunk()
+                                                                             : next_content();
         if (event) return event;
         if (before == std::pair(begin_, state_)) break; // needs more input
     }
-    if (std::exchange(reset_, false)) return event::Reset{std::exchange(refused_notice_, {})};
+    if (refusal_) return *std::exchange(refusal_, {});
+    if (std::exchange(reset_, false)) return event::Reset{};
     if (state_ != State::over || ended_ || held_until_) return {};
     if (std::exchange(quit_, false)) return event::Quit{};
     ended_ = true;
@@ -107,6 +113,20 @@ std::optional<ServerEvent> ServerSession::next_command() {
     return run(line.text);
 }
 
+std::optional<ServerEvent> ServerSession::next_auth_line() {
+    constexpr std::size_t longest = 12288; // RFC 4954, 4
+    const Line line = cut_line(pending(), longest);
+    if (line.kind == Line::Kind::none) return {};
+    begin_ += line.consumed;
+    state_ = line.kind == Line::Kind::too_long && !line.ended ? State::skip_line : State::command;
+    skipped_ = 0;
+    const bool lf = line.kind == Line::Kind::bare_lf &&
+                    settings_->command_lines == ServerSettings::CommandLines::lf_allowed;
+    if (line.kind != Line::Kind::complete && !lf)
+        return refuse(500, {5, 5, 2}, "Error: that line cannot be part of an authentication");
+    return ask(Asked::auth, event::AuthLine{Secret(std::string(line.text))});
+}
+
 // --- content
 
 std::optional<ServerEvent> ServerSession::next_content() {
@@ -117,7 +137,7 @@ std::optional<ServerEvent> ServerSession::next_content() {
             if (step.end) return end_of_content();
             skipped_ += step.run.size();
             if (skipped_ > settings_->skipped) {
-                refuse(refused_);
+                turn_down(refused_);
                 if (state_ != State::over) end(Cause::turned_away);
                 return {};
             }
@@ -125,22 +145,27 @@ std::optional<ServerEvent> ServerSession::next_content() {
             continue;
         }
         content_ += step.run.size();
-        const bool reject = settings_->content_lines == ServerSettings::ContentLines::reject;
-        if (decoder_.smuggled_dot() || (reject && decoder_.bare_line_break()))
-            return skip_content({550, {5, 5, 2}, "Message refused: a line of it ends in a bare CR or LF"});
-        if (settings_->message_size != 0 && content_ > settings_->message_size)
-            return skip_content({552, {5, 3, 4}, "Message size exceeds fixed limit"});
+        if (auto refusal = content_refusal()) return skip_content(*std::move(refusal));
         if (step.end) return end_of_content();
         if (!step.run.empty()) return event::Chunk{step.run};
         if (step.consumed == 0) return {};
     }
 }
 
+std::optional<Reply> ServerSession::content_refusal() const {
+    const bool reject = settings_->content_lines == ServerSettings::ContentLines::reject;
+    if (decoder_.smuggled_dot() || (reject && decoder_.bare_line_break()))
+        return Reply{550, {5, 5, 2}, "Message refused: a line of it ends in a bare CR or LF"};
+    if (settings_->message_size != 0 && content_ > settings_->message_size)
+        return Reply{552, {5, 3, 4}, "Message size exceeds fixed limit"};
+    return {};
+}
+
 // The message is refused already, but the client goes on until the dot: then it is told.
 std::optional<ServerEvent> ServerSession::skip_content(Reply refusal) {
     state_ = State::skip_content;
     refused_ = std::move(refusal);
-    refused_notice_ = refused_;
+    refusal_ = event::Refused{"END-OF-MESSAGE", refused_};
     end_transaction();
     return {};
 }
@@ -151,7 +176,64 @@ std::optional<ServerEvent> ServerSession::end_of_content() {
     in_content_ = false;
     after_content_ = true;
     if (!refused) return ask(Asked::end_of_data, event::EndOfData{});
-    refuse(std::exchange(refused_, {}));
+    turn_down(std::exchange(refused_, {}));
+    return {};
+}
+
+// --- chunks
+
+std::optional<ServerEvent> ServerSession::next_chunk() {
+    while (true) {
+        const auto here = pending().substr(0, chunk_left_);
+        if (state_ == State::skip_chunk) {
+            begin_ += here.size();
+            chunk_left_ -= here.size();
+            if (chunk_left_ != 0) return {};
+            state_ = State::command;
+            in_content_ = false;
+            turn_down(std::exchange(refused_, {}));
+            return {};
+        }
+        const auto step = decoder_.decode(here);
+        begin_ += step.consumed;
+        chunk_left_ -= step.consumed;
+        content_ += step.run.size();
+        if (auto refusal = content_refusal()) return skip_chunk(*std::move(refusal));
+        if (!step.run.empty()) return event::Chunk{step.run};
+        if (step.consumed != 0) continue;
+        if (chunk_left_ != 0) return {};
+        if (last_chunk_) return take_last_chunk();
+        state_ = State::command;
+        in_content_ = false;
+        accept(250, {2, 0, 0}, fmt::format("Ok: {} bytes", chunk_size_));
+        if (chunk_size_ == 0) count_junk();
+        return {};
+    }
+}
+
+std::optional<ServerEvent> ServerSession::take_last_chunk() {
+    const auto rest = decoder_.finish();
+    content_ += rest.size();
+    if (auto refusal = content_refusal()) return skip_chunk(*std::move(refusal));
+    if (!rest.empty()) return event::Chunk{rest};
+    return end_of_content();
+}
+
+// Told when the chunk is over; nothing is left of the transaction from here on.
+std::optional<ServerEvent> ServerSession::skip_chunk(Reply refusal) {
+    refusal_ = event::Refused{"BDAT", refusal};
+    end_transaction();
+    if (chunk_left_ > settings_->skipped) { // not worth reading
+        turn_down(refusal);
+        if (state_ != State::over) end(Cause::turned_away);
+        return {};
+    }
+    state_ = State::skip_chunk;
+    in_content_ = true;
+    refused_ = std::move(refusal);
+    deadline_ = now_ + settings_->data_time;
+    window_bytes_ = 0;
+    window_end_ = now_ + settings_->rate_window;
     return {};
 }
 
@@ -168,12 +250,13 @@ void ServerSession::answer(const Reply& reply, Monotonic now, Then then) {
     const auto question = std::exchange(asked_, Asked::nothing);
     const bool yes = reply.positive();
     // What must come last in a group of commands was not: the client talks without listening.
-    const bool last_in_group =
-        question == Asked::connect || question == Asked::helo || question == Asked::data;
-    if (yes && last_in_group && settings_->early_bytes == ServerSettings::EarlyBytes::refuse &&
-        !pending().empty()) {
-        note_offending(pending());
-        refuse(554, {5, 5, 0}, "Error: SMTP protocol synchronization");
+    const bool last_in_group = question == Asked::connect || question == Asked::helo ||
+                               (question == Asked::data && verb_ == Verb::data) || question == Asked::auth;
+    const bool refuse_early = settings_->early_bytes == ServerSettings::EarlyBytes::refuse && last_in_group;
+    // What came in plain text behind STARTTLS must never be taken for something said under TLS.
+    if (yes && (refuse_early || question == Asked::start_tls) && !pending().empty()) {
+        note_offending(reply.code == 334 ? "" : pending()); // that may be a password
+        turn_down({554, {5, 5, 0}, "Error: SMTP protocol synchronization"});
         if (state_ != State::over) end(Cause::too_early);
         return;
     }
@@ -199,21 +282,33 @@ void ServerSession::answer_yes(Asked question, const Reply& reply) {
             reply.append_to(output_);
         wait_for_command();
         return;
-    case Asked::helo: return greet(verb_ == Verb::ehlo ? Greeting::ehlo : Greeting::helo);
+    case Asked::helo: return greet(verb_ == Verb::ehlo ? Greeting::ehlo : Greeting::helo, reply.text);
     case Asked::mail:
         in_mail_ = true;
+        chunking_ = false;
         recipients_ = 0;
         content_ = 0;
         break;
     case Asked::rcpt: ++recipients_; break;
     case Asked::data:
-        reply.append_to(output_);
-        state_ = State::content;
-        in_content_ = true;
-        decoder_.reset();
-        skipped_ = window_bytes_ = 0;
-        deadline_ = now_ + settings_->data_time;
-        window_end_ = now_ + settings_->rate_window;
+        if (verb_ == Verb::data) reply.append_to(output_);
+        chunking_ = verb_ == Verb::bdat;
+        decoder_.reset(chunking_ ? DataDecoder::Ending::length : DataDecoder::Ending::dot);
+        begin_content(chunking_ ? State::chunk : State::content);
+        return;
+    case Asked::auth:
+        if (reply.code == 334) {
+            reply.append_to(output_);
+            state_ = State::auth_line;
+            wait_for_command();
+            return;
+        }
+        authenticated_ = true;
+        break;
+    case Asked::start_tls:
+        accept(reply.code, reply.status, reply.text);
+        end_transaction();
+        state_ = State::handshake;
         return;
     case Asked::end_of_data:
         in_mail_ = false; // the driver has it; no notice
@@ -226,23 +321,39 @@ void ServerSession::answer_yes(Asked question, const Reply& reply) {
     accept(reply.code, reply.status, reply.text);
 }
 
-void ServerSession::greet(Greeting greeting) {
+void ServerSession::begin_content(State state) {
+    state_ = state;
+    in_content_ = true;
+    skipped_ = window_bytes_ = 0;
+    deadline_ = now_ + settings_->data_time;
+    window_end_ = now_ + settings_->rate_window;
+}
+
+void ServerSession::greet(Greeting greeting, std::string_view more) {
     greeting_ = greeting;
     helo_ = std::exchange(pending_helo_, {});
     auto text = settings_->hostname;
-    const auto lines = settings_->capabilities.lines();
+    const auto lines = offered().lines();
     if (greeting == Greeting::ehlo && !lines.empty()) text += '\n' + lines;
+    if (greeting == Greeting::ehlo && !more.empty()) text += '\n' + std::string(more);
     accept(250, {}, text);
 }
 
 void ServerSession::answer_no(Asked question, const Reply& reply) {
     switch (question) {
     case Asked::connect: reply.append_to(output_); return end(Cause::turned_away);
-    case Asked::data: end_transaction(); break; // refused here, the client would have to RSET: do it for it
+    case Asked::data:
+        end_transaction();
+        if (verb_ == Verb::bdat && reply.code != 421) {
+            skip_chunk(reply);
+            refusal_.reset(); // the driver knows
+            return;
+        }
+        break; // refused here, the client would have to RSET: do it for it
     case Asked::end_of_data: in_mail_ = false; break;
     default: break;
     }
-    refuse(reply);
+    turn_down(reply);
 }
 
 void ServerSession::accept(int code, EnhancedStatus status, std::string_view text) {
@@ -256,10 +367,15 @@ std::nullopt_t ServerSession::refuse(int code, EnhancedStatus status, std::strin
 }
 
 std::nullopt_t ServerSession::refuse(const Reply& reply) {
+    refusal_ = event::Refused{verb_names[static_cast<std::size_t>(verb_)], reply};
+    turn_down(reply);
+    return std::nullopt;
+}
+
+void ServerSession::turn_down(const Reply& reply) {
     reply.append_to(output_);
     wait_for_command();
     if (reply.permanent()) count_error();
-    return std::nullopt;
 }
 
 void ServerSession::count_error() {
@@ -291,15 +407,27 @@ std::nullopt_t ServerSession::not_smtp(std::string_view text) {
     note_unknown();
     note_offending(text);
     begin_ = input_.size();
-    refuse(500, {5, 5, 1}, "Error: this is an SMTP server");
+    turn_down({500, {5, 5, 1}, "Error: this is an SMTP server"});
     held_until_.reset();
     if (state_ != State::over) end(Cause::not_smtp);
     return std::nullopt;
 }
 
+void ServerSession::tls_up(Monotonic now) {
+    now_ = now;
+    tls_ = true;
+    authenticated_ = false;
+    greeting_ = Greeting::none;
+    helo_.clear();
+    if (state_ != State::handshake) return;
+    state_ = State::command;
+    wait_for_command();
+}
+
 // --- endings
 
 void ServerSession::end_transaction() {
+    chunking_ = false;
     if (!std::exchange(in_mail_, false)) return;
     reset_ = true;
     recipients_ = 0;
@@ -318,7 +446,7 @@ void ServerSession::shut_down(const Reply& reply, Monotonic now, When when) {
     shut_down_ = reply;
     if (when == When::after_transaction || state_ == State::over || asked_ != Asked::nothing) return;
     held_until_.reset();
-    reply.append_to(output_);
+    if (state_ != State::handshake) reply.append_to(output_); // there nobody could read it
     end(Cause::shut_down);
 }
 
@@ -334,8 +462,11 @@ void ServerSession::wait_for_command() {
 
 std::optional<Monotonic> ServerSession::next_deadline() const {
     if (held_until_) return held_until_;
-    if (asked_ != Asked::nothing || state_ == State::over || state_ == State::connect) return {};
-    if (state_ == State::command || state_ == State::skip_line || settings_->min_data_rate == 0)
+    if (asked_ != Asked::nothing || state_ == State::over || state_ == State::connect ||
+        state_ == State::handshake)
+        return {};
+    if (state_ == State::command || state_ == State::auth_line || state_ == State::skip_line ||
+        settings_->min_data_rate == 0)
         return deadline_;
     return std::min(deadline_, window_end_);
 }
@@ -366,20 +497,24 @@ void ServerSession::resumed(Monotonic now) {
     now_ = now;
     window_bytes_ = 0;
     window_end_ = now + settings_->rate_window;
-    deadline_ = now + (state_ == State::content || state_ == State::skip_content ? settings_->data_time
-                                                                                 : settings_->command_time);
+    deadline_ = now + (receiving() ? settings_->data_time : settings_->command_time);
 }
 
 void ServerSession::use(const ServerSettings& settings, Monotonic now) {
     settings_ = &settings;
-    const bool content = state_ == State::content || state_ == State::skip_content;
-    deadline_ = std::min(deadline_, now + (content ? settings.data_time : settings.command_time));
+    deadline_ = std::min(deadline_, now + (receiving() ? settings.data_time : settings.command_time));
 }
 
 // --- facts for logs
 
+std::string_view ServerSession::protocol() const {
+    if (greeting_ != Greeting::ehlo) return "SMTP";
+    if (authenticated_) return tls_ ? "ESMTPSA" : "ESMTPA";
+    return tls_ ? "ESMTPS" : "ESMTP";
+}
+
 std::string ServerSession::last_command() const {
-    if (in_content_) return fmt::format("DATA ({} bytes)", content_);
+    if (in_content_) return fmt::format("{} ({} bytes)", verb_ == Verb::bdat ? "BDAT" : "DATA", content_);
     if (after_content_) return "END-OF-MESSAGE";
     if (verb_ == Verb::count_) return "CONNECT";
     return std::string(verb_names[static_cast<std::size_t>(verb_)]);

@@ -14,6 +14,7 @@
 #include "libsmtp/framing.h"
 #include "libsmtp/parameters.h"
 #include "libsmtp/reply.h"
+#include "libsmtp/secret.h"
 #include "libsmtp/time.h"
 #include <array>
 #include <cstdint>
@@ -32,8 +33,10 @@ struct ServerSettings {
     enum class EarlyBytes : std::uint8_t { refuse, tolerate }; // before the banner, after EHLO or DATA
 
     std::string hostname = "localhost";
-    std::string banner = "ESMTP Postrider"; // after the host name
-    Capabilities capabilities;
+    std::string banner = "ESMTP Postrider";                                   // after the host name
+    Capabilities capabilities;                                                // in plain text
+    Capabilities tls_capabilities;                                            // once TLS is up
+    enum class Tls : std::uint8_t { optional, required } tls = Tls::optional; // required: before any mail
     ContentLines content_lines = ContentLines::normalise;
     CommandLines command_lines = CommandLines::crlf_only;
     EarlyBytes early_bytes = EarlyBytes::refuse;
@@ -58,7 +61,7 @@ struct Connect {}; // question: 220 greets (text is ours if empty), else closed
 struct Helo {
     bool extended;
     std::string name;
-}; // question: 250 accepts; the list of EHLO is ours
+}; // question: 250 accepts; the list of EHLO is ours, the reply's text comes behind it
 struct Mail {
     ReversePath path;
     MailParameters parameters;
@@ -67,7 +70,7 @@ struct Rcpt {
     ForwardPath path;
     RcptParameters parameters;
 }; // question
-struct Data {}; // question: 354 starts the content
+struct Data {}; // question, also before the first chunk of BDAT: 354 starts the content
 struct Chunk {
     std::string_view bytes;
 }; // notice: content, valid until the next call of next() or feed()
@@ -75,15 +78,26 @@ struct EndOfData {}; // question: 250 once the message is durable
 struct Vrfy {
     std::string argument;
 }; // question
+// Question: 220 starts TLS. Once that reply is sent the driver feeds nothing until it has called tls_up().
+struct StartTls {};
+// Question: 334 asks for an AuthLine (its text is base64 already), 235 authenticates.
+struct Auth {
+    std::string mechanism;         // one of those offered, in capitals
+    std::optional<Secret> initial; // base64, as it came; "" if the client sent "="
+};
+struct AuthLine { // question, answered like Auth
+    Secret text;  // base64; "*": the client gives up
+};
 struct Unknown {
     std::string verb, argument;
 }; // question
-// Notice: the transaction that MAIL had opened is gone without EndOfData having been answered. `refused` is
-// what the client was told if the session itself refused the message after DATA (too large, bare line
-// breaks).
-struct Reset {
-    Reply refused;
+// Notice: the session itself has refused something (syntax, order, sizes, numbers), for the log. A
+// transaction this ends is reset after it.
+struct Refused {
+    std::string_view command; // "MAIL", "END-OF-MESSAGE", "UNKNOWN"
+    Reply reply;
 };
+struct Reset {};    // notice: the transaction that MAIL opened is gone without EndOfData having been answered
 struct Quit {};     // notice; Disconnect follows
 struct Disconnect { // notice, the last event of every session, once
     enum class Cause : std::uint8_t {
@@ -102,7 +116,8 @@ struct Disconnect { // notice, the last event of every session, once
 
 using ServerEvent =
     std::variant<event::Connect, event::Helo, event::Mail, event::Rcpt, event::Data, event::Chunk,
-                 event::EndOfData, event::Vrfy, event::Unknown, event::Reset, event::Quit, event::Disconnect>;
+                 event::EndOfData, event::Vrfy, event::StartTls, event::Auth, event::AuthLine, event::Unknown,
+                 event::Refused, event::Reset, event::Quit, event::Disconnect>;
 
 class ServerSession {
 public:
@@ -125,6 +140,9 @@ public:
     };
     // To the question that next() returned last. A 421 closes whatever `then` says.
     void answer(const Reply& reply, Monotonic now, Then then = Then::go_on);
+    // TLS is up: after StartTls was answered 220, or (implicit TLS) before Connect is answered. Everything
+    // said before is forgotten.
+    void tls_up(Monotonic now);
     // 421 and the end: when no transaction is open, or at once unless a question is open (then after its
     // answer).
     enum class When : std::uint8_t { after_transaction, now };
@@ -152,7 +170,12 @@ public:
     // Facts for policy, Received: and logs.
     const std::string& helo() const { return helo_; }
     bool greeted() const { return greeting_ != Greeting::none; }
-    std::string_view protocol() const { return greeting_ == Greeting::ehlo ? "ESMTP" : "SMTP"; }
+    bool secured() const { return tls_; }
+    bool authenticated() const { return authenticated_; }
+    const Capabilities& offered() const {
+        return tls_ ? settings_->tls_capabilities : settings_->capabilities;
+    }
+    std::string_view protocol() const; // "SMTP", "ESMTP", "ESMTPS" … (RFC 3848)
     bool in_transaction() const { return in_mail_; }
     std::uint32_t recipients() const { return recipients_; } // accepted, of this transaction
     std::uint64_t content_size() const { return content_; }  // decoded so far, of this transaction
@@ -164,15 +187,41 @@ public:
     std::string statistics() const;
 
 private:
-    enum class State : std::uint8_t { connect, command, skip_line, content, skip_content, over };
-    enum class Asked : std::uint8_t { nothing, connect, helo, mail, rcpt, data, end_of_data, vrfy, unknown };
-    enum class Greeting : std::uint8_t { none, helo, ehlo };
-    enum class Verb : std::uint8_t {
-        ehlo,
+    enum class State : std::uint8_t {
+        connect,
+        command,
+        auth_line,
+        skip_line,
+        content,
+        skip_content,
+        chunk,
+        skip_chunk,
+        handshake,
+        over
+    };
+    enum class Asked : std::uint8_t {
+        nothing,
+        connect,
         helo,
         mail,
         rcpt,
         data,
+        end_of_data,
+        vrfy,
+        start_tls,
+        auth,
+        unknown
+    };
+    enum class Greeting : std::uint8_t { none, helo, ehlo };
+    enum class Verb : std::uint8_t {
+        ehlo,
+        helo,
+        starttls,
+        auth,
+        mail,
+        rcpt,
+        data,
+        bdat,
         rset,
         noop,
         vrfy,
@@ -195,10 +244,23 @@ private:
     std::optional<ServerEvent> on_mail(std::string_view argument);
     std::optional<ServerEvent> on_rcpt(std::string_view argument);
     std::optional<ServerEvent> on_data(std::string_view argument);
+    std::optional<ServerEvent> on_bdat(std::string_view argument);
+    std::optional<ServerEvent> next_chunk();
+    std::optional<ServerEvent> skip_chunk(Reply refusal);
+    std::optional<ServerEvent> take_last_chunk();
+    bool receiving() const { // content or what is thrown away instead
+        return state_ == State::content || state_ == State::skip_content || state_ == State::chunk ||
+               state_ == State::skip_chunk;
+    }
+    std::optional<Reply> content_refusal() const;
+    void begin_content(State state);
     std::optional<ServerEvent> on_rset(std::string_view argument);
     std::optional<ServerEvent> on_noop(std::string_view argument);
     std::optional<ServerEvent> on_vrfy(std::string_view argument);
     std::optional<ServerEvent> on_help(std::string_view argument);
+    std::optional<ServerEvent> on_starttls(std::string_view argument);
+    std::optional<ServerEvent> on_auth(std::string_view argument);
+    std::optional<ServerEvent> next_auth_line();
     std::optional<ServerEvent> on_quit(std::string_view argument);
     std::optional<ServerEvent> on_unknown(std::string_view argument);
 
@@ -206,12 +268,13 @@ private:
     std::optional<ServerEvent> skip_content(Reply refusal);
     std::nullopt_t not_smtp(std::string_view text);
     void answer_yes(Asked question, const Reply& reply);
-    void greet(Greeting greeting);
+    void greet(Greeting greeting, std::string_view more);
     void answer_no(Asked question, const Reply& reply);
     void accept(int code, EnhancedStatus status, std::string_view text); // a positive reply to a command
-    std::nullopt_t refuse(int code, EnhancedStatus status,
-                          std::string_view text); // permanent: counted as an error
+    // The session's own word, with its notice.
+    std::nullopt_t refuse(int code, EnhancedStatus status, std::string_view text);
     std::nullopt_t refuse(const Reply& reply);
+    void turn_down(const Reply& reply); // permanent: counted as an error
     void count_error();
     void count_junk();
     void note_unknown();
@@ -231,12 +294,16 @@ private:
     Greeting greeting_ = Greeting::none;
     Verb verb_ = Verb::count_; // the command being worked on or last worked on; count_: none yet
     bool in_mail_ = false, in_content_ = false, after_content_ = false;
+    bool tls_ = false, authenticated_ = false;
     bool gone_ = false;                 // the client, while a question was open
     bool reset_ = false, quit_ = false; // notices to hand out
     bool ended_ = false;                // Disconnect was handed out
     event::Disconnect::Cause cause_ = event::Disconnect::Cause::lost;
-    Reply refused_, refused_notice_, shut_down_;
+    Reply refused_, shut_down_;
+    std::optional<event::Refused> refusal_; // notice to hand out
     std::uint32_t recipients_ = 0, errors_ = 0, bare_lines_ = 0, junk_ = 0;
+    std::uint64_t chunk_size_ = 0, chunk_left_ = 0; // of BDAT
+    bool last_chunk_ = false, chunking_ = false;    // chunking_: the transaction's content comes by BDAT
     std::uint64_t content_ = 0, skipped_ = 0, window_bytes_ = 0;
     Monotonic now_, deadline_, window_end_;
     std::optional<Monotonic> held_until_;

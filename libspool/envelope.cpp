@@ -21,6 +21,9 @@ std::expected<Envelope, Malformed> decode(std::string_view bytes) {
     };
     if (!is_one_line(envelope->reverse_path)) return odd("the reverse-path");
     if (!is_one_line(envelope->envid)) return odd("the envelope id");
+    for (const auto& change : envelope->edits.changes)
+        if (change.what != FieldEdit::What::remove && !is_one_field(change.text))
+            return std::unexpected(Malformed{"envelope: an edit is not a header field"});
     for (const auto& recipient : envelope->recipients) {
         if (recipient.address.empty())
             return std::unexpected(Malformed{"envelope: recipient without address"});

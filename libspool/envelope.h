@@ -3,6 +3,7 @@
 // queues.
 #pragma once
 #include "libsmtp/time.h"
+#include "libspool/edits.h"
 #include "libspool/queue_id.h"
 #include <cstdint>
 #include <expected>
@@ -108,6 +109,7 @@ struct Envelope {
     std::string idempotency_key;
     Verdict verdict = Verdict::accept;
     std::string verdict_reason;
+    Edits edits; // of the header, by filters: what is sent and shown is the content as edited
 
     // NDRs and copies.
     std::optional<QueueId> parent; // the message this one speaks of
@@ -154,6 +156,7 @@ struct Envelope {
         f(35, m.parent);
         f(36, m.pass);
         f(37, m.message_id);
+        f(38, m.edits);
     }
     bool operator==(const Envelope&) const = default;
 };

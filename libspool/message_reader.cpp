@@ -93,7 +93,7 @@ ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::option
         if (!there) return failed(std::move(there).error());
         size = *there;
     }
-    const auto content_end = header->content_offset + header->content.size;
+    const auto content_end = header->log_offset();
     if (content_end > size) return unsealed("content: cut short");
 
     // The envelope: at hand, unless it is a very large one.
@@ -143,18 +143,46 @@ ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::option
     r.unsynced_records_ = log.unsynced;
     r.torn_tail_ = log.torn_tail;
 
-    r.content_at_hand_ = content_end <= *got;
+    r.content_at_hand_ = r.content_offset_ + r.content_.size <= *got;
     if (r.content_at_hand_)
         r.buffer_.assign(head.substr(static_cast<std::size_t>(r.content_offset_),
                                      static_cast<std::size_t>(r.content_.size)));
     r.file_ = std::move(file);
+    if (!r.envelope().edits.empty())
+        if (auto edited = r.edit(); !edited) return std::unexpected(std::move(edited).error());
     return r;
+}
+
+// From here on what is read is the edited view.
+ReadResult<> MessageReader::edit() {
+    const auto& edits = envelope().edits;
+    if (edits.header_size > content_.size || edits.header_size > largest_edited_header)
+        return damaged("edits: of more header than there is");
+    skipped_ = edits.header_size;
+    std::string header;
+    if (content_at_hand_) {
+        header = buffer_.substr(0, static_cast<std::size_t>(skipped_));
+        stored_crc_ = crc32c(buffer_);
+    } else {
+        header.resize(static_cast<std::size_t>(skipped_));
+        const auto n = disk_->read(file_, content_offset_, header);
+        if (!n) return failed(n.error());
+        if (*n != header.size()) return damaged("content: cut short");
+        stored_crc_ = crc32c(header);
+    }
+    auto edited = edited_header(header, edits.changes);
+    if (!edited) return damaged("edits: " + edited.error());
+    edited_ = *std::move(edited);
+    if (content_at_hand_) buffer_.replace(0, static_cast<std::size_t>(skipped_), edited_);
+    content_.size += edited_.size() - skipped_;
+    content_.body_offset = edited_.size();
+    return {};
 }
 
 ReadResult<std::string_view> MessageReader::small_content() {
     if (!content_at_hand_) return failed(Error{EFBIG, "content is not at hand"});
     if (!content_checked_) {
-        const auto crc = crc32c(buffer_);
+        const auto crc = edited_.empty() ? crc32c(buffer_) : stored_crc_;
         if (crc != content_.crc)
             return damaged("content: checksum is " + hex(crc) + ", should be " + hex(content_.crc));
         content_checked_ = true;
@@ -167,20 +195,25 @@ ReadResult<std::string_view> MessageReader::piece(std::uint64_t offset, std::siz
         if (content_.size == 0 && content_.crc != 0) return damaged("content: checksum of nothing is not 0");
         return std::string_view();
     }
-    const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(max, content_.size - offset));
+    auto length = static_cast<std::size_t>(std::min<std::uint64_t>(max, content_.size - offset));
     std::string_view view;
+    bool stored = edited_.empty(); // are these bytes of the file as they lie there?
     if (content_at_hand_) {
         view = std::string_view(buffer_).substr(static_cast<std::size_t>(offset), length);
+    } else if (offset < edited_.size()) {
+        view = std::string_view(edited_).substr(static_cast<std::size_t>(offset), length);
+        length = view.size();
     } else {
+        stored = true;
         piece_.resize(length);
-        const auto n = disk_->read(file_, content_offset_ + offset, piece_);
+        const auto n = disk_->read(file_, content_offset_ + skipped_ + (offset - edited_.size()), piece_);
         if (!n) return failed(n.error());
         if (*n != length) return damaged("content: cut short");
         view = piece_;
     }
-    if (offset == 0) next_piece_ = running_crc_ = 0;
+    if (offset == 0) next_piece_ = 0, running_crc_ = stored_crc_;
     if (offset == next_piece_) {
-        running_crc_ = crc32c(view, running_crc_);
+        if (stored) running_crc_ = crc32c(view, running_crc_);
         next_piece_ += length;
         if (next_piece_ == content_.size && running_crc_ != content_.crc)
             return damaged("content: checksum is " + hex(running_crc_) + ", should be " + hex(content_.crc));
@@ -206,6 +239,8 @@ ReadResult<std::string> MessageReader::read_header(std::uint64_t limit) {
     std::string out;
     if (content_at_hand_) {
         out = buffer_.substr(0, static_cast<std::size_t>(length));
+    } else if (!edited_.empty()) {
+        out = edited_.substr(0, static_cast<std::size_t>(length));
     } else {
         out.resize(static_cast<std::size_t>(length));
         const auto n = disk_->read(file_, content_offset_, out);

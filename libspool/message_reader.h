@@ -46,6 +46,8 @@ public:
     const Envelope& envelope() const { return state_.envelope; }
     // Envelope and property log. Recipient numbers count through state().recipients.
     const MessageState& state() const { return state_; }
+    // Content is everywhere the content as edited by filters (Envelope::edits), which is as it was received
+    // where nobody edited it. The checksum alone is that of the stored bytes.
     const ContentFacts& content() const { return content_; }
     std::uint64_t size() const { return content_.size; }
 
@@ -78,6 +80,7 @@ public:
 
 private:
     MessageReader() = default;
+    ReadResult<> edit();
     static ReadResult<MessageReader> load(Disk& disk, File file, std::optional<QueueId> expected);
 
     Disk* disk_ = nullptr;
@@ -87,6 +90,9 @@ private:
     MessageState state_;
     ContentFacts content_;
     std::uint64_t content_offset_ = 0;
+    std::uint64_t skipped_ = 0;    // bytes of stored content that edited_ stands for
+    std::string edited_;           // the header as edited; "" if it is as stored
+    std::uint32_t stored_crc_ = 0; // of those bytes; if all is at hand, of the whole stored content
     std::string buffer_;           // the head of the file as first read
     bool content_at_hand_ = false; // buffer_ holds all of it
     bool content_checked_ = false;

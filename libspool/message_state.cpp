@@ -27,6 +27,7 @@ struct CheckpointState {
     bool ndr_issued = false, delay_notice_sent = false;
     std::uint32_t deaths_alone = 0, deaths = 0, ndr_passes = 0;
     std::vector<UnknownRecord> unknown_records;
+    std::string rerouted_to;
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.problem);
@@ -43,6 +44,7 @@ struct CheckpointState {
         f(13, m.deaths);
         f(14, m.ndr_passes);
         f(15, m.unknown_records);
+        f(16, m.rerouted_to);
     }
 };
 
@@ -63,7 +65,7 @@ void remember(RecipientState& r, const Attempt& a) {
     }
     if (kept.size() == first_attempts_kept + last_attempts_kept)
         kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(first_attempts_kept));
-    kept.push_back(AttemptEntry{a.time, a.time, 1, a.host, a.reply, a.outcome, a.in_doubt});
+    kept.push_back(AttemptEntry{a.time, a.time, 1, a.host, a.reply, a.outcome, a.in_doubt, a.tls});
 }
 
 // Does to the state what each record says. Its recipients have been checked.
@@ -125,7 +127,7 @@ struct Fold {
         m.lane = p.lane;
     }
     void operator()(const ExpiryChanged& p) {
-        m.expiry = p.expiry;
+        if (p.expiry != smtp::WallTime{}) m.expiry = p.expiry;
         if (!p.policy.empty()) m.retry_policy = p.policy;
     }
     void operator()(const ProblemMarked& p) { m.problem = p.problem; }
@@ -146,6 +148,17 @@ struct Fold {
         if (p.alone) ++m.deaths_alone;
         each(p.recipients, [](auto& r) { r.in_doubt = true; });
     }
+    // What an expansion brought is not asked about again: it would expand once more.
+    void operator()(const Requeued& p) {
+        each(p.recipients, [&](auto& r) {
+            if (&m.recipients[r.origin] == &r && r.status == Status::pending) r.fate = Fate::unknown;
+            r.next_attempt = {};
+            r.failures = 0;
+        });
+        m.problem = false;
+        if (!p.policy.empty()) m.retry_policy = p.policy;
+    }
+    void operator()(const Rerouted& p) { m.rerouted_to = p.to; }
     void operator()(const Checkpoint&) {} // replaces everything: handled before
     void operator()(const UnknownProperty& p) { m.unknown.emplace_back(p.type, p.payload); }
 };
@@ -199,6 +212,7 @@ std::expected<void, Malformed> restore(MessageState& m, const Checkpoint& checkp
     m.deaths_alone = read->deaths_alone;
     m.deaths = read->deaths;
     m.ndr_passes = read->ndr_passes;
+    m.rerouted_to = std::move(read->rerouted_to);
     m.unknown.clear();
     for (auto& u : read->unknown_records)
         m.unknown.emplace_back(static_cast<std::uint16_t>(u.type), std::move(u.payload));
@@ -237,9 +251,9 @@ bool MessageState::finished() const {
 }
 
 Checkpoint MessageState::checkpoint() const {
-    CheckpointState s{recipients,        problem,      held,   held_by,      held_why,
-                      priority,          lane,         expiry, retry_policy, ndr_issued,
-                      delay_notice_sent, deaths_alone, deaths, ndr_passes,   {}};
+    CheckpointState s{recipients, problem,    held,         held_by,    held_why,          priority,
+                      lane,       expiry,     retry_policy, ndr_issued, delay_notice_sent, deaths_alone,
+                      deaths,     ndr_passes, {},           rerouted_to};
     for (const auto& [type, payload] : unknown) s.unknown_records.push_back({type, payload});
     return Checkpoint{fields::Writer::bytes_of(s)};
 }

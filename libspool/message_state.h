@@ -18,6 +18,7 @@ struct AttemptEntry {
     Reply reply;
     Outcome outcome = Outcome::deferred;
     bool in_doubt = false;
+    std::string tls;
     static void fields(auto& m, auto& f) {
         f(1, m.first);
         f(2, m.last);
@@ -26,6 +27,7 @@ struct AttemptEntry {
         f(5, m.reply);
         f(6, m.outcome);
         f(7, m.in_doubt);
+        f(8, m.tls);
     }
     bool operator==(const AttemptEntry&) const = default;
 };
@@ -90,6 +92,7 @@ struct MessageState {
     std::string lane;
     std::optional<smtp::WallTime> expiry; // explicit or the route's; otherwise the configured life
     std::string retry_policy;             // likewise; "" = the route's default
+    std::string rerouted_to;              // next hop by the operator's word; "" = as the routes say
     bool ndr_issued = false;              // for any recipient
     bool delay_notice_sent = false;
     std::uint32_t deaths_alone = 0; // agents that died with this message alone in flight

@@ -12,8 +12,12 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
     Draft(CommitPool& p, SharedDirectory& d, QueueId i, const Envelope& envelope, const WriterOptions& o)
         : pool(p), directory(d), id(i), options(o), path(d.path() + "/" + i.text()),
           envelope_bytes(encode(envelope)) {
+        frame_envelope();
+        content_offset = file_end = header_size + envelope_record.size();
+    }
+    void frame_envelope() {
+        envelope_record.clear();
         append_record(envelope_record, id, Record{envelope_type, 0, true, 0, envelope_bytes});
-        content_offset = header_size + envelope_record.size();
     }
 
     CommitPool& pool;
@@ -21,9 +25,13 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
     const QueueId id;
     const WriterOptions options;
     const std::string path;
-    const std::string envelope_bytes;
+    std::string envelope_bytes;
     std::string envelope_record;
+    std::string edited_header;         // "": as appended
+    std::uint64_t replaced_header = 0; // bytes of the content it stands for
     std::uint64_t content_offset = 0;
+    std::uint64_t file_end = 0;  // spilling: where the next piece goes
+    bool envelope_moved = false; // spilling: it has grown, and goes behind the content
 
     // The caller's side.
     ContentScan scan;
@@ -32,19 +40,25 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
     std::move_only_function<void()> resume;
 
     // Between the caller and the job.
+    struct Task { // to write `bytes` at `offset`, or to read `length` bytes from there
+        std::string bytes;
+        std::uint64_t offset = 0;
+        std::size_t length = 0;
+        Read read = {};
+    };
     std::mutex mutex;
-    std::deque<std::string> pieces;
-    bool working = false; // a job is posted or running
-    bool abandoned = false;
-    bool sealing = false; // commit() was called: the rest of the pieces, then the seal
+    std::deque<Task> pieces;
+    bool working = false;   // a job is posted or running
+    bool abandoned = false; // whoever waits for a read does so no longer
+    bool sealing = false;   // commit() was called: the rest of the pieces, then the seal
     bool wants_resume = false;
     Done done;
 
     // The job's side.
     File file;
-    std::uint64_t written = 0; // of the content
     Result<> trouble;
     FileHeader header;
+    std::uint64_t size_as_edited = 0;
 
     static constexpr std::size_t most_pieces = 4;
 
@@ -54,7 +68,14 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
         return bytes;
     }
 
-    void hand_over(std::string piece) {
+    // The caller's side.
+    void spill() {
+        if (gathered.empty()) return;
+        const auto offset = file_end;
+        file_end += gathered.size();
+        hand_over({std::exchange(gathered, {}), offset});
+    }
+    void hand_over(Task piece) {
         bool post;
         {
             const std::lock_guard lock(mutex);
@@ -67,7 +88,7 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
     // A larger message: piece after piece, then the seal.
     void work() {
         for (;;) {
-            std::string piece;
+            Task piece;
             {
                 const std::lock_guard lock(mutex);
                 if (abandoned) return forget();
@@ -85,16 +106,38 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
                     });
             }
             if (trouble && !file) create();
+            if (piece.read) {
+                read(std::move(piece));
+                continue;
+            }
             if (!trouble) continue; // the rest is swallowed; commit() will say so
-            const std::string_view part = piece;
-            trouble = pool.disk().write(file, content_offset + written, {&part, 1});
-            written += piece.size();
+            const std::string_view part = piece.bytes;
+            trouble = pool.disk().write(file, piece.offset, {&part, 1});
         }
         if (!trouble) return fail(std::move(trouble).error());
         const auto head = header_bytes();
-        const std::string_view parts[] = {head, envelope_record};
+        const std::string_view record = envelope_record;
+        if (envelope_moved)
+            if (auto put = pool.disk().write(file, header.envelope_offset, {&record, 1}); !put)
+                return fail(std::move(put).error());
+        const std::string_view parts[] = {head, envelope_moved ? std::string_view() : record};
         if (auto sealed = pool.disk().write(file, 0, parts); !sealed) return fail(std::move(sealed).error());
         sync();
+    }
+
+    void read(Task piece) {
+        Result<std::string> result = std::string(piece.length, '\0');
+        if (!trouble) {
+            result = std::unexpected(trouble.error());
+        } else if (auto n = pool.disk().read(file, piece.offset, *result); n) {
+            result->resize(*n);
+        } else {
+            result = std::unexpected(std::move(n).error());
+        }
+        pool.complete(
+            [self = shared_from_this(), read = std::move(piece.read), result = std::move(result)]() mutable {
+                if (!self->abandoned) read(std::move(result)); // set on this very thread
+            });
     }
 
     // A message of ordinary size: all of it in one job.
@@ -116,7 +159,7 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
     }
 
     void sync() {
-        pool.make_durable(file, directory, id, header.content.size,
+        pool.make_durable(file, directory, id, size_as_edited,
                           [self = shared_from_this()](Result<DurableReceipt> receipt) {
                               if (!receipt) return self->fail(std::move(receipt).error());
                               self->file.close();
@@ -172,8 +215,66 @@ void MessageWriter::append(std::string_view bytes) {
     d.gathered += bytes;
     if (d.gathered.size() <= (d.spilling ? d.options.piece : d.options.gather)) return;
     d.spilling = true;
-    d.hand_over(std::exchange(d.gathered, {}));
+    d.spill();
     d.gathered.reserve(d.options.piece);
+}
+
+void MessageWriter::start_over() {
+    Draft& d = *draft_;
+    d.gathered.clear();
+    d.scan = {};
+    d.content_offset = d.file_end; // where it is if nothing was spilled
+}
+
+const std::string* MessageWriter::at_hand() const { return draft_->spilling ? nullptr : &draft_->gathered; }
+
+void MessageWriter::read(std::uint64_t offset, std::size_t max, Read done) {
+    Draft& d = *draft_;
+    const auto left = d.scan.size() - std::min(offset, d.scan.size());
+    const auto length = static_cast<std::size_t>(std::min<std::uint64_t>(max, left));
+    if (!d.spilling) {
+        auto bytes = d.gathered.substr(static_cast<std::size_t>(d.scan.size() - left), length);
+        d.pool.complete([draft = draft_, done = std::move(done), bytes = std::move(bytes)]() mutable {
+            if (!draft->abandoned) done(std::move(bytes));
+        });
+        return;
+    }
+    d.spill();
+    d.hand_over({{}, d.content_offset + d.scan.size() - left, length, std::move(done)});
+}
+
+void MessageWriter::set_envelope(const Envelope& envelope, std::string_view edited_header) {
+    Draft& d = *draft_;
+    auto bytes = encode(envelope);
+    d.edited_header = edited_header;
+    d.replaced_header = envelope.edits.header_size;
+    if (bytes == d.envelope_bytes) return;
+    d.envelope_bytes = std::move(bytes);
+    d.frame_envelope();
+    if (d.spilling)
+        d.envelope_moved = true;
+    else
+        d.content_offset = d.file_end = header_size + d.envelope_record.size();
+}
+
+// The facts of the edited view. Of a content in memory they are exact; of a larger one they may say more of
+// the header than there is since its edits, never less.
+static ContentFacts facts_as_edited(const ContentFacts& stored, std::string_view edited_header,
+                                    const std::string* body) {
+    ContentScan scan;
+    scan.append(edited_header);
+    if (body) scan.append(*body);
+    auto facts = stored;
+    const auto view = scan.facts();
+    const bool more = body == nullptr;
+    facts.longest_line = more ? std::max(stored.longest_line, view.longest_line) : view.longest_line;
+    facts.eight_bit = view.eight_bit || (more && stored.eight_bit);
+    facts.eight_bit_header = view.eight_bit_header;
+    facts.dot_line = view.dot_line || (more && stored.dot_line);
+    facts.bare_lf_or_cr = view.bare_lf_or_cr || (more && stored.bare_lf_or_cr);
+    facts.nul = view.nul || (more && stored.nul);
+    facts.ends_with_newline = more ? stored.ends_with_newline : view.ends_with_newline;
+    return facts;
 }
 
 bool MessageWriter::wants_pause() const {
@@ -192,8 +293,17 @@ void MessageWriter::commit(Done done) {
     Draft& d = *draft;
     d.done = std::move(done);
     d.resume = nullptr;
+    auto facts = d.scan.facts();
+    d.size_as_edited = facts.size;
+    if (!d.edited_header.empty()) {
+        const auto skipped = static_cast<std::size_t>(d.replaced_header);
+        std::string body;
+        if (!d.spilling) body = d.gathered.substr(std::min(skipped, d.gathered.size()));
+        d.size_as_edited += d.edited_header.size() - skipped;
+        facts = facts_as_edited(facts, d.edited_header, d.spilling ? nullptr : &body);
+    }
     d.header = FileHeader{d.id, header_size, static_cast<std::uint32_t>(d.envelope_record.size()),
-                          d.content_offset, d.scan.facts()};
+                          d.content_offset, facts};
     if (!d.spilling) {
         d.pool.post([draft = std::move(draft)] { draft->write_whole(); });
         return;
@@ -201,7 +311,12 @@ void MessageWriter::commit(Done done) {
     bool post;
     {
         const std::lock_guard lock(d.mutex);
-        if (!d.gathered.empty()) d.pieces.push_back(std::move(d.gathered));
+        if (!d.gathered.empty()) {
+            const auto size = d.gathered.size();
+            d.pieces.push_back({std::move(d.gathered), d.file_end});
+            d.file_end += size;
+        }
+        if (d.envelope_moved) d.header.envelope_offset = d.file_end;
         d.sealing = true;
         post = !std::exchange(d.working, true);
     }
@@ -210,9 +325,13 @@ void MessageWriter::commit(Done done) {
 
 void MessageWriter::abandon() {
     auto draft = std::exchange(draft_, nullptr);
-    if (!draft || !draft->spilling) return; // nothing on disk
+    if (!draft) return;
     Draft& d = *draft;
     d.resume = nullptr;
+    if (!d.spilling) { // nothing on disk
+        d.abandoned = true;
+        return;
+    }
     bool post;
     {
         const std::lock_guard lock(d.mutex);

@@ -41,6 +41,20 @@ public:
     // (through the pool's drain()). Never so for contents of ordinary size.
     bool wants_pause() const;
     void on_resume(std::move_only_function<void()> resume);
+    // Nothing that was appended is content any more; what is appended now is. (A filter has replaced the
+    // body: its new content is written behind the old one, which nobody was promised, and one sync still
+    // serves for all.)
+    void start_over();
+    // All of the content if it is in memory, else nothing. Valid until the next call.
+    const std::string* at_hand() const;
+    // A piece of the content from `offset`, up to `max` bytes, empty at its end; `done` comes through the
+    // pool's drain(), unless the message was abandoned before.
+    using Read = std::move_only_function<void(Result<std::string>)>;
+    void read(std::uint64_t offset, std::size_t max, Read done);
+    // What filters have made of it, before commit: another envelope than the one given at first. Its edits
+    // turn the header into `edited_header`.
+    void set_envelope(const Envelope& envelope, std::string_view edited_header = {});
+
     // The envelope's bytes as written: the hint for Submitted.
     const std::string& encoded_envelope() const;
 

@@ -2,6 +2,7 @@
 // and their bytes; must not know files, framing or what the facts are used for. A recipient number is the
 // place in MessageState::recipients: the envelope's in order, then those added by Expanded records, in order.
 #pragma once
+#include "libsmtp/stage.h"
 #include "libsmtp/time.h"
 #include "libspool/envelope.h"
 #include "libspool/queue_id.h"
@@ -14,24 +15,7 @@
 
 namespace spool {
 
-// Where in a delivery something was said or went wrong; the same places in the same order as
-// proto::delivery::Stage.
-enum class Stage : std::uint8_t {
-    none,
-    lookup,
-    connect,
-    banner,
-    ehlo,
-    tls,
-    auth,
-    mail,
-    rcpt,
-    data,
-    content,
-    final_dot,
-    local,
-    last_ = local,
-};
+using Stage = smtp::Stage;
 
 struct Reply {
     std::uint16_t code = 0; // SMTP reply code; 0: no reply
@@ -114,6 +98,7 @@ struct Attempt {
     bool in_doubt = false;         // the content had been sent, its reply never came
     smtp::WallTime next_attempt{}; // deferred: not before
     std::uint32_t failures = 0;    // deferred: failures that count, this one included
+    std::string tls;               // "TLSv1.3 …"; "" for none
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.time);
@@ -123,6 +108,7 @@ struct Attempt {
         f(6, m.in_doubt);
         f(7, m.next_attempt);
         f(8, m.failures);
+        f(9, m.tls);
     }
     bool operator==(const Attempt&) const = default;
 };
@@ -284,6 +270,36 @@ struct Checkpoint {
     bool operator==(const Checkpoint&) const = default;
 };
 
+// The operator has the categorizer asked anew about these, and their ladders begin anew.
+struct Requeued {
+    std::vector<std::uint32_t> recipients;
+    std::string policy; // retry policy by name; "" = as before
+    smtp::WallTime time{};
+    std::string who, why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.policy);
+        f(3, m.time);
+        f(4, m.who);
+        f(5, m.why);
+    }
+    bool operator==(const Requeued&) const = default;
+};
+
+// The operator sends the message's remote recipients over another next hop than the routes say.
+struct Rerouted {
+    std::string to; // a next hop as in [route]; "" = as the routes say
+    smtp::WallTime time{};
+    std::string who, why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.to);
+        f(2, m.time);
+        f(3, m.who);
+        f(4, m.why);
+    }
+    bool operator==(const Rerouted&) const = default;
+};
+
 // A record of a later version: carried, never refused, without effect.
 struct UnknownProperty {
     std::uint16_t type = 0;
@@ -291,9 +307,9 @@ struct UnknownProperty {
     bool operator==(const UnknownProperty&) const = default;
 };
 
-using Property =
-    std::variant<Expanded, Categorized, Attempt, Decided, Rescheduled, Held, PriorityChanged, ExpiryChanged,
-                 ProblemMarked, NdrIssued, DelayNoticed, InDoubt, Death, Checkpoint, UnknownProperty>;
+using Property = std::variant<Expanded, Categorized, Attempt, Decided, Rescheduled, Held, PriorityChanged,
+                              ExpiryChanged, ProblemMarked, NdrIssued, DelayNoticed, InDoubt, Death,
+                              Checkpoint, Requeued, Rerouted, UnknownProperty>;
 
 // The record type and the payload's bytes.
 std::uint16_t type_of(const Property& property);

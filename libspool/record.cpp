@@ -111,7 +111,10 @@ std::expected<FileHeader, std::pair<HeaderFault, std::string>> decode_header(std
     constexpr auto limit = std::uint64_t{1} << 60; // so that no sum overflows
     if (h.envelope_offset < header_size || h.envelope_offset > limit || h.content_offset > limit ||
         h.content.size > limit || h.envelope_size > largest_payload + record_frame ||
-        h.content_offset < h.envelope_offset + h.envelope_size || h.content.body_offset > h.content.size)
+        h.content_offset < header_size ||
+        (h.content_offset < h.envelope_offset + h.envelope_size &&
+         h.envelope_offset < h.content_offset + h.content.size) ||
+        h.content.body_offset > h.content.size)
         return fault(HeaderFault::damaged, "offsets make no sense");
     return h;
 }

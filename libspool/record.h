@@ -3,6 +3,7 @@
 #pragma once
 #include "libspool/content_scan.h"
 #include "libspool/queue_id.h"
+#include <algorithm>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -28,6 +29,11 @@ struct FileHeader {
     std::uint32_t envelope_size = 0; // of the whole record
     std::uint64_t content_offset = 0;
     ContentFacts content;
+    // Where the log begins unless a mark says otherwise: behind both. (An envelope that was completed after
+    // the content had begun to be written lies behind it.)
+    std::uint64_t log_offset() const {
+        return std::max(content_offset + content.size, envelope_offset + envelope_size);
+    }
     bool operator==(const FileHeader&) const = default;
 };
 

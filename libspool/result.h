@@ -21,6 +21,12 @@ struct Error {
     bool operator==(const Error&) const = default;
 };
 
+// This host lacks descriptors, ports or memory: our own trouble, nobody else's failure.
+inline bool is_out_of_means(const Error& error) {
+    return error.code == EMFILE || error.code == ENFILE || error.code == ENOMEM || error.code == ENOBUFS ||
+           error.code == EADDRNOTAVAIL;
+}
+
 template <class T = void> using Result = std::expected<T, Error>;
 
 } // namespace spool

@@ -71,7 +71,7 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
     if (!header) return std::unexpected(Error{EBADMSG, path + ": " + header.error().second});
     if (header->id != id) return std::unexpected(Error{EBADMSG, path + ": is another message"});
     const auto mark = decode_log_marks(std::string_view(head).substr(log_marks_offset), id);
-    const auto begin = mark ? mark->offset : header->content_offset + header->content.size;
+    const auto begin = mark ? mark->offset : header->log_offset();
     const auto size = TRY(disk.size(file));
     if (begin > size || size - begin > largest_payload)
         return std::unexpected(Error{EBADMSG, path + ": property log: begins nowhere"});
@@ -108,6 +108,7 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
 } // namespace
 
 struct Store::Inner : std::enable_shared_from_this<Inner> {
+    using Gather = Store::Gather;
     struct Operation {
         QueueId id;
         enum class Kind : std::uint8_t { append, move, removal } kind = Kind::move;
@@ -128,11 +129,11 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     std::unordered_map<QueueId, Error> failed;
     std::uint64_t outstanding = 0;
 
-    // What needs no sync goes in batches, few at a time: what is asked for meanwhile gathers in the next, and a
-    // thread woken for one unlink costs more than the unlink.
+    // What needs no sync goes in batches, few at a time: what is asked for meanwhile gathers in the next.
     Batch quick;
+    Batch leisurely; // moves and removals: into `quick` when there are enough of them, or it is time
     unsigned quick_running = 0;
-    static constexpr std::size_t largest_batch = 64;
+    static constexpr std::size_t largest_batch = 64, worth_a_thread = 32;
     static constexpr unsigned most_quick = 2;
 
     void ask(Operation operation) {
@@ -140,11 +141,12 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         asked.push_back(std::move(operation));
     }
 
-    void flush() {
+    bool flush(Gather gather) {
         for (auto& operation : std::exchange(asked, {})) {
             const auto [place, idle] = busy.try_emplace(operation.id);
             if (!idle) {
                 place->second.push_back(std::move(operation));
+                gather = Gather::no; // what it waits for may be one of the leisurely
                 continue;
             }
             if (operation.kind == Operation::Kind::append) {
@@ -157,12 +159,20 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
                 Batch alone;
                 alone.push_back(std::move(operation));
                 start(std::move(alone));
-                continue;
+            } else if (operation.kind == Operation::Kind::append) {
+                quick.push_back(std::move(operation));
+            } else {
+                leisurely.push_back(std::move(operation));
             }
-            quick.push_back(std::move(operation));
             if (quick.size() == largest_batch) start_quick();
         }
+        if (gather == Gather::no || leisurely.size() >= worth_a_thread) {
+            quick.insert(quick.end(), std::make_move_iterator(leisurely.begin()),
+                         std::make_move_iterator(leisurely.end()));
+            leisurely.clear();
+        }
         if (!quick.empty() && quick_running < most_quick) start_quick();
+        return !leisurely.empty();
     }
 
     void start_quick() {
@@ -199,14 +209,14 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
                          std::make_move_iterator(waiting.end()));
             if (operation.done) operation.done(std::move(operation.result));
         }
-        flush();
+        flush(asked.empty() ? Gather::yes : Gather::no);
     }
 };
 
 Store::Store(CommitPool& pool, const StoreOptions& options)
     : inner_(std::make_shared<Inner>(pool, options)) {}
 Store::~Store() { flush(); }
-void Store::flush() { inner_->flush(); }
+bool Store::flush(Gather gather) { return inner_->flush(gather); }
 std::uint64_t Store::outstanding() const { return inner_->outstanding; }
 
 void Store::take_over(QueueId id, Done done) {

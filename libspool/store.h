@@ -43,8 +43,11 @@ public:
     // Into bad/ likewise: an NDR that cannot be delivered.
     void keep_in_bad(QueueId id, Location hint, std::string why, Done done = {});
 
-    // Hands what was asked for since the last call to the threads: once per loop turn.
-    void flush();
+    // Hands what was asked for since the last call to the threads: once per loop turn. With Gather::yes moves
+    // and removals, which nobody waits for, may stay until there are more of them, for waking a thread costs
+    // more than an unlink; true: some did, and flush() is to be called again within some milliseconds.
+    enum class Gather : std::uint8_t { no, yes };
+    bool flush(Gather gather = Gather::no);
     // Asked for and not finished.
     std::uint64_t outstanding() const;
 

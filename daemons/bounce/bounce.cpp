@@ -16,7 +16,6 @@ using spool::Result;
 
 constexpr std::size_t at_a_time = 64;      // reports being made; more wait
 constexpr std::size_t answers_kept = 4096; // for questions that come again
-constexpr unsigned threads = 8;            // reports are rarely many
 constexpr std::uint64_t headers_read = 64 * 1024;
 
 Clock clock_now() {
@@ -40,21 +39,26 @@ std::array<Wording, 5> load_wordings(const std::string& directory) {
     return out;
 }
 
+// Reports may use the last of the disk: what is kept free is kept for them. They are rarely many at once.
+config::Spool for_reports(config::Spool settings) {
+    settings.minimum_free = settings.minimum_free_inodes = 0;
+    settings.sync_threads = std::min<decltype(settings.sync_threads)>(settings.sync_threads, 8);
+    return settings;
+}
+
 } // namespace
 
 Result<std::unique_ptr<Bounce>> Bounce::create(common::Surroundings& surroundings, common::Orders orders) {
-    auto disk = TRY(spool::RealDisk::open_at(orders.config.spool.directory));
-    std::unique_ptr<Bounce> bounce(new Bounce(surroundings, orders.config, std::move(disk)));
-    TRY(bounce->open_slot());
-    return bounce;
+    auto intake =
+        TRY(common::Intake::open(surroundings.loop, surroundings.log, for_reports(orders.config.spool),
+                                 static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble));
+    return std::unique_ptr<Bounce>(new Bounce(surroundings, orders.config, std::move(intake)));
 }
 
 Bounce::Bounce(common::Surroundings& surroundings, const config::Config& config,
-               std::unique_ptr<spool::RealDisk> disk)
-    : surroundings_(surroundings), log_(surroundings.log),
-      settings_(settings_of(config, load_wordings(config.bounce.templates))), disk_(std::move(disk)),
-      wake_(surroundings.loop, [this] { pool_.drain(); }), pool_(*disk_, threads, [this] { wake_.signal(); }),
-      outbox_(surroundings.loop, log_, surroundings.run, surroundings.identity),
+               std::unique_ptr<common::Intake> intake)
+    : log_(surroundings.log), settings_(settings_of(config, load_wordings(config.bounce.templates))),
+      intake_(std::move(intake)), outbox_(surroundings.loop, log_, surroundings.run, surroundings.identity),
       queue_manager_(surroundings.loop, log_, surroundings.run + "/private/queue-manager",
                      proto::report::conversation, surroundings.identity,
                      {[this](proto::report::Message&& message) {
@@ -64,16 +68,9 @@ Bounce::Bounce(common::Surroundings& surroundings, const config::Config& config,
                              queue_manager_.fail("only Report is said here");
                      }}) {}
 
-Result<> Bounce::open_slot() {
-    const auto slot = static_cast<std::uint8_t>(surroundings_.instance());
-    ids_ = TRY(spool::QueueIdSource::open(*disk_, slot, common::Loop::now().wall, &pool_));
-    const spool::QueueId any{0x100u | slot};
-    directory_ = TRY(spool::SharedDirectory::open(*disk_, directory_of(any, spool::Location::incoming)));
-    return {};
-}
-
 void Bounce::reconfigure(common::Orders orders) {
     settings_ = settings_of(orders.config, load_wordings(orders.config.bounce.templates));
+    intake_->reconfigure(for_reports(orders.config.spool));
 }
 
 void Bounce::stop(smtp::Duration, std::function<void()> done) {
@@ -112,11 +109,11 @@ void Bounce::start_next() {
         Shared work = std::move(waiting_.front());
         waiting_.pop_front();
         ++running_;
-        pool_.post([this, work, limit = settings_.full_content_limit] {
+        intake_->pool().post([this, work, limit = settings_.full_content_limit] {
             work->answer.outcome = Outcome::not_wanted;
             work->material.content_complete = false;
-            auto reader = spool::MessageReader::open(*disk_, work->report.queue_id, work->report.location,
-                                                     spool::ReadLock::none);
+            auto reader = spool::MessageReader::open(intake_->disk(), work->report.queue_id,
+                                                     work->report.location, spool::ReadLock::none);
             if (!reader) {
                 work->why = spool::text_of(reader.error());
             } else {
@@ -126,7 +123,7 @@ void Bounce::start_next() {
                 // A report without the message is better than none.
                 if (content) work->material = {work->report.queue_id, *std::move(content), whole};
             }
-            pool_.complete([this, work] {
+            intake_->pool().complete([this, work] {
                 if (work->state) work->audiences = audiences_of(work->report, *work->state);
                 tell_next(work);
             });
@@ -149,11 +146,11 @@ void Bounce::keep_in_bad(const Shared& work, const Audience& audience) {
     for (const auto& r : audience.recipients)
         why += fmt::format("{}<{}>: {} {}", why.empty() ? "" : "\n",
                            work->state->recipients[r.recipient].address, r.status, r.diagnostic);
-    pool_.post([this, work, why = std::move(why)] {
-        const auto copied = copy_to_bad(*disk_, work->report.queue_id, work->report.location, why);
+    intake_->pool().post([this, work, why = std::move(why)] {
+        const auto copied = copy_to_bad(intake_->disk(), work->report.queue_id, work->report.location, why);
         KILL_POINT("bounce.kept_in_bad");
         if (!copied) work->why = copied.error().what;
-        pool_.complete([this, work] {
+        intake_->pool().complete([this, work] {
             if (work->why.empty()) {
                 log_.warning("{}: undeliverable, and it has no sender to be told: kept in bad/",
                              work->report.queue_id.text());
@@ -166,18 +163,18 @@ void Bounce::keep_in_bad(const Shared& work, const Audience& audience) {
 
 void Bounce::write_report(const Shared& work, const Audience& audience) {
     const Clock clock = clock_now();
-    const auto id = ids_->next(clock.now);
+    const auto id = intake_->admit(0, common::Loop::now());
     if (!id) {
-        work->why = id.error().what;
+        work->why = id.error() == common::Shut::full ? "the spool is full" : "the spool cannot be written";
         return answer(work);
     }
     const Composition made =
         compose(settings_, work->report, audience, *work->state, work->material, *id, clock);
-    spool::MessageWriter writer(pool_, *directory_, *id, made.envelope);
+    spool::MessageWriter writer = intake_->write(*id, made.envelope);
     writer.append(made.content);
     KILL_POINT("bounce.before_commit");
-    writer.commit([this, work, message_id = made.envelope.message_id,
-                   envelope = writer.encoded_envelope()](Result<spool::DurableReceipt> receipt) {
+    intake_->commit(writer, [this, work, message_id = made.envelope.message_id,
+                             envelope = writer.encoded_envelope()](Result<spool::DurableReceipt> receipt) {
         KILL_POINT("bounce.durable");
         written(work, receipt, message_id, envelope);
     });
@@ -192,7 +189,7 @@ void Bounce::written(const Shared& work, const Result<spool::DurableReceipt>& re
     const std::string parent = work->report.queue_id.text(), id = receipt->queue_id().text();
     log_.as("cleanup").info("{}: message-id={}", id, message_id);
     log_.info("{}: {}: {}", parent, kind_of(work->report.action), id);
-    outbox_.submit({receipt->queue_id(), receipt->size(), envelope, false});
+    outbox_.submit(*receipt, envelope);
     work->answer.outcome = Outcome::submitted;
     work->answer.report_id = receipt->queue_id();
     tell_next(work);

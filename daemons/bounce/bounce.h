@@ -3,15 +3,12 @@
 // rules.
 #pragma once
 #include "daemons/bounce/composition.h"
-#include "daemons/bounce/outbox.h"
 #include "daemons/common/daemon.h"
+#include "daemons/common/intake.h"
 #include "daemons/common/ipc/connector.h"
+#include "daemons/common/outbox.h"
 #include "daemons/common/proto/report.h"
-#include "daemons/common/wake.h"
-#include "libspool/commit_pool.h"
-#include "libspool/message_writer.h"
-#include "libspool/queue_id_source.h"
-#include "libspool/real_disk.h"
+#include "libspool/message_state.h"
 #include <deque>
 #include <map>
 #include <memory>
@@ -46,8 +43,7 @@ private:
     using Shared = std::shared_ptr<Work>;
 
     Bounce(common::Surroundings& surroundings, const config::Config& config,
-           std::unique_ptr<spool::RealDisk> disk);
-    spool::Result<> open_slot();
+           std::unique_ptr<common::Intake> intake);
 
     void asked(proto::report::Report&& report);
     void start_next();
@@ -59,15 +55,10 @@ private:
     void answer(const Shared& work);
     void check_stopped();
 
-    common::Surroundings& surroundings_;
     common::Log& log_;
     Settings settings_;
-    std::unique_ptr<spool::RealDisk> disk_;
-    common::Wake wake_;
-    spool::CommitPool pool_;
-    std::unique_ptr<spool::QueueIdSource> ids_;
-    std::unique_ptr<spool::SharedDirectory> directory_;
-    Outbox outbox_;
+    std::unique_ptr<common::Intake> intake_;
+    common::Outbox outbox_;
     std::map<Question, Shared> active_;
     std::deque<Shared> waiting_;
     std::size_t running_ = 0;

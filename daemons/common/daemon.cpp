@@ -1,4 +1,6 @@
 #include "daemons/common/daemon.h"
+#include "daemons/common/confinement.h"
+#include "daemons/common/ipc/message.h"
 #include "daemons/common/privileges.h"
 #include "daemons/common/supervision.h"
 #include <algorithm>
@@ -77,7 +79,7 @@ private:
 
     void configure(const supervision::Configure& message, std::vector<Fd> descriptors) {
         if (stopping_) return;
-        const std::size_t wanted = 1 + (message.has_log_file ? 1 : 0) + message.listeners.size();
+        const std::size_t wanted = 1u + message.has_log_file + message.has_secrets + message.listeners.size();
         if (descriptors.size() != wanted) return give_up("master's orders are incomplete", 70);
         auto config = config::parse(whole_text(descriptors[0].number()), message.file);
         if (!config) { // master has read the same text without a complaint
@@ -89,13 +91,18 @@ private:
         log_.configure(log_settings(config->log), message.has_log_file ? std::move(descriptors[next++]) : Fd());
         auto fresh = std::make_unique<config::Config>(*std::move(config));
         Orders orders{*fresh, message.generation, {}, {}};
+        if (message.has_secrets) {
+            auto secrets = ipc::decode<proto::secrets::Message>(whole_text(descriptors[next++].number()));
+            if (!secrets) return give_up("master's secrets are incomplete", 70);
+            orders.secrets = std::make_shared<const proto::secrets::Secrets>(std::get<0>(*std::move(secrets)));
+        }
         for (const auto& listener : message.listeners)
             orders.listeners.push_back({listener.name, listener.address, std::move(descriptors[next++])});
         for (const auto& token : message.expected)
             if (auto role = role_named(token.role)) orders.expected.push_back({*role, token.token});
         serve(message, std::move(orders));
         config_ = std::move(fresh); // only now may the former one go
-        if (!stopping_) master_.send(supervision::Ready{message.generation});
+        if (!stopping_) master_.send(supervision::Ready{message.generation, confinement_});
     }
 
     void serve(const supervision::Configure& message, Orders orders) {
@@ -103,6 +110,10 @@ private:
         surroundings_.identity.instance = message.instance;
         surroundings_.identity.token = message.token;
         surroundings_.run = orders.config.spool.directory + "/run";
+        // Now: the configuration says where things are, and there is no thread yet.
+        confinement_ = confine(allowance_of(surroundings_.identity.role, message.instance, orders.config));
+        if (confinement_.find("no") != std::string::npos && surroundings_.identity.role != proto::Role::local)
+            log_.warning("confinement: {}", confinement_);
         auto daemon = create_(surroundings_, std::move(orders));
         if (!daemon) return give_up(daemon.error().what, 75);
         daemon_ = *std::move(daemon);
@@ -150,6 +161,7 @@ private:
     Surroundings surroundings_;
     std::unique_ptr<config::Config> config_;
     std::unique_ptr<Daemon> daemon_;
+    std::string confinement_;
     bool stopping_ = false;
     int status_ = 0;
 };

@@ -8,6 +8,7 @@
 #include "daemons/common/log.h"
 #include "daemons/common/loop.h"
 #include "daemons/common/proto/hello.h"
+#include "daemons/common/proto/secrets.h"
 #include "libspool/result.h"
 #include <functional>
 #include <memory>
@@ -30,6 +31,7 @@ struct Orders {
     std::vector<HandedListener> listeners; // take what is yours; the rest is closed. On reload those that are
                                            // in force already come again (same name and address): drop either
     ipc::ExpectedTokens expected;          // for ipc::Listener
+    std::shared_ptr<const proto::secrets::Secrets> secrets = nullptr; // null: this role has none
 
     // The descriptor of the listener of that name; empty if there is none (any more).
     Fd take(std::string_view name);

@@ -43,7 +43,7 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
     auto& pickup = add(Role::pickup, 2);
     pickup.local_sockets = {"submit"};
 
-    add_workers(Role::smtpd, config.smtpd.workers, first_smtpd_slot, [](PlannedProcess& p) { p.tcp_listeners = true; });
+    add_workers(Role::smtpd, config.smtpd.workers, first_smtpd_slot, [](PlannedProcess& p) { p.tcp_listeners = p.secrets = true; });
     return plan;
 }
 

@@ -1,4 +1,6 @@
 #include "daemons/decide/failure.h"
+#include <algorithm>
+#include <utility>
 
 namespace decide {
 namespace {
@@ -26,7 +28,60 @@ FailureKind kind_of(const Observation& seen) {
     return FailureKind::message;
 }
 
+constexpr std::pair<std::string_view, smtp::Stage> stages[] = {{"MAIL", smtp::Stage::mail},
+                                                               {"RCPT", smtp::Stage::rcpt},
+                                                               {"DATA", smtp::Stage::data},
+                                                               {"END", smtp::Stage::final_dot}};
+
+std::string_view next_word(std::string_view& text) {
+    const auto begin = std::min(text.find_first_not_of(' '), text.size());
+    const auto end = std::min(text.find(' ', begin), text.size());
+    const auto word = text.substr(begin, end - begin);
+    text.remove_prefix(end);
+    return word;
+}
+
+bool is_status(std::string_view text) {
+    return text.size() >= 5 && (text[0] == '4' || text[0] == '5') && text[1] == '.' &&
+           text.find_first_not_of("0123456789.") == text.npos;
+}
+
 } // namespace
+
+std::optional<ReplyRule> ReplyRule::parse(std::string_view text) {
+    ReplyRule rule;
+    const auto code = next_word(text);
+    if (code.size() != 3 || (code[0] != '4' && code[0] != '5') ||
+        code.find_first_not_of("0123456789") != code.npos)
+        return {};
+    rule.code = (code[0] - '0') * 100 + (code[1] - '0') * 10 + (code[2] - '0');
+    auto word = next_word(text);
+    if (is_status(word)) {
+        rule.status = word;
+        word = next_word(text);
+    }
+    if (word != "at") return {};
+    word = next_word(text);
+    const auto* stage = std::ranges::find(stages, word, [](const auto& each) { return each.first; });
+    if (stage == std::end(stages)) return {};
+    rule.stage = stage->second;
+    if (next_word(text) != "is") return {};
+    word = next_word(text);
+    if (word != "temporary" && word != "permanent") return {};
+    rule.severity = word == "temporary" ? Severity::temporary : Severity::permanent;
+    return next_word(text).empty() ? std::optional(rule) : std::nullopt;
+}
+
+std::string ReplyRule::to_string() const {
+    const auto* its = std::ranges::find(stages, stage, [](const auto& each) { return each.second; });
+    return std::to_string(code) + (status.empty() ? "" : " " + status) + " at " + std::string(its->first) +
+           " is " + (severity == Severity::temporary ? "temporary" : "permanent");
+}
+
+bool ReplyRule::covers(const Observation& seen) const {
+    const bool content = stage == smtp::Stage::final_dot && seen.stage == smtp::Stage::content;
+    return seen.code == code && (seen.stage == stage || content) && (status.empty() || seen.status == status);
+}
 
 Failure classify(const Observation& seen) {
     Failure out;

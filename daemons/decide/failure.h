@@ -3,6 +3,8 @@
 #pragma once
 #include "libsmtp/stage.h"
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 namespace decide {
@@ -31,6 +33,20 @@ struct Observation {
     smtp::Stage stage = smtp::Stage::none;
     int code = 0;            // reply code; 0: network, time, garbage, or a decision of our own
     std::string_view status; // enhanced status, the server's or our own; may be empty
+};
+
+// A route's own reading of a reply: "550 5.7.1 at MAIL is temporary". The enhanced status may be left out.
+struct ReplyRule {
+    int code = 0;
+    std::string status; // "" any
+    smtp::Stage stage = smtp::Stage::mail;
+    Severity severity = Severity::temporary;
+
+    // Stages: MAIL, RCPT, DATA, END (after the final dot).
+    static std::optional<ReplyRule> parse(std::string_view text);
+    std::string to_string() const;
+    bool covers(const Observation& seen) const;
+    bool operator==(const ReplyRule&) const = default;
 };
 
 Failure classify(const Observation& seen);

@@ -1,6 +1,8 @@
 // Which rule of the configuration serves a domain. A value built once from the [route] sections and asked per
 // domain; what the names in a rule mean in DNS is mx.h's business.
 #pragma once
+#include "daemons/decide/failure.h"
+#include "daemons/decide/queue/settings.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -32,6 +34,8 @@ struct RouteRule {
     std::string pattern; // "example.com", ".example.com" (everything below it), "*"; lower case
     std::vector<std::vector<NextHop>> next_hops; // in order of preference; those in one inner list are equals
     std::uint32_t connections = 0;               // of the link, at most; 0: the default for its kind
+    queue::RouteSettings queueing;
+    std::vector<ReplyRule> replies; // the first that covers a reply counts
     bool operator==(const RouteRule&) const = default;
 };
 

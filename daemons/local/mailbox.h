@@ -38,9 +38,9 @@ struct Letter {
     std::uint32_t owner = 0;       // uid the mailbox must belong to
     std::int64_t lock_timeout = 0; // µs
     std::string name;              // Maildir: file name; the same whenever this delivery is tried again
-    bool maybe_there = false; // Maildir: an earlier try may have succeeded and the file been moved to cur/
-    std::string from_line;    // mbox: "From sender  Fri Nov 20 15:54:58 2026"
-    std::string prefix;       // "Return-Path: <…>\n…": before the message, LF line ends
+    bool maybe_there = false;      // an earlier try may have succeeded: look for it (Maildir: also in cur/)
+    std::string from_line;         // mbox: "From sender  Fri Nov 20 15:54:58 2026"
+    std::string prefix;            // "Return-Path: <…>\n…": before the message, LF line ends
     static void fields(auto& m, auto& f) {
         f("format", m.format);
         f("path", m.path);

@@ -25,7 +25,8 @@ constexpr std::time_t stale_after = 300; // seconds: whoever made such a dot-loc
 
 std::string dot_lock_of(const std::string& path) { return path + ".lock"; }
 
-// Is the process that a dot-lock names no more? As liblockfile has it: a lock that names nobody tells nothing.
+// Is the process that a dot-lock names no more? As liblockfile has it: a lock that names nobody tells
+// nothing.
 bool is_dead_program_s(const std::string& name) {
     const Fd fd(open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     char text[16];
@@ -124,6 +125,7 @@ std::optional<Verdict> Mbox::open() {
     if (last != '\n') buffer_.push_back('\n'); // somebody left half a line: do not continue it
     buffer_ += letter_.from_line;
     buffer_ += '\n';
+    text_begins_ = size_before_ + static_cast<std::int64_t>(buffer_.size());
     buffer_ += letter_.prefix;
     return {};
 }
@@ -142,10 +144,50 @@ std::optional<Verdict> Mbox::write(std::string_view content) {
     return flushed ? std::nullopt : std::optional(verdict_of(flushed.error()));
 }
 
+// Does what was just written stand in the mailbox already, among what came last? Whole: half of it is of no
+// use.
+Result<bool> Mbox::is_there() {
+    constexpr std::int64_t came_last = 16 * 1024 * 1024, block = 256 * 1024;
+    const auto read = [&](std::int64_t at, std::int64_t size) -> Result<std::string> {
+        std::string out(static_cast<std::size_t>(size), '\0');
+        const auto n = pread(file_.number(), out.data(), out.size(), at);
+        if (n < 0) return std::unexpected(Error::from_errno("read " + letter_.path));
+        out.resize(static_cast<std::size_t>(n));
+        return out;
+    };
+    struct stat now;
+    if (fstat(file_.number(), &now) != 0)
+        return std::unexpected(Error::from_errno("look at " + letter_.path));
+    const std::int64_t size = now.st_size - text_begins_;
+    const auto same = [&](std::int64_t there) -> Result<bool> {
+        for (std::int64_t done = 0; done < size; done += block) {
+            const auto length = std::min(block, size - done);
+            if (TRY(read(there + done, length)) != TRY(read(text_begins_ + done, length))) return false;
+        }
+        return true;
+    };
+    const std::string head = TRY(read(text_begins_, std::min<std::int64_t>(size, 1024)));
+    for (auto at = std::max<std::int64_t>(0, size_before_ - size - came_last); at + size <= size_before_;
+         at += block) {
+        const auto reach = std::min(block + static_cast<std::int64_t>(head.size()) - 1, size_before_ - at);
+        const std::string piece = TRY(read(at, reach));
+        for (auto hit = piece.find(head); hit != piece.npos; hit = piece.find(head, hit + 1)) {
+            const auto there = at + static_cast<std::int64_t>(hit);
+            if (there + size <= size_before_ && TRY(same(there))) return true;
+        }
+    }
+    return false;
+}
+
 Verdict Mbox::commit() {
     text_.finish(buffer_);
     buffer_ += '\n';
     if (auto flushed = flush(); !flushed) return verdict_of(flushed.error());
+    if (letter_.maybe_there) {
+        const auto there = is_there();
+        if (!there) return verdict_of(there.error());
+        if (*there) return delivered("delivered to mailbox before"); // and what was written is cut off again
+    }
     if (fsync(file_.number()) != 0) return verdict_of(Error::from_errno("sync " + letter_.path));
     if (made_) {
         if (auto synced = sync_directory(parent_of(letter_.path)); !synced) return verdict_of(synced.error());

@@ -1,5 +1,6 @@
 // A message at the end of an mbox: under an fcntl lock and a dot-lock, synced; what was not committed is cut
-// off again. A crash in the middle may leave part of a message there, as with every mbox.
+// off again. A crash in the middle may leave part of a message there, as with every mbox; one behind the sync
+// leaves it whole, and the next try finds it there.
 #pragma once
 #include "daemons/common/fd.h"
 #include "daemons/local/local_text.h"
@@ -19,12 +20,13 @@ private:
     spool::Result<> open_file();
     spool::Result<bool> try_lock();
     spool::Result<> flush();
+    spool::Result<bool> is_there();
 
     Letter letter_;
     LocalText text_;
     common::Fd file_;
     bool locked_ = false, dot_locked_ = false, dirty_ = false, made_ = false;
-    std::int64_t size_before_ = 0;
+    std::int64_t size_before_ = 0, text_begins_ = 0; // of the file; behind the From line
     std::string buffer_;
 };
 

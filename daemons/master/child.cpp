@@ -55,6 +55,7 @@ void Child::take(supervision::Message&& message) {
     unanswered_ = 0;
     if (auto* ready = std::get_if<supervision::Ready>(&message)) {
         generation_ = ready->generation;
+        confinement_ = ready->confinement;
         if (state_ == State::starting) {
             enter(State::ready);
             trouble_.clear();

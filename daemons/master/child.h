@@ -53,6 +53,7 @@ public:
     bool alive() const { return pid_ != 0; }
     std::uint64_t generation() const { return generation_; } // of the configuration it serves; 0 not yet
     const std::string& trouble() const { return trouble_; }
+    const std::string& confinement() const { return confinement_; }
     std::uint64_t restarts() const { return restarts_; }
     unsigned deaths_in_a_row() const { return backoff_.in_a_row(); }
     smtp::WallTime since() const { return since_; } // of the state
@@ -71,7 +72,7 @@ private:
     std::unique_ptr<common::MasterLink> link_;
     common::Timer restart_;
     Backoff backoff_;
-    std::string trouble_;
+    std::string trouble_, confinement_;
     std::uint64_t restarts_ = 0, generation_ = 0, pings_ = 0;
     unsigned unanswered_ = 0;
     bool killed_ = false;

@@ -70,6 +70,7 @@ Result<> Master::open(common::Fd log_file) {
     TRY(premises_.bind_listeners(config_.listeners));
     if (options_.announce >= 0) errors_ = TRY(premises_.open_errors());
     text_file_ = TRY(sealed(text_));
+    TRY(keys_.load(config_, Loop::now().monotonic));
     make_tokens();
     control_ = std::make_unique<ipc::JsonServer>(
         loop_, log_, common::Fd(fcntl(premises_.local_socket("master"), F_DUPFD_CLOEXEC, 3)),
@@ -133,6 +134,10 @@ void Master::send_orders(const Child& child, common::MasterLink& link) {
         orders.has_log_file = true;
         descriptors.push_back(log_file_.number());
     }
+    if (plan.secrets) {
+        orders.has_secrets = true;
+        descriptors.push_back(keys_.file().number());
+    }
     const auto hand = [&](std::string name, std::string address, int fd) {
         orders.listeners.push_back({std::move(name), std::move(address)});
         descriptors.push_back(fd);
@@ -156,7 +161,17 @@ void Master::reap() {
 
 void Master::heartbeat() {
     for (auto& child : children_) child->heartbeat();
+    refresh_keys();
     heartbeat_.start(config_.master.heartbeat_interval);
+}
+
+// Certificates that were renewed are in use soon, whoever forgot to reload.
+void Master::refresh_keys() {
+    const auto news = keys_.refresh(config_, Loop::now().monotonic);
+    if (!news) return log_.error("{}: the former certificates stay in use", news.error().what);
+    if (!*news) return;
+    for (auto& child : children_)
+        if (child->plan().secrets) child->reorder();
 }
 
 void Master::ready(Child& child) {

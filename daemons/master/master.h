@@ -7,6 +7,7 @@
 #include "daemons/common/loop.h"
 #include "daemons/common/timer.h"
 #include "daemons/master/child.h"
+#include "daemons/master/key_ring.h"
 #include "daemons/master/premises.h"
 #include <map>
 #include <memory>
@@ -54,6 +55,7 @@ private:
     void make_tokens();
     void reap();
     void heartbeat();
+    void refresh_keys();
     void everything_ready();
     void not_ready_yet();
     void fail_to_start(const std::string& why);
@@ -82,6 +84,7 @@ private:
     std::string text_; // of the configuration in force
     config::Config config_;
     Premises premises_;
+    KeyRing keys_;
     common::Fd text_file_, log_file_, errors_;
     std::map<proto::Role, std::string> tokens_;
     std::vector<std::unique_ptr<Child>> children_;

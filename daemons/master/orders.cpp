@@ -63,6 +63,7 @@ Result<> Master::take_new_configuration() {
     auto text_file = TRY(sealed(*text));
     auto log_file = TRY(Premises::open_log(fresh->log.file));
     TRY(premises_.make_slots(*fresh));
+    TRY(keys_.load(*fresh, Loop::now().monotonic));
     TRY(premises_.bind_listeners(fresh->listeners));
     text_ = *std::move(text);
     text_file_ = std::move(text_file);
@@ -181,6 +182,7 @@ json Master::facts(const Child& child) const {
         {"since", std::chrono::floor<std::chrono::seconds>(child.since()).time_since_epoch().count()},
         {"restarts", child.restarts()},
         {"generation", child.generation()},
+        {"confinement", child.confinement()},
         {"trouble", child.trouble()},
     };
 }

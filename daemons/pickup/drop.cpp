@@ -1,5 +1,6 @@
 #include "daemons/pickup/drop.h"
 #include "daemons/common/ipc/message.h"
+#include "libspool/put_aside.h"
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -20,7 +21,7 @@ constexpr auto broken_off_after = 1h; // a file without an end, and nobody writi
 
 Drop::Drop(Service& service) : service_(service), timer_(service.loop, [this] { look(); }) {
     directory_ = common::Fd(
-        ::openat(service.intake.spool_directory(), "drop", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+        ::openat(service.intake.disk().directory(), "drop", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!directory_) {
         service_.log.error("the drop directory cannot be opened: {}", std::strerror(errno));
         return;
@@ -53,7 +54,9 @@ void Drop::watch() {
 
 void Drop::look() {
     timer_.start(service_.config->submit.drop_interval);
-    if (closed_ || !directory_ || busy()) return; // a file under way looks again when it is done
+    if (closed_ || !directory_) return;
+    again_ = busy(); // then the last file under way looks again when it is done
+    if (again_) return;
     const int fd = ::openat(directory_.number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR* stream = fd < 0 ? nullptr : ::fdopendir(fd);
     if (stream == nullptr) {
@@ -62,6 +65,7 @@ void Drop::look() {
         return;
     }
     names_.clear();
+    sated_.clear();
     while (const dirent* entry = ::readdir(stream))
         if (entry->d_name[0] != '.') names_.emplace_back(entry->d_name);
     ::closedir(stream);
@@ -75,6 +79,7 @@ void Drop::next_file() {
         names_.pop_front();
         if (open_file(name_)) return read_more();
     }
+    if (again_) look();
 }
 
 // Opened without following links; regular, one link, nobody writing to it.
@@ -90,6 +95,7 @@ bool Drop::open_file(const std::string& name) {
         service_.log.warning("drop/{} is no regular file of one owner and one name; left alone", name);
         return false;
     }
+    if (sated_.contains(st.st_uid)) return false;
     if (::flock(fd.number(), LOCK_SH | LOCK_NB) != 0) return false; // being written
     file_ = std::move(fd);
     frames_ = {};
@@ -142,6 +148,11 @@ void Drop::answered(const Answer& answer) {
                                answer.queue_id, std::strerror(errno));
         return done_with_file();
     }
+    if (submission_->over_limit()) { // it stays, and its user's others
+        struct stat st{};
+        if (::fstat(file_.number(), &st) == 0) sated_.insert(st.st_uid);
+        return done_with_file();
+    }
     if (answer.status == EX_TEMPFAIL) { // it stays, and so do the others: look again in a while
         names_.clear();
         return done_with_file();
@@ -150,7 +161,8 @@ void Drop::answered(const Answer& answer) {
 }
 
 void Drop::put_aside(const std::string& why) {
-    const auto to = service_.intake.put_aside("drop/" + name_, "drop." + name_, why);
+    const auto to = spool::put_aside(service_.intake.disk(), "drop/" + name_, "quarantine/incomplete",
+                                     "drop." + name_, why);
     if (to)
         service_.log.error("drop/{} is no submission ({}); moved to {}", name_, why, *to);
     else
@@ -161,8 +173,11 @@ void Drop::put_aside(const std::string& why) {
 
 void Drop::done_with_file() {
     submission_->abandon();
+    between_files_ = true;
     service_.loop.later([this, alive = alive_, over = std::move(submission_)] {
-        if (*alive) next_file();
+        if (!*alive) return;
+        between_files_ = false;
+        next_file();
     });
     submission_ = nullptr;
     file_.reset();

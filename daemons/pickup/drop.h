@@ -7,6 +7,7 @@
 #include "daemons/common/timer.h"
 #include "daemons/pickup/submission.h"
 #include <deque>
+#include <set>
 #include <string>
 
 namespace pickup {
@@ -21,7 +22,7 @@ public:
     void look();
     // Begins no further file.
     void close() { closed_ = true; }
-    bool busy() const { return submission_ != nullptr; }
+    bool busy() const { return submission_ != nullptr || between_files_; }
 
 private:
     void watch();
@@ -38,10 +39,13 @@ private:
     common::Handle<uv_poll_t> watch_;
     common::Timer timer_;
     std::deque<std::string> names_; // still to be looked at
+    std::set<uid_t> sated_;         // users who have submitted enough for now
     std::string name_;              // of the file under way
     ipc::FrameReader frames_;
     std::shared_ptr<Submission> submission_;
     std::shared_ptr<bool> alive_ = std::make_shared<bool>(true); // for what runs at the end of a turn
+    bool between_files_ = false; // one is done, the next one is begun at the end of the turn
+    bool again_ = false;         // something came meanwhile
     bool closed_ = false;
 };
 

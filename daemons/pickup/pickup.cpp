@@ -6,8 +6,9 @@ using namespace std::chrono_literals;
 
 spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::Surroundings& surroundings,
                                                       common::Orders orders) {
-    auto intake = TRY(Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
-                                   static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble));
+    auto intake =
+        TRY(common::Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
+                                 static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble));
     std::unique_ptr<Pickup> pickup(new Pickup(surroundings, orders.config, std::move(intake)));
     pickup->reconfigure(std::move(orders));
     pickup->drop_.look();
@@ -15,11 +16,11 @@ spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::Surroundings& surr
 }
 
 Pickup::Pickup(common::Surroundings& surroundings, const config::Config& config,
-               std::unique_ptr<Intake> intake)
+               std::unique_ptr<common::Intake> intake)
     : intake_(std::move(intake)),
       outbox_(surroundings.loop, surroundings.log, surroundings.run, surroundings.identity),
-      service_{surroundings.loop, surroundings.log, std::make_shared<const config::Config>(config), *intake_,
-               outbox_},
+      service_{surroundings.loop, surroundings.log, std::make_shared<const config::Config>(config),
+               *intake_,          outbox_,          {}},
       drop_(service_), stop_check_(surroundings.loop, [this] { check_stopped(); }) {}
 
 void Pickup::reconfigure(common::Orders orders) {

@@ -4,7 +4,6 @@
 #include "daemons/common/daemon.h"
 #include "daemons/pickup/door.h"
 #include "daemons/pickup/drop.h"
-#include "daemons/pickup/intake.h"
 
 namespace pickup {
 
@@ -16,10 +15,11 @@ public:
     void stop(smtp::Duration within, std::function<void()> done) override;
 
 private:
-    Pickup(common::Surroundings& surroundings, const config::Config& config, std::unique_ptr<Intake> intake);
+    Pickup(common::Surroundings& surroundings, const config::Config& config,
+           std::unique_ptr<common::Intake> intake);
     void check_stopped();
 
-    std::unique_ptr<Intake> intake_;
+    std::unique_ptr<common::Intake> intake_;
     common::Outbox outbox_;
     Service service_;
     std::unique_ptr<Door> door_;

@@ -1,14 +1,22 @@
 #include "daemons/pickup/submission.h"
+#include "daemons/common/kill_point.h"
 #include "libsmtp/address.h"
 #include "libsmtp/date.h"
 #include "libsmtp/received.h"
 #include <algorithm>
+#include <unistd.h>
 
 namespace pickup {
 
 using namespace proto::submit;
+using namespace std::chrono_literals;
 
 namespace {
+
+const char* reason_of(common::Shut why) {
+    return why == common::Shut::full ? "the mail queue is full, try again later"
+                                     : "the mail queue cannot be written, try again later";
+}
 
 bool is_ascii(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 128; });
@@ -25,7 +33,8 @@ void Submission::take(const Message& message) {
         if (stage_ != Stage::begin) return refuse(EX_PROTOCOL, "a second beginning");
         return begin(*first);
     }
-    if (stage_ == Stage::begin) return refuse(EX_PROTOCOL, "no beginning");
+    if (const auto* piece = std::get_if<Import>(&message)) return import(*piece);
+    if (stage_ == Stage::begin || stage_ == Stage::envelope) return refuse(EX_PROTOCOL, "no beginning");
     if (const auto* more = std::get_if<Content>(&message)) return content(more->bytes);
     if (std::holds_alternative<End>(message)) return end();
     refuse(EX_PROTOCOL, "an answer that nobody asked for");
@@ -35,8 +44,8 @@ void Submission::begin(const Begin& begin) {
     if (begin.version != version)
         return refuse(EX_TEMPFAIL, "sendmail and the running mail system are of different versions");
     if (!read_sender(begin) || !read_recipients(begin)) return;
-    const auto id = service_.intake.admit(0);
-    if (!id) return refuse(id.error().status, id.error().text);
+    const auto id = service_.intake.admit(0, common::Loop::now());
+    if (!id) return refuse(EX_TEMPFAIL, reason_of(id.error()));
     id_ = *id;
     const auto now = common::Loop::now().wall;
     const auto zone = std::chrono::minutes(std::clamp(begin.zone, -24 * 60, 24 * 60));
@@ -69,6 +78,33 @@ void Submission::begin(const Begin& begin) {
     const auto local = smtp::received_field_for_local(service_.config->mta.hostname, uid_, id_.text(),
                                                       smtp::rfc5322_date(now, zone));
     mended_ = local;
+}
+
+bool Submission::may_import() const { return uid_ == 0 || uid_ == ::geteuid(); }
+
+// A message that another spool had: its envelope is believed, for who hands it in could have written the file.
+void Submission::import(const Import& import) {
+    if (stage_ != Stage::begin && stage_ != Stage::envelope) return refuse(EX_PROTOCOL, "a second beginning");
+    if (!may_import()) return refuse(EX_NOPERM, "only root and the user of the mail system may import messages");
+    if (import.version != version)
+        return refuse(EX_TEMPFAIL, "postrider and the running mail system are of different versions");
+    stage_ = Stage::envelope;
+    encoded_envelope_ += import.piece;
+    if (encoded_envelope_.size() > largest_envelope) return refuse(EX_DATAERR, "the envelope is too large");
+    if (import.more) return;
+    auto envelope = spool::decode(encoded_envelope_);
+    if (!envelope) return refuse(EX_DATAERR, "the envelope is none: " + envelope.error().why);
+    if (envelope->recipients.empty()) return refuse(EX_DATAERR, "no recipients");
+    envelope_ = *std::move(envelope);
+    const auto id = service_.intake.admit(0, common::Loop::now());
+    if (!id) return refuse(EX_TEMPFAIL, reason_of(id.error()));
+    id_ = *id;
+    importing_ = true;
+    writer_.emplace(service_.intake.write(id_, envelope_));
+    encoded_envelope_ = writer_->encoded_envelope();
+    stage_ = Stage::content;
+    service_.log.info("{}: imported by uid={} from=<{}>", id_.text(), uid_, envelope_.reverse_path);
+    service_.log.as("cleanup").info("{}: message-id={}", id_.text(), envelope_.message_id);
 }
 
 bool Submission::read_sender(const Begin& begin) {
@@ -134,6 +170,7 @@ bool Submission::add_recipient(const std::string& address, const std::string& or
 
 void Submission::content(std::string_view bytes) {
     if (bytes.size() > largest_content) return refuse(EX_PROTOCOL, "too much content at once");
+    if (importing_) return writer_->append(bytes);
     taken_ += bytes.size();
     if (taken_ > service_.config->submit.message_size)
         return refuse(EX_DATAERR, "the message is larger than " +
@@ -174,12 +211,28 @@ void Submission::write_mended() {
     mended_.clear();
 }
 
+// Of the user, in messages and in KiB.
+bool Submission::within_limits() {
+    const auto& limits = service_.config->submit;
+    const auto now = common::Loop::now().monotonic;
+    const auto kib = [](std::uint64_t bytes) { return static_cast<std::uint32_t>((bytes + 1023) / 1024); };
+    const auto user = std::to_string(uid_);
+    return service_.rates.take("messages " + user, limits.user_messages_per_hour, 1h, now) &&
+           service_.rates.take("KiB " + user, kib(limits.user_bytes_per_hour), 1h, now, kib(taken_));
+}
+
 void Submission::end() {
-    fixup_->finish(mended_);
-    if (!header_is_known()) return;
-    write_mended();
-    if (stage_ == Stage::over) return;
+    if (!importing_) {
+        fixup_->finish(mended_);
+        if (!header_is_known()) return;
+        write_mended();
+        if (stage_ == Stage::over) return;
+        over_limit_ = !within_limits();
+        if (over_limit_)
+            return refuse(EX_TEMPFAIL, "you have submitted too much mail lately, try again later");
+    }
     stage_ = Stage::committing;
+    KILL_POINT("pickup.before_sync");
     service_.intake.commit(*writer_,
                            [self = shared_from_this()](spool::Result<spool::DurableReceipt> receipt) {
                                self->committed(receipt);
@@ -189,9 +242,9 @@ void Submission::end() {
 void Submission::committed(const spool::Result<spool::DurableReceipt>& receipt) {
     stage_ = Stage::over;
     if (!receipt) {
-        const auto refusal = Intake::refusal_for(receipt.error());
-        return answer({refusal.status, {}, refusal.text});
+        return answer({EX_TEMPFAIL, {}, reason_of(common::Intake::shut_by(receipt.error()))});
     }
+    KILL_POINT("pickup.after_sync");
     service_.outbox.submit(*receipt, encoded_envelope_);
     answer({EX_OK, id_.text(), {}});
 }

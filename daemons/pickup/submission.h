@@ -2,15 +2,17 @@
 // committed, the queue-manager told. Trusts nothing in it but the uid it was made with. Knows no sockets and
 // no files.
 #pragma once
+#include "daemons/common/intake.h"
 #include "daemons/common/outbox.h"
 #include "daemons/common/proto/submit.h"
-#include "daemons/pickup/intake.h"
+#include "daemons/common/rates.h"
 #include "libsmtp/header_scan.h"
 #include "libsmtp/submission_fixup.h"
 #include <functional>
 #include <memory>
 #include <optional>
 #include <sys/types.h>
+#include <sysexits.h>
 
 namespace pickup {
 
@@ -19,8 +21,9 @@ struct Service {
     common::Loop& loop;
     common::Log& log;
     std::shared_ptr<const config::Config> config;
-    Intake& intake;
+    common::Intake& intake;
     common::Outbox& outbox;
+    common::Rates rates = {};
 };
 
 class Submission : public std::enable_shared_from_this<Submission> {
@@ -36,6 +39,8 @@ public:
     // Nobody waits for the answer any more. What has not ended is forgotten; what has is committed all the
     // same.
     void abandon();
+    // It was refused because its user has submitted enough for now.
+    bool over_limit() const { return over_limit_; }
     bool ended() const { return stage_ == Stage::committing || stage_ == Stage::over; }
 
     // The disk is behind: take nothing until `resume` is called.
@@ -43,7 +48,7 @@ public:
     void on_resume(std::function<void()> resume);
 
 private:
-    enum class Stage : std::uint8_t { begin, header, content, committing, over };
+    enum class Stage : std::uint8_t { begin, envelope, header, content, committing, over };
     Submission(Service& service, uid_t uid, Answered answered)
         : service_(service), uid_(uid), answered_(std::move(answered)) {}
 
@@ -51,10 +56,13 @@ private:
     bool read_sender(const proto::submit::Begin& begin);
     bool read_recipients(const proto::submit::Begin& begin);
     bool add_recipient(const std::string& address, const std::string& orcpt, std::uint8_t notify);
+    void import(const proto::submit::Import& import);
+    bool may_import() const;
     void content(std::string_view bytes);
     bool header_is_known();
     void write_mended();
     void end();
+    bool within_limits();
     void committed(const spool::Result<spool::DurableReceipt>& receipt);
     void refuse(std::uint8_t status, std::string text);
     void answer(proto::submit::Answer answer);
@@ -66,12 +74,13 @@ private:
     spool::QueueId id_;
     spool::Envelope envelope_;
     std::string sender_as_given_;
-    bool from_header_ = false;
+    bool from_header_ = false, over_limit_ = false;
     std::uint8_t header_notify_ = 0;
     std::optional<smtp::SubmissionFixup> fixup_;
     std::optional<spool::MessageWriter> writer_;
     smtp::HeaderScan scan_;
     std::string encoded_envelope_;
+    bool importing_ = false;
     std::string mended_; // content on its way from the fixup to the writer
     std::uint64_t taken_ = 0;
 };

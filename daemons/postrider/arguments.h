@@ -1,21 +1,42 @@
 // The command line of `postrider`: verb, options anywhere, words. Pure.
 #pragma once
 #include <expected>
+#include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace postrider {
 
+// What a verb may be given beside -c, --json and --help.
+struct Option {
+    std::string_view name;    // "--why"
+    std::string_view value;   // "TEXT"; "": stands alone
+    std::string_view meaning; // for --help
+};
+
 struct Arguments {
     std::string config; // as given; "" the usual place
     bool json = false;
     bool help = false;
     bool version = false;
-    std::vector<std::string> words; // the verb first
+    std::map<std::string, std::string, std::less<>> options; // those of verbs, by name
+    std::vector<std::string> words;                          // the verb first
+
+    bool has(std::string_view name) const { return options.contains(name); }
+    // Its value; nothing if it was not given.
+    std::optional<std::string> option(std::string_view name) const {
+        const auto found = options.find(name);
+        return found == options.end() ? std::nullopt : std::optional(found->second);
+    }
+    // As a whole number; nothing if it is none or was not given.
+    std::optional<std::uint64_t> number(std::string_view name) const;
 };
 
-// argv[1] …; an error is a line for the user.
-std::expected<Arguments, std::string> parse_arguments(const std::vector<std::string_view>& given);
+// argv[1] …, with the options of all verbs; an error is a line for the user.
+std::expected<Arguments, std::string> parse_arguments(const std::vector<std::string_view>& given,
+                                                      std::span<const Option> known);
 
 } // namespace postrider

@@ -32,11 +32,13 @@ std::string_view service_name(config::Service service) {
 void print_plan(const config::Config& config) {
     fmt::print("{}: good\n\n", config.file);
     fmt::print("Host name   {}\nSpool       {}\nLog         {}{}\nUser        {}\n", config.mta.hostname,
-               config.spool.directory, config.log.file, config.log.syslog ? (config.log.file.empty() ? "syslog" : ", syslog") : "",
+               config.spool.directory, config.log.file,
+               config.log.syslog ? (config.log.file.empty() ? "syslog" : ", syslog") : "",
                config.mta.users ? config.mta.user : "whoever starts it (single-user mode)");
     for (const auto& listener : config.listeners)
         for (const auto& address : listener.addresses)
-            fmt::print("Listens     {} ({}, {})\n", address.to_string(), listener.name, service_name(listener.service));
+            fmt::print("Listens     {} ({}, {})\n", address.to_string(), listener.name,
+                       service_name(listener.service));
     fmt::print("Processes   master");
     for (const auto& process : common::process_plan(config)) fmt::print(", {}", process.name);
     fmt::print("\n");
@@ -82,8 +84,10 @@ int missing_programs(const config::Config& config) {
 int check(const Arguments& arguments) {
     const auto config = config::load(common::config_file(arguments.config));
     if (!config) return print_problems(config.error(), arguments.json);
-    if (arguments.json) print_plan_json(*config);
-    else print_plan(*config);
+    if (arguments.json)
+        print_plan_json(*config);
+    else
+        print_plan(*config);
     return missing_programs(*config) ? unavailable : ok;
 }
 

@@ -1,13 +1,23 @@
 #include "daemons/postrider/command.h"
 #include "daemons/common/config_file.h"
+#include "daemons/common/proto/control.h"
+#include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace postrider {
 
 void complain(std::string_view text) {
     std::fflush(stdout);
     fmt::print(stderr, "postrider: {}\n", text);
+}
+
+void print_json(const nlohmann::json& line) {
+    fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 std::optional<config::Config> load_config(const Arguments& arguments) {
@@ -21,7 +31,9 @@ spool::Result<ipc::JsonClient> ask_at(const config::Config& config, std::string_
     return ipc::JsonClient::connect(config.spool.directory + "/run/" + std::string(socket));
 }
 
-bool means_not_running(const spool::Error& error) { return error.code == ENOENT || error.code == ECONNREFUSED; }
+bool means_not_running(const spool::Error& error) {
+    return error.code == ENOENT || error.code == ECONNREFUSED;
+}
 
 int explain(const spool::Error& error) {
     if (means_not_running(error)) {
@@ -30,15 +42,68 @@ int explain(const spool::Error& error) {
     }
     complain(error.what);
     if (error.code != EACCES && error.code != EPERM) return unavailable;
-    complain("this is for root, the user the MTA runs as and members of its administrators' group (mta.admin_group)");
+    complain("this is for root, the user the MTA runs as and members of its administrators' group "
+             "(mta.admin_group)");
     return no_permission;
 }
 
-std::string duration_text(std::int64_t seconds) {
-    if (seconds < 120) return fmt::format("{} s", seconds);
-    if (seconds < 120 * 60) return fmt::format("{} min", seconds / 60);
-    if (seconds < 48 * 3600) return fmt::format("{} h {} min", seconds / 3600, seconds / 60 % 60);
-    return fmt::format("{} days {} h", seconds / 86400, seconds / 3600 % 24);
+namespace {
+
+int status_of(std::string_view refusal) {
+    namespace code = proto::control::code;
+    if (refusal == code::bad_request) return usage;
+    if (refusal == code::unknown || refusal == code::no_match) return not_found;
+    if (refusal == code::already) return already_so;
+    if (refusal == code::loading) return try_again;
+    if (refusal == code::failed) return disk_error;
+    return unavailable;
+}
+
+} // namespace
+
+int ask_queue(const Arguments& arguments, const nlohmann::json& request,
+              const std::function<void(const nlohmann::json&)>& on_line) {
+    const auto config = load_config(arguments);
+    if (!config) return bad_config;
+    auto queue = ask_at(*config, "control");
+    if (!queue) return explain(queue.error());
+    const auto done = queue->ask(request, on_line, 120);
+    if (done) return ok;
+    if (queue->refusal().empty()) return explain(done.error());
+    complain(done.error().what);
+    return status_of(queue->refusal());
+}
+
+std::optional<Choice> choose(std::span<const std::string> words) {
+    std::vector<std::string> piped;
+    if (std::ranges::find(words, "-") != words.end())
+        for (std::string word; std::cin >> word;) piped.push_back(word);
+    auto choice = Choice::parse(words, piped);
+    if (choice) return *std::move(choice);
+    complain(choice.error());
+    return {};
+}
+
+int read_failed(const std::string& name, const spool::Error& error) {
+    if (error.code == ENOENT) {
+        complain(fmt::format("there is no message {}", name));
+        return not_found;
+    }
+    complain(error.what);
+    if (error.code != EACCES && error.code != EPERM) return unavailable;
+    complain("the spool is read by root and the user the MTA runs as");
+    return no_permission;
+}
+
+int read_failed(const std::string& name, const spool::ReadError& error) {
+    if (const auto* world = std::get_if<spool::Error>(&error)) return read_failed(name, *world);
+    complain(fmt::format("{} is no whole message: {}", name, spool::text_of(error)));
+    return data_error;
+}
+
+std::size_t terminal_width() {
+    winsize size{};
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 } // namespace postrider

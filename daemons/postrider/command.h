@@ -3,30 +3,86 @@
 #include "daemons/common/config/config.h"
 #include "daemons/common/ipc/json_lines.h"
 #include "daemons/postrider/arguments.h"
+#include "daemons/postrider/choice.h"
+#include "libspool/message_reader.h"
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace postrider {
 
-// sysexits(3), and 3 for "not running" as LSB has it.
-enum Exit : int { ok = 0, not_running = 3, usage = 64, unavailable = 69, software = 70, system_error = 71, no_permission = 77, bad_config = 78 };
-
-struct Verb {
-    std::string_view name, words, summary;
-    int (*run)(const Arguments&);
+// sysexits(3), and below them: what was named is not there; it was so already; not running (as LSB has it).
+enum Exit : int {
+    ok = 0,
+    not_found = 1,
+    already_so = 2,
+    not_running = 3,
+    usage = 64,
+    data_error = 65,
+    unavailable = 69,
+    software = 70,
+    system_error = 71,
+    disk_error = 74,
+    try_again = 75,
+    no_permission = 77,
+    bad_config = 78,
 };
 
-int run(const Arguments&);    // in the foreground
+struct Verb {
+    std::string_view name;   // "status", "message hold"
+    std::string_view words;  // what follows it: "[ID|WORD...]"
+    std::size_t least, most; // so many of them
+    std::span<const Option> options;
+    std::string_view summary;
+    int (*run)(const Arguments&); // words: those behind the verb's name
+};
+
+int run(const Arguments&); // in the foreground
 int start(const Arguments&);
 int stop(const Arguments&);
 int reload(const Arguments&);
-int logs(const Arguments&);
+int logs_reopen(const Arguments&);
 int status(const Arguments&);
 int check(const Arguments&);
+int play(const Arguments&);
+int passwd(const Arguments&);
+int top(const Arguments&);
+int queue_list(const Arguments&);
+int queue_show(const Arguments&);
+int link_list(const Arguments&);
+int link_show(const Arguments&);
+int message_list(const Arguments&);
+int message_show(const Arguments&);
+int message_cat(const Arguments&);
+int message_hold(const Arguments&);
+int message_release(const Arguments&);
+int message_remove(const Arguments&);
+int message_requeue(const Arguments&);
+int message_retry(const Arguments&);
+int message_reroute(const Arguments&);
+int message_expire(const Arguments&);
+int message_priority(const Arguments&);
+int explain_it(const Arguments&);
+int pause(const Arguments&);
+int resume(const Arguments&);
+int force(const Arguments&);
+int spool_check(const Arguments&);
+int spool_export(const Arguments&);
+int spool_import(const Arguments&);
+
+// All of them, in the order of the help.
+std::span<const Verb> verbs();
+// argv[1] … : finds the verb and runs it; the exit status.
+int run_command(const std::vector<std::string_view>& given);
 
 // One line on standard error, "postrider: …".
 void complain(std::string_view text);
+
+// One line on standard output; what is no UTF-8 in it is replaced.
+void print_json(const nlohmann::json& line);
 
 // The configuration named or in the usual place; its problems are printed.
 std::optional<config::Config> load_config(const Arguments& arguments);
@@ -37,7 +93,25 @@ bool means_not_running(const spool::Error& error);
 // Says why a control socket could not be used; the exit status for that.
 int explain(const spool::Error& error);
 
-// "3 h 12 min", "45 s".
-std::string duration_text(std::int64_t seconds);
+// Asks the queue-manager; the exit status, and a complaint, if it is not there or refuses.
+int ask_queue(const Arguments& arguments, const nlohmann::json& request,
+              const std::function<void(const nlohmann::json&)>& on_line);
+// The messages that words name; "-" reads ids from standard input. Nothing: it was complained about.
+std::optional<Choice> choose(std::span<const std::string> words);
+// A message of the spool could not be read; the exit status for that.
+int read_failed(const std::string& name, const spool::ReadError& error);
+int read_failed(const std::string& name, const spool::Error& error);
+
+// Columns of the terminal on standard output; 0: it is none, so nothing is cut.
+std::size_t terminal_width();
+
+// What `status` and `top` show.
+struct Facts {
+    nlohmann::json master, processes, queue; // queue: null if the queue-manager does not answer
+    std::string queue_silence;               // why
+};
+spool::Result<Facts> gather(const config::Config& config);
+// A page of it; lines are cut at `width` unless that is 0.
+std::string status_page(const Facts& facts, std::int64_t now, std::size_t width);
 
 } // namespace postrider

@@ -1,4 +1,4 @@
-// run, start, stop, reload, logs: the life of the MTA as a whole, by starting master or asking it.
+// run, start, stop, reload, logs reopen: the life of the MTA as a whole, by starting master or asking it.
 #include "daemons/common/config_file.h"
 #include "daemons/common/fd.h"
 #include "daemons/common/programs.h"
@@ -24,8 +24,10 @@ namespace {
 int become_master(const std::string& file, int announce) {
     const auto program = common::program_path("master");
     const auto number = std::to_string(announce);
-    if (announce < 0) execl(program.c_str(), program.c_str(), "-c", file.c_str(), nullptr);
-    else execl(program.c_str(), program.c_str(), "-c", file.c_str(), "--announce", number.c_str(), nullptr);
+    if (announce < 0)
+        execl(program.c_str(), program.c_str(), "-c", file.c_str(), nullptr);
+    else
+        execl(program.c_str(), program.c_str(), "-c", file.c_str(), "--announce", number.c_str(), nullptr);
     complain(fmt::format("cannot run {}: {}", program, std::strerror(errno)));
     return system_error;
 }
@@ -46,8 +48,10 @@ int wait_for_announcement(int fd, pid_t master) {
     char space[64];
     for (;;) {
         const auto n = read(fd, space, sizeof space);
-        if (n > 0) heard.append(space, static_cast<std::size_t>(n));
-        else if (n == 0 || errno != EINTR) break;
+        if (n > 0)
+            heard.append(space, static_cast<std::size_t>(n));
+        else if (n == 0 || errno != EINTR)
+            break;
     }
     if (heard == "ready\n") {
         fmt::print("postrider is running (pid {})\n", master);
@@ -55,7 +59,8 @@ int wait_for_announcement(int fd, pid_t master) {
     }
     int status = 0;
     waitpid(master, &status, 0);
-    complain("it was not started; mend what is said above, \"postrider check\" looks at the configuration alone");
+    complain(
+        "it was not started; mend what is said above, \"postrider check\" looks at the configuration alone");
     return WIFEXITED(status) && WEXITSTATUS(status) != 0 ? WEXITSTATUS(status) : software;
 }
 
@@ -106,7 +111,8 @@ int stop(const Arguments& arguments) {
         return ok;
     }
     if (!master) return explain(master.error());
-    const auto patience = std::chrono::duration_cast<std::chrono::seconds>(config->master.stop_timeout).count() + 30;
+    const auto patience =
+        std::chrono::duration_cast<std::chrono::seconds>(config->master.stop_timeout).count() + 30;
     const auto done = master->ask(
         {{"op", "stop"}},
         [](const json& line) {
@@ -133,9 +139,7 @@ int reload(const Arguments& arguments) {
     return ok;
 }
 
-int logs(const Arguments& arguments) {
-    if (arguments.words.size() != 2 || arguments.words[1] != "reopen")
-        return complain("say \"postrider logs reopen\""), usage;
+int logs_reopen(const Arguments& arguments) {
     const auto config = load_config(arguments);
     if (!config) return bad_config;
     auto master = ask_at(*config, "master");

@@ -1,9 +1,11 @@
-// status: master's facts about processes joined with the queue-manager's about mail.
+// status: master's facts about processes joined with the queue-manager's about mail, on a page for somebody
+// tired.
+#include "daemons/common/proto/control.h"
 #include "daemons/postrider/command.h"
-#include <chrono>
+#include "daemons/postrider/text.h"
+#include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace postrider {
 
@@ -11,93 +13,173 @@ using nlohmann::json;
 
 namespace {
 
-struct Facts {
-    json master, processes = json::array(), queue; // queue: null if the queue-manager does not answer
-    std::string queue_silence;                     // why
+constexpr std::string_view states[] = {"due",    "active",  "retrying", "scheduled", "held",
+                                       "paused", "routing", "new",      "report"};
+// What each of them is, for whoever has not read the manual.
+constexpr std::string_view meanings[] = {"due",    "being delivered", "retrying", "scheduled",        "held",
+                                         "paused", "being routed",    "new",      "awaiting a report"};
+
+class Page {
+public:
+    Page(std::int64_t now, std::size_t width) : now_(now), width_(width) {}
+
+    void fact(std::string_view name, std::string text) { line(fmt::format("{:<12}{}", name, text)); }
+    void line(const std::string& text) { out_ += fitted(text, width_) + "\n"; }
+    void raw(const std::string& text) { out_ += text; }
+    std::int64_t since(std::int64_t then) const { return std::max<std::int64_t>(0, now_ - then); }
+    std::string when(std::int64_t time) const {
+        if (time <= 0) return "-";
+        return time <= now_ ? "now" : age_text(time - now_);
+    }
+    std::size_t width() const { return width_; }
+    std::string text() && { return std::move(out_); }
+
+private:
+    std::int64_t now_;
+    std::size_t width_;
+    std::string out_;
 };
+
+std::string yes_or_why(const json& queue, const char* what, const char* why) {
+    if (flag_of(queue, what)) return "yes";
+    const auto text = text_of(queue, why);
+    return text.empty() ? "NO" : "NO: " + text;
+}
+
+std::string rate_text(const json& rates, const char* which) {
+    const auto found = rates.find(which);
+    return fmt::format("{:.1f}", found != rates.end() && found->is_number() ? found->get<double>() : 0.0);
+}
+
+void mail(Page& page, const json& q) {
+    const auto messages = number_of(q, "messages");
+    auto text = count_text(messages, "message");
+    if (flag_of(q, "loading")) text += " so far: the spool is still being read";
+    const auto oldest = q.find("oldest");
+    if (oldest != q.end() && oldest->is_object() && number_of(*oldest, "arrival") > 0)
+        text += fmt::format("; the oldest has been here {} ({})",
+                            duration_text(page.since(number_of(*oldest, "arrival"))), text_of(*oldest, "id"));
+    page.fact("Queue", text);
+    std::string counts;
+    if (const auto by_state = q.find("states"); by_state != q.end() && by_state->is_object())
+        for (std::size_t n = 0; n < std::size(states); ++n)
+            if (const auto count = number_of(*by_state, std::string(states[n]).c_str()); count > 0)
+                counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, meanings[n]);
+    if (!counts.empty()) page.fact("", counts);
+    if (const auto rates = q.find("rates"); rates != q.end() && rates->is_object()) {
+        const auto drain = number_of(q, "drain_seconds");
+        page.fact("Rates", fmt::format("{}/s in, {}/s out over the last minute{}", rate_text(*rates, "in"),
+                                       rate_text(*rates, "out"),
+                                       messages == 0 ? ""
+                                       : drain < 0   ? "; nothing leaves"
+                                                     : "; empty in about " + duration_text(drain)));
+    }
+    for (const auto& pause : list_of(q, "pauses")) {
+        const auto name = text_of(pause, "name"), why = text_of(pause, "why");
+        page.fact("Paused", fmt::format("{}{}{} by {}, {} ago{}", text_of(pause, "scope"),
+                                        name.empty() ? "" : " ", name, text_of(pause, "who"),
+                                        duration_text(page.since(number_of(pause, "since"))),
+                                        why.empty() ? "" : ": " + why));
+    }
+}
+
+void links(Page& page, const json& q) {
+    Table table({"Link", "State", ">Overdue", ">Queued", ">Conn", "Next try", ">Failures", "Last error"});
+    for (const auto& link : list_of(q, "links")) {
+        const auto failures = number_of(link, "failures");
+        const auto error = text_of(link, "last_error"), idle = text_of(link, "idle_why");
+        table.row({text_of(link, "link"), flag_of(link, "paused") ? "paused" : text_of(link, "state"),
+                   std::to_string(number_of(link, "due")), std::to_string(number_of(link, "deliveries")),
+                   std::to_string(number_of(link, "connections")), page.when(number_of(link, "next_attempt")),
+                   failures > 0 ? std::to_string(failures) : "", error.empty() ? idle : error});
+    }
+    if (table.empty()) return;
+    page.line("");
+    page.line("Links, most overdue first:");
+    page.raw(table.text(page.width(), "  "));
+}
+
+void processes(Page& page, const json& list) {
+    Table table({"Process", ">Pid", "State", "Since", ">Restarts", ""});
+    for (const auto& p : list)
+        table.row({text_of(p, "process"), std::to_string(number_of(p, "pid")), text_of(p, "state"),
+                   duration_text(page.since(number_of(p, "since"))), std::to_string(number_of(p, "restarts")),
+                   text_of(p, "trouble")});
+    if (table.empty()) return;
+    page.line("");
+    page.raw(table.text(page.width(), "  "));
+}
+
+} // namespace
 
 spool::Result<Facts> gather(const config::Config& config) {
     Facts facts;
+    facts.processes = json::array();
     auto master = TRY(ask_at(config, "master"));
     TRY(master.ask({{"op", "status"}}, [&](const json& line) {
-        if (line.value("process", "") == "master") facts.master = line;
-        else facts.processes.push_back(line);
+        if (line.value("process", "") == "master")
+            facts.master = line;
+        else
+            facts.processes.push_back(line);
     }));
     const auto asked = [&]() -> spool::Result<> {
         auto queue = TRY(ask_at(config, "control"));
-        return queue.ask({{"op", "status"}}, [&](const json& line) { facts.queue = line; }, 5);
+        return queue.ask(
+            {{"op", proto::control::op::status}}, [&](const json& line) { facts.queue = line; }, 5);
     }();
     if (!asked) facts.queue_silence = asked.error().what;
     return facts;
 }
 
-std::int64_t number(const json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_number() ? found->get<std::int64_t>() : 0;
-}
-
-std::string text(const json& object, const char* key) {
-    const auto found = object.find(key);
-    return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-std::int64_t seconds_since(std::int64_t then) { return std::max<std::int64_t>(0, std::time(nullptr) - then); }
-
-void print_queue(const Facts& facts) {
-    if (facts.queue.is_null()) {
-        fmt::print("\nQueue: the queue-manager does not answer ({})\n", facts.queue_silence);
-        return;
+std::string status_page(const Facts& facts, std::int64_t now, std::size_t width) {
+    Page page(now, width);
+    const auto& master = facts.master;
+    page.line(fmt::format("postrider is {} for {} (pid {}), {}configuration {} (generation {})",
+                          text_of(master, "state"), duration_text(page.since(number_of(master, "since"))),
+                          number_of(master, "pid"),
+                          flag_of(master, "single_user") ? "single-user mode, " : "", text_of(master, "file"),
+                          number_of(master, "generation")));
+    page.line("");
+    if (facts.queue.is_object()) {
+        page.fact("Accepting", yes_or_why(facts.queue, "accepting", "accepting_why"));
+        page.fact("Delivering", yes_or_why(facts.queue, "delivering", "delivering_why"));
+        mail(page, facts.queue);
+    } else {
+        page.fact("Queue",
+                  fmt::format("the queue-manager does not answer ({}); master starts it anew if it has died",
+                              facts.queue_silence));
     }
-    const auto& q = facts.queue;
-    fmt::print("\nQueue: {} messages{}; recipients: {} being delivered, {} due, {} waiting, {} held\n", number(q, "messages"),
-               q.value("loading", false) ? " (still reading the spool)" : "", number(q, "active"), number(q, "due"),
-               number(q, "waiting"), number(q, "held"));
-    const auto links = q.find("links");
-    if (links == q.end() || !links->is_array() || links->empty()) return;
-    fmt::print("\nNext hops with problems:\n");
-    for (const auto& link : *links) {
-        const auto next = number(link, "next_attempt") - std::time(nullptr);
-        fmt::print("  {}: {}, {} failures, {} due, next attempt {}\n", text(link, "link"), text(link, "state"),
-                   number(link, "failures"), number(link, "due"), next > 0 ? "in " + duration_text(next) : "now");
-        if (!text(link, "last_error").empty()) fmt::print("      {}\n", text(link, "last_error"));
+    if (!text_of(master, "warning").empty()) page.fact("Warning", text_of(master, "warning"));
+    if (facts.queue.is_object()) {
+        for (const auto& trouble : list_of(facts.queue, "troubles"))
+            if (trouble.is_string()) page.fact("Trouble", trouble.get<std::string>());
+        links(page, facts.queue);
     }
+    processes(page, facts.processes);
+    return std::move(page).text();
 }
-
-void print_processes(const Facts& facts) {
-    fmt::print("\n{:<16} {:>8}  {:<10} {:<14} {}\n", "Process", "Pid", "State", "Since", "Started again");
-    for (const auto& p : facts.processes) {
-        fmt::print("{:<16} {:>8}  {:<10} {:<14} {}\n", text(p, "process"), number(p, "pid"), text(p, "state"),
-                   duration_text(seconds_since(number(p, "since"))), number(p, "restarts"));
-        if (!text(p, "trouble").empty()) fmt::print("    {}\n", text(p, "trouble"));
-    }
-}
-
-} // namespace
 
 int status(const Arguments& arguments) {
     const auto config = load_config(arguments);
     if (!config) return bad_config;
     const auto facts = gather(*config);
     if (!facts && arguments.json && means_not_running(facts.error())) {
-        fmt::print("{}\n", json{{"version", 1}, {"running", false}}.dump());
+        print_json({{"version", 1}, {"running", false}});
         return not_running;
     }
     if (!facts) return explain(facts.error());
     if (arguments.json) {
-        json out = {{"version", 1}, {"running", true}, {"master", facts->master}, {"processes", facts->processes}, {"queue", facts->queue}};
+        json out = {{"version", 1},
+                    {"running", true},
+                    {"master", facts->master},
+                    {"processes", facts->processes},
+                    {"queue", facts->queue}};
         for (auto* each : {&out["master"], &out["queue"]})
             if (each->is_object()) each->erase("process");
-        fmt::print("{}\n", out.dump(-1, ' ', false, json::error_handler_t::replace));
+        print_json(out);
         return ok;
     }
-    const auto& master = facts->master;
-    fmt::print("postrider is {} for {} (pid {}), {}configuration {} (generation {})\n", text(master, "state"),
-               duration_text(seconds_since(number(master, "since"))), number(master, "pid"),
-               master.value("single_user", false) ? "single-user mode, " : "", text(master, "file"),
-               number(master, "generation"));
-    if (!text(master, "warning").empty()) fmt::print("{}\n", text(master, "warning"));
-    print_queue(*facts);
-    print_processes(*facts);
+    fmt::print("{}", status_page(*facts, std::time(nullptr), terminal_width()));
     return ok;
 }
 

@@ -27,6 +27,8 @@ public:
     Agents(common::Loop& loop, Callbacks callbacks)
         : loop_(loop), callbacks_(std::move(callbacks)), verdict_(loop, [this] { judge_all(); }) {}
 
+    bool empty() const { return agents_.empty(); }
+
     // Master's word on how a process ended. It comes a little before or after the connection's end; an agent
     // that went without such a word within a second was not to blame.
     void died(const std::string& role, std::uint32_t instance, bool crashed);
@@ -34,8 +36,7 @@ public:
     void attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel);
 
     // To an agent that has gone nothing is said: its end tells the engine all that was in flight.
-    template <class M>
-    void send(decide::queue::AgentId agent, const M& message) {
+    template <class M> void send(decide::queue::AgentId agent, const M& message) {
         if (auto found = agents_.find(agent); found != agents_.end()) found->second.channel->send(message);
     }
 
@@ -55,8 +56,8 @@ private:
     common::Loop& loop_;
     Callbacks callbacks_;
     std::map<decide::queue::AgentId, Attached> agents_;
-    std::vector<Departed> departed_;     // disconnected, and why is not known yet
-    std::vector<ipc::Peer> crashed_;     // crashed, and the connection's end is not seen yet
+    std::vector<Departed> departed_; // disconnected, and why is not known yet
+    std::vector<ipc::Peer> crashed_; // crashed, and the connection's end is not seen yet
     common::Timer verdict_;
     decide::queue::AgentId last_ = 0;
 };

@@ -16,16 +16,9 @@ std::string utc(smtp::WallTime time) {
     return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(time));
 }
 
-std::string_view word_of(Health health) {
-    switch (health) {
-    case Health::ready: return "ready";
-    case Health::glitch: return "glitch";
-    case Health::retry: return "retry";
-    }
-    return "";
+spool::Reply reply_of(const Reason& reason) {
+    return {.code = 0, .status = reason.status, .text = reason.text};
 }
-
-spool::Reply reply_of(const Reason& reason) { return {.code = 0, .status = reason.status, .text = reason.text}; }
 
 proto::report::Action action_of(ReportKind kind) {
     switch (kind) {
@@ -67,17 +60,24 @@ void QueueManager::end_of_turn() {
 
 void QueueManager::carry_out(const AskCategorizer& action, smtp::Now) {
     const auto numbers = actions_.of(action.numbers);
-    if (accepting_ != nullptr) return ask_categorizer(action.id, Subject::of(*accepting_, accepting_size_), numbers);
+    if (accepting_ != nullptr)
+        return ask_categorizer(
+            action.id, Subject::of(*accepting_, accepting_size_, config_->queue.recategorize_on_start),
+            numbers);
     with_file(action.id, spool::Location::messages,
               [this, id = action.id, numbers = std::vector(numbers.begin(), numbers.end())](
                   spool::MessageState&& state, std::uint64_t size) {
-                  ask_categorizer(id, Subject::of(state, size), numbers);
+                  ask_categorizer(id, Subject::of(state, size, config_->queue.recategorize_on_start),
+                                  numbers);
               });
 }
 
-void QueueManager::ask_categorizer(spool::QueueId id, Subject subject, std::span<const std::uint32_t> numbers) {
+void QueueManager::ask_categorizer(spool::QueueId id, Subject subject,
+                                   std::span<const std::uint32_t> numbers) {
     if (!numbers.empty()) {
-        auto other = [&](std::uint32_t number) { return std::ranges::find(numbers, number) == numbers.end(); };
+        auto other = [&](std::uint32_t number) {
+            return std::ranges::find(numbers, number) == numbers.end();
+        };
         std::erase_if(subject.open, [&](auto& each) { return other(each.index); });
         std::erase_if(subject.settled, [&](auto& each) { return other(each.number); });
     }
@@ -100,6 +100,9 @@ void QueueManager::carry_out(const OpenConnection& action, smtp::Now) {
     proto::delivery::Connect connect{.connection = action.connection, .link = std::string(action.link)};
     if (auto link = links_.find(connect.link); link != links_.end()) {
         connect.mx = link->second.mx;
+        for (const auto& route : config_->routes)
+            if (route.pattern == link->second.rule)
+                for (const auto& each : route.replies) connect.replies.push_back(each.to_string());
         connect.hosts = link->second.hosts;
     }
     agents_.send(action.agent, connect);
@@ -108,9 +111,13 @@ void QueueManager::carry_out(const OpenConnection& action, smtp::Now) {
 void QueueManager::carry_out(const Deliver& action, smtp::Now) {
     const auto numbers = actions_.of(action.numbers);
     KILL_POINT("queue-manager.deliver");
-    agents_.send(action.agent, proto::delivery::Deliver{action.connection, action.delivery, action.id,
-                                                        action.location, {numbers.begin(), numbers.end()},
-                                                        to_wire(action.arrival), to_wire(action.queued)});
+    agents_.send(action.agent, proto::delivery::Deliver{action.connection,
+                                                        action.delivery,
+                                                        action.id,
+                                                        action.location,
+                                                        {numbers.begin(), numbers.end()},
+                                                        to_wire(action.arrival),
+                                                        to_wire(action.queued)});
 }
 
 void QueueManager::carry_out(const CloseConnection& action, smtp::Now) {
@@ -152,16 +159,22 @@ void QueueManager::carry_out(const RecordOutcome& action, smtp::Now now) {
         if (auto attempt = result_ != nullptr ? result_->attempt(numbers) : std::nullopt)
             records.emplace_back(std::move(*attempt));
         else
-            records.emplace_back(spool::Decided{
-                .recipients = recipients, .status = spool::Status::delivered, .time = now.wall, .who = "queue-manager"});
+            records.emplace_back(spool::Decided{.recipients = recipients,
+                                                .status = spool::Status::delivered,
+                                                .time = now.wall,
+                                                .who = "queue-manager"});
         break;
     case Finish::discarded:
-        records.emplace_back(spool::Decided{
-            .recipients = recipients, .status = spool::Status::discarded, .time = now.wall, .who = "categorizer"});
+        records.emplace_back(spool::Decided{.recipients = recipients,
+                                            .status = spool::Status::discarded,
+                                            .time = now.wall,
+                                            .who = "categorizer"});
         break;
     case Finish::expired:
-        records.emplace_back(spool::Decided{
-            .recipients = recipients, .status = spool::Status::expired, .time = now.wall, .who = "queue-manager"});
+        records.emplace_back(spool::Decided{.recipients = recipients,
+                                            .status = spool::Status::expired,
+                                            .time = now.wall,
+                                            .who = "queue-manager"});
         [[fallthrough]];
     case Finish::failed: {
         spool::NdrIssued issued{recipients, reported_how_, {}, now.wall};
@@ -177,13 +190,14 @@ void QueueManager::carry_out(const RecordSuspect& action, smtp::Now now) {
     const auto numbers = actions_.of(action.numbers);
     // Synced: the next try may kill again.
     std::vector<spool::Property> records;
-    records.emplace_back(spool::Death{{numbers.begin(), numbers.end()}, now.wall, "delivery agent", action.deaths > 0});
+    records.emplace_back(
+        spool::Death{{numbers.begin(), numbers.end()}, now.wall, "delivery agent", action.deaths > 0});
     record(action.id, std::move(records), spool::Sync::yes);
 }
 
 void QueueManager::carry_out(const RecordHeld& action, smtp::Now now) {
-    log_.critical("{}: held: {} delivery agents died with it alone in flight: look at it with care", action.id.text(),
-                  action.deaths);
+    log_.critical("{}: held: {} delivery agents died with it alone in flight: look at it with care",
+                  action.id.text(), action.deaths);
     std::vector<spool::Property> records;
     records.emplace_back(spool::Held{true, now.wall, "queue-manager", "delivery agents die of it"});
     record(action.id, std::move(records), spool::Sync::yes);
@@ -210,7 +224,10 @@ void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
         reasons_missing = reasons_missing || each.expired || each.reason.status.empty();
     }
     reports_[action.request] = action.id;
-    if (!reasons_missing) return bounce_.ask(out);
+    if (!reasons_missing) {
+        bounce_.ask(out);
+        return;
+    }
     with_file(action.id, action.location,
               [this, out = std::move(out)](spool::MessageState&& state, std::uint64_t) mutable {
                   for (auto& recipient : out.recipients) {
@@ -231,6 +248,7 @@ void QueueManager::carry_out(const MoveToMessages& action, smtp::Now) { store_.t
 void QueueManager::carry_out(const Remove& action, smtp::Now) {
     KILL_POINT("queue-manager.remove");
     loader_.finished(action.id);
+    out_.count(common::Loop::now().monotonic);
     log_.info("{}: removed", action.id.text());
     store_.remove(action.id, action.location,
                   [this, id = action.id, acknowledgement = acknowledgement_](spool::Result<> removed) {
@@ -263,40 +281,62 @@ void QueueManager::carry_out(const NoticeUntried& action, smtp::Now) {
 void QueueManager::say_untried(spool::QueueId id, std::vector<std::uint32_t> numbers, Outcome outcome,
                                Reason reason) {
     with_file(id, spool::Location::incoming,
-              [this, id, numbers = std::move(numbers), outcome, reason = std::move(reason)](
-                  spool::MessageState&& state, std::uint64_t) mutable {
+              [this, id, numbers = std::move(numbers), outcome,
+               reason = std::move(reason)](spool::MessageState&& state, std::uint64_t) mutable {
                   if (numbers.empty()) // all of the envelope
                       for (std::uint32_t number = 0; number < state.recipients.size(); ++number)
                           if (!state.recipients[number].accounted_for()) numbers.push_back(number);
                   for (const auto number : numbers) {
                       if (number >= state.recipients.size()) continue;
                       const auto& recipient = state.recipients[number];
-                      common::write(log_.as("error"),
-                                    {.queue_id = id,
-                                     .to = recipient.address,
-                                     .original_to = state.envelope_of(recipient).address,
-                                     .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
-                                     .status = reason.status,
-                                     .outcome = outcome == Outcome::failed ? "bounced" : "deferred",
-                                     .reason = reason.text});
+                      common::write(
+                          log_.as("error"),
+                          {.queue_id = id,
+                           .to = recipient.address,
+                           .original_to = state.envelope_of(recipient).address,
+                           .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
+                           .status = reason.status,
+                           .outcome = outcome == Outcome::failed ? "bounced" : "deferred",
+                           .reason = reason.text});
                   }
               });
 }
 
 void QueueManager::carry_out(const NoticeLink& action, smtp::Now) {
     if (action.health == Health::ready) return log_.info("link={} state=ready", action.link);
-    log_.warning("link={} state={} failures={} event={} next={} reason={}", action.link, word_of(action.health),
-                 action.failures, action.event, utc(action.next_attempt),
+    log_.warning("link={} state={} failures={} event={} next={} reason={}", action.link,
+                 word_of(action.health), action.failures, action.event, utc(action.next_attempt),
                  action.reason != nullptr ? action.reason->text : std::string());
 }
 
 void QueueManager::carry_out(const NoticeQueue& action, smtp::Now) {
     if (action.health == Health::ready) return log_.info("queue={} state=ready", action.queue);
-    log_.warning("queue={} state={} failures={} event={} next={} reason={}", action.queue, word_of(action.health),
-                 action.failures, action.event, utc(action.next_attempt),
+    log_.warning("queue={} state={} failures={} event={} next={} reason={}", action.queue,
+                 word_of(action.health), action.failures, action.event, utc(action.next_attempt),
                  action.reason != nullptr ? action.reason->text : std::string());
 }
 
-void QueueManager::carry_out(const LinkForgotten& action, smtp::Now) { links_.erase(std::string(action.link)); }
+void QueueManager::carry_out(const LinkState& action, smtp::Now) {
+    router_.ask(proto::route::LinkState{std::string(action.link), action.down});
+    log_.warning("link={} {}", action.link,
+                 action.down ? "is down: its mail goes by the route's next one, if there is one"
+                             : "is up again");
+}
+
+void QueueManager::carry_out(const NoticeReset& action, smtp::Now) {
+    log_.info("reset routes: event=4005 elapsed={}ms queues={} moved={}",
+              std::chrono::duration_cast<std::chrono::milliseconds>(action.elapsed).count(), action.queues,
+              action.moved);
+}
+
+void QueueManager::carry_out(const RecordPolicy& action, smtp::Now now) {
+    std::vector<spool::Property> records;
+    records.emplace_back(spool::ExpiryChanged{{}, std::string(action.policy), now.wall, "route", ""});
+    record(action.id, std::move(records));
+}
+
+void QueueManager::carry_out(const LinkForgotten& action, smtp::Now) {
+    links_.erase(std::string(action.link));
+}
 
 } // namespace queue_manager

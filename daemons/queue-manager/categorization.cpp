@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/categorization.h"
+#include "daemons/common/proto/route.h"
 #include <algorithm>
 #include <map>
 
@@ -43,23 +44,26 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
                 .reverse_path = outcome.reverse_path};
     if (out.fate == Fate::remote) out.destination = domain_of(address);
     if (out.fate == Fate::local) out.destination = local_store;
-    if (out.fate == Fate::failed || out.fate == Fate::deferred) out.reason = {outcome.status, outcome.text, {}, {}};
+    if (out.fate == Fate::failed || out.fate == Fate::deferred)
+        out.reason = {outcome.status, outcome.text, {}, {}};
     return out;
 }
 static_assert(static_cast<int>(Fate::deferred) == static_cast<int>(proto::categorize::Fate::deferred));
 
 } // namespace
 
-Subject Subject::of(const spool::MessageState& state, std::uint64_t size) {
+Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool anew) {
     Subject out;
     out.size = size;
     out.addressed = state.envelope.recipients.size();
     out.reverse_path = state.envelope.reverse_path;
+    if (!state.rerouted_to.empty()) out.rerouted_to = std::string(proto::route::via) + state.rerouted_to;
     out.total = static_cast<std::uint32_t>(state.recipients.size());
     for (std::uint32_t number = 0; number < out.total; ++number) {
         const spool::RecipientState& recipient = state.recipients[number];
         if (recipient.accounted_for()) continue;
-        if (recipient.status == spool::Status::pending && recipient.fate == spool::Fate::unknown)
+        const bool unsettled = recipient.fate == spool::Fate::unknown || (anew && recipient.origin == number);
+        if (recipient.status == spool::Status::pending && unsettled)
             out.open.push_back({number, recipient.address});
         else
             out.settled.push_back(settled_by_file(number, recipient));
@@ -85,13 +89,15 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         const auto& outcomes = found->second;
         if (outcomes.size() == 1 && !outcomes.front()->changed) {
             const auto& outcome = *outcomes.front();
-            if (outcome.fate == proto::categorize::Fate::local) local_users[outcome.user].push_back(asked.index);
+            if (outcome.fate == proto::categorize::Fate::local)
+                local_users[outcome.user].push_back(asked.index);
             out.recipients.push_back(settled_by_answer(asked.index, asked.address, outcome));
             continue;
         }
         const bool table_trouble = std::ranges::any_of(
             outcomes, [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; });
-        if (table_trouble) { // an expansion is whole or not at all: the address as it stands is asked about again
+        if (table_trouble) { // an expansion is whole or not at all: the address as it stands is asked about
+                             // again
             const auto* why = *std::ranges::find_if(
                 outcomes, [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; });
             out.recipients.push_back(settled_by_answer(asked.index, asked.address, *why));
@@ -99,8 +105,8 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         }
         expansion.replaced.push_back(asked.index);
         for (const auto* outcome : outcomes) {
-            expansion.added.push_back(
-                {asked.index, recorded(outcome->fate), outcome->address, outcome->user, outcome->reverse_path});
+            expansion.added.push_back({asked.index, recorded(outcome->fate), outcome->address, outcome->user,
+                                       outcome->reverse_path});
             out.recipients.push_back(settled_by_answer(next_number, outcome->address, *outcome));
             if (outcome->fate == proto::categorize::Fate::failed)
                 failures.push_back({.recipients = {next_number},
@@ -121,7 +127,8 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     return out;
 }
 
-std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients) {
+std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients,
+                                                            std::string_view rerouted_to) {
     std::vector<decide::queue::FinalRecipient> out;
     out.reserve(recipients.size());
     std::vector<std::string_view> paths = {""};
@@ -130,7 +137,9 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
         const auto group = static_cast<std::uint32_t>(path - paths.begin());
         if (path == paths.end()) paths.push_back(each.reverse_path);
         const bool reasoned = each.fate == Fate::failed || each.fate == Fate::deferred;
-        out.push_back({each.number, each.fate, each.destination, group, reasoned ? &each.reason : nullptr});
+        const bool elsewhere = each.fate == Fate::remote && !rerouted_to.empty();
+        out.push_back({each.number, each.fate, elsewhere ? rerouted_to : std::string_view(each.destination),
+                       group, reasoned ? &each.reason : nullptr});
     }
     return out;
 }

@@ -1,5 +1,5 @@
-// The conversation with the categorizer, as values: what to ask about a message, and what its answer comes to:
-// records for the file, and the final recipients for the engine. Pure.
+// The conversation with the categorizer, as values: what to ask about a message, and what its answer comes
+// to: records for the file, and the final recipients for the engine. Pure.
 #pragma once
 #include "daemons/common/proto/categorize.h"
 #include "daemons/decide/queue/events.h"
@@ -15,7 +15,7 @@ namespace queue_manager {
 struct Settled {
     decide::queue::RecipientNumber number = 0;
     decide::queue::Fate fate = decide::queue::Fate::remote;
-    std::string destination; // remote: the domain, lower case; local: "local"
+    std::string destination;  // remote: the domain, lower case; local: "local"
     std::string reverse_path; // of its own; "" = the message's
     decide::queue::Reason reason;
 };
@@ -24,25 +24,30 @@ struct Settled {
 struct Subject {
     std::string reverse_path;
     std::vector<proto::categorize::Recipient> open; // to be asked, by number
-    std::vector<Settled> settled;                   // answered by the file itself: categorized before, or failed
-    std::uint32_t total = 0;                        // recipient numbers in use
-    std::uint64_t size = 0;                         // bytes of content, and recipients of the envelope: for the log
+    std::vector<Settled> settled; // answered by the file itself: categorized before, or failed
+    std::uint32_t total = 0;      // recipient numbers in use
+    std::string rerouted_to;      // the operator's next hop for the remote ones; "" none
+    std::uint64_t size = 0;       // bytes of content, and recipients of the envelope: for the log
     std::size_t addressed = 0;
 
-    static Subject of(const spool::MessageState& state, std::uint64_t size);
+    // `anew`: what the file says of the recipients' fates is not trusted (queue.recategorize_on_start); what
+    // an expansion brought is not expanded once more all the same.
+    static Subject of(const spool::MessageState& state, std::uint64_t size, bool anew = false);
 };
 
 struct Judgement {
     std::vector<spool::Property> records; // to be written before the engine is told
-    bool expanded = false;                // … and synced: new recipients, not to be found out anew after a crash
+    bool expanded = false; // … and synced: new recipients, not to be found out anew after a crash
     std::vector<Settled> recipients;
 };
 
 // An answer that names what was not asked is not believed: nullopt.
 std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer);
 
-// The engine's form. Views into `recipients`; groups those with equal reverse-paths.
-std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients);
+// The engine's form. Views into both; groups those with equal reverse-paths. `rerouted_to`: where all remote
+// ones go, "" each to its own domain.
+std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients,
+                                                            std::string_view rerouted_to = {});
 
 // "example.org" of "Ann@Example.ORG"; "" where there is none.
 std::string domain_of(std::string_view address);

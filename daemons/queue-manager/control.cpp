@@ -1,75 +1,310 @@
-// The queue-manager's side of the control socket (run/control): facts for `postrider status`, and "try everything
-// now" for `sendmail -q`.
-#include "daemons/queue-manager/queue_manager.h"
-#include <nlohmann/json.hpp>
+// Requests in, looking, pauses. Choosing and changing messages: control_messages.cpp.
+#include "daemons/queue-manager/control.h"
+#include "daemons/common/proto/control.h"
+#include "daemons/queue-manager/control_text.h"
+#include "libsmtp/address.h"
+#include "libspool/message_reader.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <pwd.h>
 
 namespace queue_manager {
 
+namespace op = proto::control::op;
+namespace code = proto::control::code;
+using decide::queue::Ages;
+using decide::queue::Scope;
+
 namespace {
-
-std::string_view word_of(decide::queue::Health health) {
-    switch (health) {
-    case decide::queue::Health::ready: return "ready";
-    case decide::queue::Health::glitch: return "glitch";
-    case decide::queue::Health::retry: return "retry";
-    }
-    return "";
-}
-
-std::int64_t seconds_of(smtp::WallTime time) {
-    return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
-}
 
 constexpr std::size_t most_links_shown = 20;
 
-} // namespace
-
-nlohmann::json QueueManager::status() const {
-    const auto now = common::Loop::now();
-    const auto counts = engine_.counts();
-    nlohmann::json links = nlohmann::json::array();
-    for (const auto& link : engine_.links(now)) {
-        if (link.health == decide::queue::Health::ready || links.size() == most_links_shown) continue;
-        links.push_back({{"link", link.name},
-                         {"state", word_of(link.health)},
-                         {"failures", link.failures},
-                         {"due", link.due},
-                         {"next_attempt", seconds_of(link.next_attempt)},
-                         {"failing_since", seconds_of(link.failing_since)},
-                         {"last_error", link.last_error.text}});
-    }
-    nlohmann::json troubles = nlohmann::json::array();
-    for (const auto& [about, text] : troubles_) troubles.push_back(text);
-    return {
-        {"messages", counts.messages},
-        {"loading", loader_.loading()},
-        {"delivering", !stopping_ && static_cast<bool>(listener_)},
-        {"uncategorized", counts.uncategorized},
-        {"waiting", counts.waiting},
-        {"due", counts.due},
-        {"active", counts.active},
-        {"held", counts.held},
-        {"reports", counts.reports},
-        {"connections", counts.connections},
-        {"services",
-         {{"categorizer", categorizer_.present()}, {"router", router_.present()}, {"bounce", bounce_.present()}}},
-        {"links", std::move(links)},
-        {"troubles", std::move(troubles)},
-    };
+std::string text(const nlohmann::json& body, const char* key) {
+    const auto found = body.find(key);
+    return found != body.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-void QueueManager::control(const ipc::JsonServer::Request& request, const nlohmann::json& body) {
-    const auto op = body.value("op", "");
-    if (op == "status") {
-        control_->send(request.peer, status());
-        control_->finish(request.peer);
-    } else if (op == "flush") {
-        log_.info("flush: everything is tried now, asked for by uid={}", request.credentials.uid);
-        tell([&](smtp::Now now, auto& out) { engine_.force(decide::queue::Scope::everything, "", now, out); });
-        control_->finish(request.peer);
+std::string user_name(uid_t uid) {
+    std::array<char, 4096> space;
+    passwd entry, *found = nullptr;
+    if (getpwuid_r(uid, &entry, space.data(), space.size(), &found) == 0 && found != nullptr)
+        return found->pw_name;
+    return fmt::format("uid {}", uid);
+}
+
+} // namespace
+
+void Control::listen(common::Fd fd) {
+    server_ = std::make_unique<ipc::JsonServer>(
+        hands_.loop, hands_.log, std::move(fd),
+        [this](const Request& request, const json& body) { handle(request, body); });
+}
+
+void Control::refuse(const Request& request, std::string_view error, std::string_view code) {
+    server_->refuse(request.peer, error, code);
+}
+
+void Control::handle(const Request& request, const json& body) {
+    const std::string what = text(body, "op");
+    if (look(request, body, what) || change(request, body, what)) return;
+    refuse(request, fmt::format("the queue-manager knows no operation \"{}\"", what), code::bad_request);
+}
+
+bool Control::look(const Request& request, const json& body, std::string_view what) {
+    if (what == op::status) {
+        server_->send(request.peer, status());
+        server_->finish(request.peer);
+    } else if (what == op::links || what == op::link) {
+        say_links(request, what == op::link ? text(body, "link") : "");
+    } else if (what == op::queues || what == op::queue) {
+        say_queues(request, what == op::queue ? text(body, "queue") : "");
+    } else if (what == op::messages) {
+        say_messages(request, body);
+    } else if (what == op::message || what == op::explain) {
+        say_message(request, body, what == op::explain);
+    } else if (what == op::try_address) {
+        try_address(request, text(body, "address"));
     } else {
-        control_->refuse(request.peer, "the queue-manager knows no operation \"" + op + "\": it knows status and flush");
+        return false;
     }
+    return true;
+}
+
+bool Control::change(const Request& request, const json& body, std::string_view what) {
+    if (what == op::flush) {
+        hands_.tell(
+            [](auto& engine, smtp::Now now, auto& out) { engine.force(Scope::everything, "", now, out); });
+        server_->finish(request.peer);
+    } else if (what == op::pause || what == op::resume) {
+        set_pause(request, body, what == op::pause);
+    } else if (what == op::force && body.contains("scope")) {
+        force(request, body);
+    } else if (what == op::force || what == op::hold || what == op::release || what == op::remove ||
+               what == op::expire || what == op::reroute || what == op::reprioritise || what == op::requeue) {
+        change_messages(request, body, std::string(what));
+    } else {
+        return false;
+    }
+    return true;
+}
+
+nlohmann::json Control::status() const {
+    const auto now = common::Loop::now();
+    const auto counts = hands_.engine.counts();
+    const auto situation = hands_.situation();
+    auto links = hands_.engine.links(now);
+    std::erase_if(
+        links, [](const auto& link) { return link.due == 0 && link.health == decide::queue::Health::ready; });
+    std::ranges::stable_sort(links, std::ranges::greater{}, &decide::queue::LinkInfo::due);
+    if (links.size() > most_links_shown) links.resize(most_links_shown);
+    json shown = json::array(), pauses = json::array(), services = json::object();
+    for (const auto& link : links) shown.push_back(json_of(link));
+    for (const auto& pause : pauses_) pauses.push_back(json_of(pause));
+    for (const auto& [name, present] : situation.services) services[name] = present;
+    json oldest = {{"id", ""}, {"arrival", 0}};
+    if (const auto message = hands_.engine.oldest(now))
+        oldest = {{"id", message->id.text()}, {"arrival", seconds_of(message->arrival)}};
+    const auto left = static_cast<double>(counts.free + counts.active);
+    const double drain = left == 0 ? 0 : situation.out > 0 ? left / situation.out : -1;
+    return {{"messages", counts.messages},
+            {"loading", situation.loading},
+            {"accepting", situation.not_accepting.empty()},
+            {"accepting_why", situation.not_accepting},
+            {"delivering", situation.not_delivering.empty()},
+            {"delivering_why", situation.not_delivering},
+            {"rates", {{"in", situation.in}, {"out", situation.out}}},
+            {"oldest", oldest},
+            {"states",
+             {{"new", counts.uncategorized},
+              {"scheduled", counts.scheduled},
+              {"held", counts.held},
+              {"paused", counts.paused},
+              {"routing", counts.routing},
+              {"retrying", counts.retrying},
+              {"due", counts.free},
+              {"active", counts.active},
+              {"report", counts.reports}}},
+            {"drain_seconds", static_cast<std::int64_t>(drain)},
+            {"uncategorized", counts.uncategorized},
+            {"waiting", counts.waiting},
+            {"due", counts.due},
+            {"active", counts.active},
+            {"held", counts.held},
+            {"reports", counts.reports},
+            {"connections", counts.connections},
+            {"services", std::move(services)},
+            {"links", std::move(shown)},
+            {"pauses", std::move(pauses)},
+            {"troubles", situation.troubles}};
+}
+
+void Control::say_links(const Request& request, const std::string& name) {
+    bool known = name.empty();
+    for (const auto& link : hands_.engine.links(common::Loop::now(), Ages::yes)) {
+        if (!name.empty() && link.name != name) continue;
+        known = true;
+        server_->send(request.peer, json_of(link));
+    }
+    if (!known) return refuse(request, fmt::format("there is no link \"{}\"", name), code::unknown);
+    if (!name.empty())
+        for (const auto& queue : hands_.engine.queues(common::Loop::now(), Ages::yes))
+            if (queue.link == name) server_->send(request.peer, json_of(queue));
+    server_->finish(request.peer);
+}
+
+void Control::say_queues(const Request& request, const std::string& name) {
+    bool known = name.empty();
+    for (const auto& queue : hands_.engine.queues(common::Loop::now(), Ages::yes)) {
+        if (!name.empty() && queue.name != name) continue;
+        known = true;
+        server_->send(request.peer, json_of(queue));
+    }
+    if (!known) return refuse(request, fmt::format("there is no queue \"{}\"", name), code::unknown);
+    server_->finish(request.peer);
+}
+
+void Control::say_message(const Request& request, const json& body, bool explain) {
+    const auto id = spool::QueueId::parse(text(body, "id"));
+    const auto info = id ? hands_.engine.message(*id, common::Loop::now()) : std::nullopt;
+    if (!info) {
+        const bool loading = id && hands_.situation().loading;
+        return refuse(request,
+                      fmt::format("there is no message \"{}\"{}", text(body, "id"),
+                                  loading ? " yet: the spool is still being read" : ""),
+                      loading ? code::loading : code::unknown);
+    }
+    hands_.pool.post([this, request, id = *id, location = info->location, explain] {
+        auto reader = spool::MessageReader::open(hands_.pool.disk(), id, location, spool::ReadLock::none);
+        std::optional<spool::MessageState> state;
+        std::string error;
+        if (reader)
+            state = reader->state();
+        else
+            error = spool::text_of(reader.error());
+        hands_.pool.complete([this, request, id, explain, state = std::move(state),
+                              error = std::move(error)] {
+            const auto now = hands_.engine.message(id, common::Loop::now());
+            if (!state) return refuse(request, fmt::format("{}: {}", id.text(), error), code::failed);
+            if (!now)
+                return refuse(request, fmt::format("{} has just been finished", id.text()), code::unknown);
+            if (explain) {
+                for (const auto& line : explained(id, hands_.engine.explain(id), *state, pauses_))
+                    server_->send(request.peer, line);
+            } else {
+                server_->send(request.peer, json_of(*now, *state, Detail::everything));
+            }
+            server_->finish(request.peer);
+        });
+    });
+}
+
+void Control::try_address(const Request& request, const std::string& address) {
+    if (!smtp::Mailbox::parse(address))
+        return refuse(request, fmt::format("\"{}\" is not an address", address), code::bad_request);
+    hands_.inquire(address,
+                   [this, request](const Inquiry::Findings& findings) { say_roads(request, findings); });
+}
+
+void Control::say_roads(const Request& request, const Inquiry::Findings& findings) {
+    if (!findings.error.empty()) return refuse(request, findings.error, code::unavailable);
+    const auto links = hands_.engine.links(common::Loop::now());
+    for (const auto& road : findings.roads) {
+        auto line = json_of(road);
+        const auto known = std::ranges::find(links, line.value("link", ""), &decide::queue::LinkInfo::name);
+        line["link_state"] = known == links.end() ? "" : json_of(*known)["state"];
+        line["paused"] = known != links.end() && known->paused;
+        line["last_error"] = known == links.end() ? "" : known->last_error.text;
+        server_->send(request.peer, line);
+    }
+    server_->finish(request.peer);
+}
+
+void Control::with_name(const Request& request, std::function<void(std::string who)> then) {
+    hands_.pool.post([this, uid = request.credentials.uid, then = std::move(then)]() mutable {
+        hands_.pool.complete([who = user_name(uid), then = std::move(then)] { then(who); });
+    });
+}
+
+// ---- pauses ----
+
+std::optional<std::string> Control::everything_paused() const {
+    const auto* all = find(pauses_, Scope::everything, "");
+    if (all == nullptr) return {};
+    return fmt::format("everything is paused by {}{}", all->who, all->why.empty() ? "" : ": " + all->why);
+}
+
+void Control::set_pause(const Request& request, const json& body, bool on) {
+    const auto scope = scope_of(text(body, "scope"));
+    const auto name = text(body, "name");
+    if (!scope || (*scope == Scope::everything) != name.empty())
+        return refuse(request, "say what: everything, or a queue, link or pool by its name",
+                      code::bad_request);
+    with_name(request, [this, request, scope, name, why = text(body, "why"), on](std::string who) {
+        pause_requests_.push_back(
+            {request, {*scope, name, std::move(who), why, common::Loop::now().wall}, on});
+        next_pause();
+    });
+}
+
+void Control::next_pause() {
+    if (writing_pauses_ || pause_requests_.empty()) return;
+    PauseRequest next = std::move(pause_requests_.front());
+    pause_requests_.pop_front();
+    const Pause& pause = next.pause;
+    const std::string what =
+        fmt::format("{}{}{}", word_of(pause.scope), pause.name.empty() ? "" : " ", pause.name);
+    const auto* known = find(pauses_, pause.scope, pause.name);
+    if ((known != nullptr) == next.on) {
+        refuse(next.request,
+               next.on ? fmt::format("{} is paused already, by {}{}", what, known->who,
+                                     known->why.empty() ? "" : ": " + known->why)
+                       : fmt::format("{} is not paused", what),
+               code::already);
+        return next_pause();
+    }
+    Pauses then = pauses_;
+    if (next.on)
+        then.push_back(pause);
+    else
+        std::erase_if(
+            then, [&](const Pause& each) { return each.scope == pause.scope && each.name == pause.name; });
+    writing_pauses_ = true;
+    hands_.pool.post([this, next = std::move(next), then = std::move(then), what]() mutable {
+        auto written = save(hands_.pool.disk(), then);
+        hands_.pool.complete([this, next = std::move(next), then = std::move(then), what, written] {
+            writing_pauses_ = false;
+            if (!written) {
+                refuse(next.request, fmt::format("cannot write the file pauses: {}", written.error().what),
+                       code::failed);
+                return next_pause();
+            }
+            pauses_ = then;
+            hands_.tell([&](auto& engine, smtp::Now now, auto& out) {
+                if (next.on)
+                    engine.pause(next.pause.scope, next.pause.name, now, out);
+                else
+                    engine.resume(next.pause.scope, next.pause.name, now, out);
+            });
+            hands_.log.info("{} {} by {}{}", what, next.on ? "paused" : "resumed", next.pause.who,
+                            next.pause.why.empty() ? "" : ": " + next.pause.why);
+            server_->finish(next.request.peer);
+            next_pause();
+        });
+    });
+}
+
+void Control::force(const Request& request, const json& body) {
+    const auto scope = scope_of(text(body, "scope"));
+    const auto name = text(body, "name");
+    if (!scope || (*scope == Scope::everything) != name.empty())
+        return refuse(request, "say what: everything, or a queue, link or pool by its name",
+                      code::bad_request);
+    bool known = false;
+    hands_.tell(
+        [&](auto& engine, smtp::Now now, auto& out) { known = engine.force(*scope, name, now, out); });
+    if (!known)
+        return refuse(request, fmt::format("there is no {} \"{}\"", word_of(*scope), name), code::unknown);
+    server_->finish(request.peer);
 }
 
 } // namespace queue_manager

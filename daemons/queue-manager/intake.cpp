@@ -19,7 +19,8 @@ bool was_tried(const spool::RecipientState& recipient, const spool::MessageState
 
 } // namespace
 
-Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size, const spool::MessageState& state) {
+Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
+               const spool::MessageState& state) {
     const spool::Envelope& envelope = state.envelope;
     event_.id = id;
     event_.location = location;
@@ -28,8 +29,11 @@ Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size, 
     event_.not_before = envelope.not_before.value_or(smtp::WallTime{});
     event_.expiry = state.expiry ? *state.expiry : envelope.expiry.value_or(smtp::WallTime{});
     event_.lane = lane_of(state);
-    event_.sender = envelope.reverse_path.empty() ? decide::queue::Sender::null : decide::queue::Sender::ordinary;
+    event_.sender =
+        envelope.reverse_path.empty() ? decide::queue::Sender::null : decide::queue::Sender::ordinary;
     event_.submitter = envelope.submitter;
+    event_.pool = envelope.pool;
+    event_.retry_policy = state.retry_policy;
     event_.recipients = static_cast<std::uint32_t>(state.recipients.size());
     event_.delay_notice_sent = state.delay_notice_sent;
     event_.held = state.held || envelope.verdict != spool::Verdict::accept;

@@ -13,6 +13,9 @@ using proto::Role;
 
 namespace {
 
+// What is delivered lies in the spool for so long at most: after a crash within that time it goes out twice.
+constexpr auto gather_for = 5ms;
+
 std::uint64_t fresh_seed() {
     std::random_device device;
     return static_cast<std::uint64_t>(device()) << 32 | device();
@@ -43,23 +46,28 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                       },
                       [this] { all_loaded(); }}),
       engine_(config.queue, fresh_seed(), Loop::now()),
-      timer_(surroundings.loop,
-             [this] { tell([&](smtp::Now now, auto& out) { engine_.timer(now, out); }); }),
+      timer_(surroundings.loop, [this] { tell([&](smtp::Now now, auto& out) { engine_.timer(now, out); }); }),
       turn_(surroundings.loop, [this] { end_of_turn(); }),
+      gathering_(surroundings.loop, [this] { store_.flush(); }),
       lock_retry_(surroundings.loop, [this] { take_lock(); }),
       unlock_retry_(surroundings.loop,
                     [this] {
                         for (auto& [id, location] : locked_) wait_for_agent(id, location);
                     }),
       reserve_retry_(surroundings.loop, [this] { restore_reserve(); }),
+      scrub_(surroundings.loop, pool_,
+             {[this](std::uint32_t& cursor) { return engine_.next_message(cursor, Loop::now()); },
+              [this] { return engine_.counts().messages; },
+              [this](spool::QueueId id, const std::string& why) { rotten(id, why); }}),
       agents_(surroundings.loop,
               {[this](decide::queue::AgentId id, Agent kind) {
                    const bool local = kind == Agent::local;
-                   const auto capacity = local ? config_->queue.connections_local : config_->queue.connections_total;
+                   const auto capacity =
+                       local ? config_->queue.connections_local : config_->queue.connections_total;
                    tell([&](smtp::Now now, auto& out) {
                        engine_.agent_attached(
-                           id, local ? decide::queue::AgentKind::local : decide::queue::AgentKind::smtp, capacity,
-                           now, out);
+                           id, local ? decide::queue::AgentKind::local : decide::queue::AgentKind::smtp,
+                           capacity, now, out);
                    });
                },
                [this](decide::queue::AgentId id, decide::queue::Departure how) {
@@ -68,23 +76,25 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                [this](decide::queue::AgentId id, Agent kind, proto::delivery::Message&& message) {
                    agent_said(id, kind, std::move(message));
                }}),
-      categorizer_(surroundings.loop, {[this] {
-                                           tell([&](smtp::Now now, auto& out) {
-                                               engine_.service(decide::queue::Service::categorizer,
-                                                               decide::queue::Presence::up, now, out);
-                                           });
-                                       },
-                                       [this] {
-                                           subjects_.clear();
-                                           tell([&](smtp::Now now, auto& out) {
-                                               engine_.service(decide::queue::Service::categorizer,
-                                                               decide::queue::Presence::down, now, out);
-                                           });
-                                       },
-                                       [this](proto::categorize::Message&& message) {
-                                           if (auto* answer = std::get_if<proto::categorize::Categorized>(&message))
-                                               categorized(*answer);
-                                       }}),
+      categorizer_(surroundings.loop,
+                   {[this] {
+                        tell([&](smtp::Now now, auto& out) {
+                            engine_.service(decide::queue::Service::categorizer, decide::queue::Presence::up,
+                                            now, out);
+                        });
+                    },
+                    [this] {
+                        subjects_.clear();
+                        inquiry_.lost("categorizer");
+                        tell([&](smtp::Now now, auto& out) {
+                            engine_.service(decide::queue::Service::categorizer,
+                                            decide::queue::Presence::down, now, out);
+                        });
+                    },
+                    [this](proto::categorize::Message&& message) {
+                        if (auto* answer = std::get_if<proto::categorize::Categorized>(&message))
+                            categorized(*answer);
+                    }}),
       router_(surroundings.loop, {[this] {
                                       tell([&](smtp::Now now, auto& out) {
                                           engine_.service(decide::queue::Service::router,
@@ -92,6 +102,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                                       });
                                   },
                                   [this] {
+                                      inquiry_.lost("router");
                                       tell([&](smtp::Now now, auto& out) {
                                           engine_.service(decide::queue::Service::router,
                                                           decide::queue::Presence::down, now, out);
@@ -136,8 +147,8 @@ void QueueManager::take_lock() {
         trouble("lock", "");
         return begin();
     }
-    const std::string why =
-        locked ? "another queue-manager still works on this spool; waiting for it to end" : locked.error().what;
+    const std::string why = locked ? "another queue-manager still works on this spool; waiting for it to end"
+                                   : locked.error().what;
     if (!troubles_.contains("lock")) log_.warning("run/queue-manager.lock: {}", why);
     trouble("lock", why);
     lock_retry_.start(200ms);
@@ -170,13 +181,12 @@ void QueueManager::begin() {
     listener_->serve<proto::report::Message>(
         proto::report::conversation, {Role::bounce},
         [this](ipc::Peer, auto channel) { bounce_.attach(std::move(channel)); });
-    listing_ = std::make_unique<Listing>(around_.loop, log_, pool_, take("showq"), [this](std::uint32_t& cursor) {
-        return engine_.next_message(cursor, Loop::now());
-    });
-    if (auto fd = take("control"))
-        control_ = std::make_unique<ipc::JsonServer>(
-            around_.loop, log_, std::move(fd),
-            [this](const ipc::JsonServer::Request& request, const nlohmann::json& body) { control(request, body); });
+    listing_ =
+        std::make_unique<Listing>(around_.loop, log_, pool_, take("showq"), [this](std::uint32_t& cursor) {
+            return engine_.next_message(cursor, Loop::now());
+        });
+    recall();
+    begin_control(take("control"));
     handed_.clear();
     loader_.load_everything();
 }
@@ -191,6 +201,7 @@ void QueueManager::reconfigure(common::Orders orders) {
     }
     tell([&](smtp::Now now, auto& out) { engine_.configure(config_->queue, now, out); });
     tell([&](smtp::Now now, auto& out) { engine_.routes_changed(now, out); });
+    if (listener_ && !loader_.loading()) scrub_.every(config_->spool.scrub_interval);
 }
 
 void QueueManager::died(const std::string& role, std::uint32_t instance, bool crashed) {
@@ -200,6 +211,7 @@ void QueueManager::died(const std::string& role, std::uint32_t instance, bool cr
 void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
     stopping_ = true;
     lock_retry_.stop();
+    scrub_.every(0s);
     tell([&](smtp::Now now, auto& out) {
         engine_.pause(decide::queue::Scope::everything, "", now, out); // what is in flight still comes home
     });
@@ -209,59 +221,19 @@ void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
 void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done) {
     store_.flush();
     const bool idle = engine_.counts().active == 0 && store_.outstanding() == 0;
-    if (idle || Loop::now().monotonic >= until) return done();
+    if (idle || Loop::now().monotonic >= until) {
+        remember();
+        return done();
+    }
     // Renewed from within the timer's own callback: a new one takes its place once the turn has ended.
     around_.loop.later([this, until, done = std::move(done)] {
-        stopper_ = std::make_unique<common::Timer>(around_.loop,
-                                                   [this, until, done] { drain_then(until, done); });
+        stopper_ =
+            std::make_unique<common::Timer>(around_.loop, [this, until, done] { drain_then(until, done); });
         stopper_->start(10ms);
     });
 }
 
-// ---- writers ----
-
-void QueueManager::attach_writer(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::submission::Message>> channel) {
-    const auto slot = static_cast<std::uint8_t>(peer.instance);
-    auto& writer = writers_[slot];
-    if (writer.channel)
-        around_.loop.later([gone = std::shared_ptr<ipc::Channel<proto::submission::Message>>(
-                                std::move(writer.channel))] {});
-    writer.serial = ++last_writer_;
-    writer.channel = std::move(channel);
-    writer.channel->set_callbacks({
-        [this, slot](proto::submission::Message&& message) {
-            if (auto* submitted_now = std::get_if<proto::submission::Submitted>(&message))
-                submitted(slot, *submitted_now);
-        },
-        [this, slot, serial = writer.serial](const std::string&) {
-            if (writers_[slot].serial == serial) detach_writer(slot);
-        },
-    });
-    loader_.load_writer(slot);
-}
-
-void QueueManager::detach_writer(std::uint8_t slot) {
-    around_.loop.later([gone = std::shared_ptr<ipc::Channel<proto::submission::Message>>(
-                            std::move(writers_[slot].channel))] {});
-    if (!stopping_) loader_.load_writer(slot); // what it committed and could not announce
-}
-
-void QueueManager::submitted(std::uint8_t slot, const proto::submission::Submitted& message) {
-    auto& channel = *writers_[slot].channel;
-    if (message.queue_id.slot() != slot)
-        return channel.fail("submitted " + message.queue_id.text() + ", which is another writer's");
-    KILL_POINT("queue-manager.submitted");
-    if (auto envelope = spool::decode(message.envelope);
-        envelope && !envelope->recipients.empty() && !message.repeated)
-        accept(message.queue_id, spool::Location::incoming, message.size,
-               spool::MessageState(*std::move(envelope)));
-    else
-        with_file(message.queue_id, spool::Location::incoming,
-                  [this, id = message.queue_id](spool::MessageState&& state, std::uint64_t size) {
-                      accept(id, spool::Location::incoming, size, state);
-                  });
-    channel.send(proto::submission::Taken{message.queue_id});
-}
+// ---- messages come in ----
 
 void QueueManager::accept(spool::QueueId id, spool::Location location, std::uint64_t size,
                           const spool::MessageState& state) {
@@ -269,8 +241,10 @@ void QueueManager::accept(spool::QueueId id, spool::Location location, std::uint
     if (intake.finished()) return store_.remove(id, location), turn_.schedule();
     accepting_ = &state;
     accepting_size_ = size;
-    tell([&](smtp::Now now, auto& out) { engine_.accepted(intake.event(), now, out); });
+    bool fresh = false;
+    tell([&](smtp::Now now, auto& out) { fresh = engine_.accepted(intake.event(), now, out); });
     accepting_ = nullptr;
+    if (fresh && !loader_.loading()) in_.count(Loop::now().monotonic);
     if (auto early = early_.extract(id)) done(early.mapped().agent, early.mapped().kind, early.mapped().done);
 }
 
@@ -284,12 +258,28 @@ void QueueManager::found(spool::Found&& found) {
     accept(found.id, found.location, found.size, found.state);
 }
 
-// Results for messages that did not turn up are of such as were finished before: their agents may forget them.
+// Results for messages that did not turn up are of such as were finished before: their agents may forget
+// them.
 void QueueManager::all_loaded() {
     for (const auto& [id, early] : std::exchange(early_, {}))
         agents_.send(early.agent, proto::delivery::Acknowledged{early.done.delivery});
     log_.info("spool: all of it is loaded: {} messages", engine_.counts().messages);
     listing_->serve();
+    scrub_.every(config_->spool.scrub_interval);
+}
+
+void QueueManager::rotten(spool::QueueId id, const std::string& why) {
+    const auto info = engine_.message(id, Loop::now());
+    if (!info || info->active) return; // gone meanwhile, or its agent finds the same
+    put_in_quarantine(id, "found damaged while it waited: " + why);
+    tell([&](smtp::Now now, auto& out) { engine_.forget(id, now, out); });
+}
+
+void QueueManager::put_in_quarantine(spool::QueueId id, const std::string& why) {
+    log_.critical("{}: {}: moved to quarantine/: look at it by hand", id.text(), why);
+    trouble("quarantine", "damaged messages lie in quarantine/, the last one " + id.text());
+    store_.quarantine(id, spool::Location::messages, why);
+    turn_.schedule();
 }
 
 void QueueManager::wait_for_agent(spool::QueueId id, spool::Location location) {
@@ -306,13 +296,15 @@ void QueueManager::put_aside(const spool::PutAside& aside) {
                   aside.from, aside.to);
         return;
     }
-    log_.critical("spool: {} is damaged ({}): moved to {}: look at it by hand", aside.from, aside.why, aside.to);
+    log_.critical("spool: {} is damaged ({}): moved to {}: look at it by hand", aside.from, aside.why,
+                  aside.to);
     trouble("quarantine", "damaged messages lie in quarantine/, the last one as " + aside.to);
 }
 
 // ---- the categorizer, the router, the bounce daemon ----
 
 void QueueManager::categorized(const proto::categorize::Categorized& answer) {
+    if (inquiry_.answered(answer)) return;
     const spool::QueueId id{answer.request};
     auto subject = subjects_.extract(id);
     if (!subject) return; // forgotten meanwhile
@@ -343,22 +335,23 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
 }
 
 void QueueManager::settle(spool::QueueId id, const std::vector<Settled>& recipients, const Subject& subject) {
-    const auto final = final_recipients(recipients);
+    const auto final = final_recipients(recipients, subject.rerouted_to);
     const auto* outer = std::exchange(settling_, &subject);
     tell([&](smtp::Now now, auto& out) { engine_.categorized({id, final}, now, out); });
     settling_ = outer;
 }
 
 void QueueManager::routed(const proto::route::Routed& answer) {
+    if (inquiry_.answered(answer)) return;
     const decide::queue::Reason reason{answer.status, answer.text, {}, {}};
     using decide::queue::RouteKind;
     const auto kind = static_cast<RouteKind>(answer.kind); // the same kinds in the same order
     static_assert(static_cast<int>(RouteKind::permanent) == static_cast<int>(proto::route::Kind::permanent));
     const bool reached = kind == RouteKind::mx || kind == RouteKind::configured;
-    if (reached) links_[answer.link] = {kind == RouteKind::mx, answer.hosts};
+    if (reached) links_[answer.link] = {kind == RouteKind::mx, answer.rule, answer.hosts};
     tell([&](smtp::Now now, auto& out) {
         engine_.routed({answer.domain, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
-                        reached ? nullptr : &reason, answer.connections},
+                        reached ? nullptr : &reason, answer.connections, answer.rule},
                        now, out);
     });
 }
@@ -376,10 +369,11 @@ void QueueManager::reported(const proto::report::Reported& answer) {
                     : answer.outcome == Outcome::not_wanted ? spool::Reported::not_wanted
                                                             : spool::Reported::kept_in_bad;
     tell([&](smtp::Now now, auto& out) {
-        engine_.reported({answer.request,
-                          later ? decide::queue::ReportOutcome::try_later : decide::queue::ReportOutcome::done,
-                          answer.outcome == Outcome::submitted ? answer.report_id : spool::QueueId{}},
-                         now, out);
+        engine_.reported(
+            {answer.request,
+             later ? decide::queue::ReportOutcome::try_later : decide::queue::ReportOutcome::done,
+             answer.outcome == Outcome::submitted ? answer.report_id : spool::QueueId{}},
+            now, out);
     });
 }
 
@@ -398,7 +392,8 @@ void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::d
 void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done) {
     const auto id = done.queue_id;
     if (loader_.loading() && !engine_.message(id, Loop::now())) {
-        early_.insert_or_assign(id, Early{agent, kind, done}); // told by an agent before the spool was read so far
+        early_.insert_or_assign(
+            id, Early{agent, kind, done}); // told by an agent before the spool was read so far
         return;
     }
     // Acknowledged when everything it leads to is written: until then the agent keeps it.
@@ -409,9 +404,7 @@ void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::d
     Result result(done, kind);
     if (done.gone || done.unreadable) {
         if (done.unreadable) {
-            log_.critical("{}: damaged on disk: moved to quarantine/: look at it by hand", id.text());
-            trouble("quarantine", "damaged messages lie in quarantine/, the last one " + id.text());
-            store_.quarantine(id, spool::Location::messages, "found damaged when it was to be delivered");
+            put_in_quarantine(id, "found damaged when it was to be delivered");
         } else {
             log_.warning("{}: its file has gone: nothing was delivered", id.text());
         }
@@ -431,10 +424,11 @@ void QueueManager::closed(const proto::delivery::Closed& closed) {
     const auto failure = decide::classify({closed.reason.stage, closed.reason.code, closed.reason.status});
     using namespace decide::queue;
     tell([&](smtp::Now now, auto& out) {
-        engine_.closed({closed.connection, closed.failed, closed.was_up,
-                        closed.reason.stage <= proto::delivery::Stage::connect ? Phase::connecting : Phase::session,
-                        failure.push_back ? PushBack::yes : PushBack::no, closed.failed ? &reason : nullptr},
-                       now, out);
+        engine_.closed(
+            {closed.connection, closed.failed, closed.was_up,
+             closed.reason.stage <= proto::delivery::Stage::connect ? Phase::connecting : Phase::session,
+             failure.push_back ? PushBack::yes : PushBack::no, closed.failed ? &reason : nullptr},
+            now, out);
     });
 }
 

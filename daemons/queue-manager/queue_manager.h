@@ -3,7 +3,6 @@
 // here. Its loop never waits for a disk.
 #pragma once
 #include "daemons/common/daemon.h"
-#include "daemons/common/ipc/json_lines.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/report.h"
@@ -14,15 +13,18 @@
 #include "daemons/decide/queue/engine.h"
 #include "daemons/queue-manager/agents.h"
 #include "daemons/queue-manager/categorization.h"
+#include "daemons/queue-manager/control.h"
+#include "daemons/queue-manager/inquiry.h"
 #include "daemons/queue-manager/listing.h"
 #include "daemons/queue-manager/loader.h"
+#include "daemons/queue-manager/rate.h"
 #include "daemons/queue-manager/records.h"
+#include "daemons/queue-manager/scrub.h"
 #include "daemons/queue-manager/service.h"
 #include "libspool/commit_pool.h"
 #include "libspool/real_disk.h"
 #include "libspool/reserve.h"
 #include "libspool/store.h"
-#include <nlohmann/json_fwd.hpp>
 #include <deque>
 #include <functional>
 #include <map>
@@ -50,8 +52,7 @@ private:
     void begin();
 
     // Tells the engine one thing and carries out what it says.
-    template <class Tell>
-    void tell(Tell&& tell) {
+    template <class Tell> void tell(Tell&& tell) {
         const auto now = common::Loop::now();
         tell(now, actions_);
         perform(now);
@@ -64,11 +65,14 @@ private:
     void detach_writer(std::uint8_t slot);
     void submitted(std::uint8_t slot, const proto::submission::Submitted& message);
     void read_and_accept(spool::QueueId id);
-    void accept(spool::QueueId id, spool::Location location, std::uint64_t size, const spool::MessageState& state);
+    void accept(spool::QueueId id, spool::Location location, std::uint64_t size,
+                const spool::MessageState& state);
     void found(spool::Found&& found);
     void all_loaded();
     void wait_for_agent(spool::QueueId id, spool::Location location);
     void put_aside(const spool::PutAside& aside);
+    void rotten(spool::QueueId id, const std::string& why);
+    void put_in_quarantine(spool::QueueId id, const std::string& why);
     void categorized(const proto::categorize::Categorized& answer);
     void settle(spool::QueueId id, const std::vector<Settled>& recipients, const Subject& subject);
     void routed(const proto::route::Routed& answer);
@@ -76,7 +80,6 @@ private:
     void done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done);
     void closed(const proto::delivery::Closed& closed);
     void reported(const proto::report::Reported& answer);
-    void control(const ipc::JsonServer::Request& request, const nlohmann::json& body);
 
     // ---- what the engine wants ----
     void carry_out(const decide::queue::AskCategorizer& action, smtp::Now now);
@@ -98,6 +101,9 @@ private:
     void carry_out(const decide::queue::NoticeLink& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeQueue& action, smtp::Now now);
     void carry_out(const decide::queue::LinkForgotten& action, smtp::Now now);
+    void carry_out(const decide::queue::LinkState& action, smtp::Now now);
+    void carry_out(const decide::queue::NoticeReset& action, smtp::Now now);
+    void carry_out(const decide::queue::RecordPolicy& action, smtp::Now now);
 
     void ask_categorizer(spool::QueueId id, Subject subject, std::span<const std::uint32_t> numbers);
     // The delivery line of recipients that no agent tried: relay=none.
@@ -115,7 +121,10 @@ private:
     void restore_reserve();
     void trouble(const std::string& about, std::string text); // "" clears it
     void drain_then(smtp::Monotonic until, std::function<void()> done);
-    nlohmann::json status() const;
+    void begin_control(common::Fd fd); // and what was paused before
+    void remember();                   // health of links and queues, for the next start
+    void recall();
+    Situation situation();
 
     struct Writer {
         std::uint64_t serial = 0; // which of the connections that slot has had
@@ -128,6 +137,7 @@ private:
     };
     struct LinkHosts {
         bool mx = false;
+        std::string rule; // of the route that led to it last
         std::vector<proto::route::Host> hosts;
     };
 
@@ -149,26 +159,31 @@ private:
     bool performing_ = false;
     common::Timer timer_;
     common::TurnHook turn_;
+    common::Timer gathering_; // until moves and removals that wait for company are carried out
     common::Timer lock_retry_, unlock_retry_, reserve_retry_;
+    Scrub scrub_;
     std::unique_ptr<common::Timer> stopper_;
 
     std::vector<common::HandedListener> handed_; // until the lock is ours
     ipc::ExpectedTokens expected_;
     std::unique_ptr<ipc::Listener> listener_;
     std::unique_ptr<Listing> listing_;
-    std::unique_ptr<ipc::JsonServer> control_;
+    std::unique_ptr<Control> control_;
+    Rate in_, out_; // messages accepted, messages that left
     std::map<std::uint8_t, Writer> writers_;
     std::uint64_t last_writer_ = 0;
     Agents agents_;
     Service<proto::categorize::Message> categorizer_;
     Service<proto::route::Message> router_;
     Service<proto::report::Message> bounce_;
+    Inquiry inquiry_{{[this](const auto& question) { return categorizer_.ask(question); },
+                      [this](const auto& question) { return router_.ask(question); }}};
 
     // Of the messages the categorizer is being asked about (max_pending_categorizations of them).
     std::unordered_map<spool::QueueId, Subject> subjects_;
     std::unordered_map<std::string, LinkHosts> links_;
-    std::map<std::uint64_t, spool::QueueId> reports_; // asked of bounce: request → message
-    std::unordered_map<spool::QueueId, Early> early_; // told before the spool was read so far
+    std::map<std::uint64_t, spool::QueueId> reports_;  // asked of bounce: request → message
+    std::unordered_map<spool::QueueId, Early> early_;  // told before the spool was read so far
     std::map<spool::QueueId, spool::Location> locked_; // an agent of an earlier queue-manager still has it
     std::map<std::string, std::string> troubles_;      // for `postrider status`, by what they are about
 

@@ -61,7 +61,7 @@ spool::Attempt Result::record(const proto::delivery::RecipientResult& result) co
     attempt.outcome = static_cast<spool::Outcome>(result.outcome); // the same outcomes in the same order
     if (result.reply < done_.replies.size()) {
         const auto& reply = done_.replies[result.reply];
-        attempt.reply = {reply.code, reply.status, reply.text, static_cast<spool::Stage>(reply.stage)};
+        attempt.reply = {reply.code, reply.status, reply.text, reply.stage};
         attempt.in_doubt = reply.in_doubt;
     }
     return attempt;

@@ -35,8 +35,9 @@ public:
 
     // Nothing is said while nobody is there: the engine asks again when the service is up.
     template <class Question>
-    void ask(const Question& question) {
+    bool ask(const Question& question) {
         if (channel_) channel_->send(question);
+        return channel_ != nullptr;
     }
 
 private:

@@ -14,15 +14,10 @@ constexpr std::uint32_t configured_valid = 3600; // a reload asks anew anyway
 
 } // namespace
 
-Found configured(const decide::RouteRule& rule) {
+Found configured(const std::vector<decide::NextHop>& equals, std::uint32_t connections) {
     std::vector<decide::Host> hosts;
-    std::uint16_t preference = 0;
-    for (const auto& equals : rule.next_hops) {
-        for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, preference});
-        preference = static_cast<std::uint16_t>(preference + 10);
-    }
-    return {Destination::of(Destination::Kind::configured, std::move(hosts)), configured_valid,
-            rule.connections};
+    for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0});
+    return {Destination::of(Destination::Kind::configured, std::move(hosts)), configured_valid, connections};
 }
 
 Found literal(const std::string& domain, const Ourselves& ourselves) {

@@ -33,14 +33,20 @@ Router::Router(common::Surroundings& surroundings, const config::Config& config)
                      proto::route::conversation, surroundings.identity,
                      {[this](proto::route::Message&& message) {
                           auto* route = std::get_if<proto::route::Route>(&message);
+                          auto* state = std::get_if<proto::route::LinkState>(&message);
                           if (route)
                               asked(std::move(*route));
+                          else if (state && state->down)
+                              down_.insert(state->link);
+                          else if (state)
+                              down_.erase(state->link);
                           else
-                              queue_manager_.fail("only Route is said here");
+                              queue_manager_.fail("only Route and LinkState are said here");
                       },
                       {},
                       [this](const std::string&) { // it asks again when it is back
                           for (auto& [domain, job] : jobs_) job.requests.clear();
+                          down_.clear(); // it tells anew
                       }}) {
     apply(config);
 }
@@ -70,14 +76,37 @@ void Router::stop(smtp::Duration, std::function<void()> done) {
 }
 
 void Router::asked(proto::route::Route&& route) {
+    if (route.domain.starts_with(proto::route::via)) return asked_by_name(std::move(route));
     const auto* rule = routes_.find(route.domain);
     const auto connections = rule ? rule->connections : 0;
     const auto* hop = rule ? &rule->next_hops.front().front() : &own_mx;
     if (hop->kind == decide::NextHop::Kind::host)
-        return answer(route.request, route.domain, configured(*rule));
+        return answer(route.request, route.domain, best(*rule), rule->pattern);
     if (hop->kind == decide::NextHop::Kind::recipient && route.domain.starts_with('['))
         return answer(route.request, route.domain, literal(route.domain, ourselves_));
     look_up(route.domain, *hop, connections, route.request);
+}
+
+// The operator named the next hop himself.
+void Router::asked_by_name(proto::route::Route&& route) {
+    const auto hop = decide::NextHop::parse(std::string_view(route.domain).substr(proto::route::via.size()));
+    if (!hop || hop->kind == decide::NextHop::Kind::recipient)
+        return answer(route.request, route.domain,
+                      {decide::Destination::refuse(decide::Destination::Kind::temporary, "4.3.5",
+                                                   route.domain + " names no next hop"),
+                       3600});
+    if (hop->kind == decide::NextHop::Kind::host)
+        return answer(route.request, route.domain, configured({*hop}, 0));
+    look_up(route.domain, named_hops_.insert_or_assign(route.domain, *hop).first->second, 0, route.request);
+}
+
+// The first of the rule's next hops that is not down; if all are, the one it prefers.
+Found Router::best(const decide::RouteRule& rule) const {
+    for (const auto& equals : rule.next_hops) {
+        auto found = configured(equals, rule.connections);
+        if (!down_.contains(found.destination.link)) return found;
+    }
+    return configured(rule.next_hops.front(), rule.connections);
 }
 
 void Router::look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
@@ -109,13 +138,16 @@ void Router::found(const std::string& domain, Found found) {
     auto job = jobs_.extract(domain);
     if (job.empty()) return;
     found.connections = job.mapped().connections;
-    for (const auto request : job.mapped().requests) answer(request, domain, found);
+    const auto* rule = domain.starts_with(proto::route::via) ? nullptr : routes_.find(domain);
+    for (const auto request : job.mapped().requests)
+        answer(request, domain, found, rule ? rule->pattern : std::string());
     ended_.push_back(std::move(job.mapped().lookup)); // its callback is running: it goes with the turn
     --running_;
     turn_.schedule();
 }
 
-void Router::answer(std::uint64_t request, const std::string& domain, const Found& found) {
+void Router::answer(std::uint64_t request, const std::string& domain, const Found& found,
+                    const std::string& rule) {
     proto::route::Routed routed;
     routed.request = request;
     routed.domain = domain;
@@ -125,6 +157,7 @@ void Router::answer(std::uint64_t request, const std::string& domain, const Foun
         routed.hosts.push_back({host.name, host.port, host.preference});
     routed.valid_seconds = found.valid_seconds;
     routed.connections = found.connections;
+    routed.rule = rule;
     routed.status = found.destination.status;
     routed.text = found.destination.text;
     queue_manager_.send(routed);

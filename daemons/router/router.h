@@ -13,6 +13,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,14 +38,19 @@ private:
     Router(common::Surroundings& surroundings, const config::Config& config);
     void apply(const config::Config& config);
     void asked(proto::route::Route&& route);
+    void asked_by_name(proto::route::Route&& route);
     void look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
                  std::uint64_t request);
     void start_waiting();
     void found(const std::string& domain, Found found);
-    void answer(std::uint64_t request, const std::string& domain, const Found& found);
+    Found best(const decide::RouteRule& rule) const;
+    void answer(std::uint64_t request, const std::string& domain, const Found& found,
+                const std::string& rule = "");
 
     common::Surroundings& surroundings_;
     decide::RouteTable routes_;
+    std::set<std::string> down_;                        // links, as the queue-manager says
+    std::map<std::string, decide::NextHop> named_hops_; // of "via:" questions; jobs point to them
     std::vector<common::IpAddress> interfaces_;
     Ourselves ourselves_;
     std::unique_ptr<dns::Resolver> resolver_;

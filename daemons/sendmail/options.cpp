@@ -44,8 +44,8 @@ std::string take_mode(std::string_view text, Options& out) {
 std::string take_queue(std::string_view text, Options& out) {
     if (text.starts_with('I') || text.starts_with('R')) {
         out.mode = Mode::flush;
-        out.only = text.substr(1);
-        return out.only.empty() ? "-q" + std::string(text) + " names nothing" : std::string();
+        (text.front() == 'I' ? out.only_message : out.only_site) = text.substr(1);
+        return text.size() == 1 ? "-q" + std::string(text) + " names nothing" : std::string();
     }
     if (text.starts_with('S')) return "-qS is not known";
     if (out.mode == Mode::deliver)

@@ -37,7 +37,7 @@ struct Options {
     proto::submit::Body body = proto::submit::Body::unspecified;
     bool smtputf8 = false, require_tls = false; // -O
     bool verbose = false;
-    std::string only; // -qI<id>, -qR<site>
+    std::string only_message, only_site; // -qI<id>, -qR<site>
 };
 
 // `name`: what the program was called. An error is a line for the user: exit 64.

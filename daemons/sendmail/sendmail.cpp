@@ -3,6 +3,7 @@
 #include "daemons/common/config_file.h"
 #include "daemons/common/ipc/json_lines.h"
 #include "daemons/common/privileges.h"
+#include "daemons/common/proto/control.h"
 #include "daemons/sendmail/input.h"
 #include "daemons/sendmail/listing.h"
 #include "daemons/sendmail/options.h"
@@ -141,16 +142,29 @@ int verify(const config::Config& config, const Options& options) {
 }
 
 int flush(const config::Config& config, const Options& options) {
-    if (!options.only.empty())
-        return fail(EX_UNAVAILABLE, "only the whole queue can be tried at once: use -q");
+    namespace control = proto::control;
+    nlohmann::json request{{"op", control::op::flush}};
+    if (!options.only_message.empty())
+        request = {{"op", control::op::force},
+                   {"ids", nlohmann::json::array({options.only_message})},
+                   {"why", "sendmail -qI"}};
+    if (const auto& site = options.only_site; !site.empty()) {
+        const char* key = site.contains('@') ? "recipient=" : "domain=";
+        request = {{"op", control::op::force},
+                   {"filter", nlohmann::json::array({key + site})},
+                   {"why", "sendmail -qR"}};
+    }
     auto client = ipc::JsonClient::connect(config.spool.directory + "/run/control");
     if (!client) {
         if (client.error().code == EACCES)
             return fail(EX_NOPERM, "only members of " + config.mta.admin_group + " may do this");
         return fail(EX_UNAVAILABLE, "Cannot flush mail queue - mail system is down");
     }
-    const auto done = client->ask({{"op", "flush"}}, [](const nlohmann::json&) {});
-    return done ? EX_OK : fail(EX_UNAVAILABLE, done.error().what);
+    const auto done = client->ask(request, [](const nlohmann::json&) {});
+    if (done || client->refusal() == control::code::no_match) return EX_OK; // nothing waits for that site
+    const bool ours =
+        client->refusal() == control::code::unknown || client->refusal() == control::code::bad_request;
+    return fail(ours ? EX_DATAERR : EX_UNAVAILABLE, done.error().what);
 }
 
 } // namespace

@@ -116,9 +116,14 @@ private:
         session_.answer(Reply{554, {5, 6, 0}, answer.text}, now());
     }
     void on(const smtp::event::Vrfy&) { ok(252, {2, 0, 0}, "Send some mail, I'll try my best"); }
+    // Not offered, so never asked for.
+    void on(const smtp::event::Auth&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
+    void on(const smtp::event::AuthLine&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
+    void on(const smtp::event::StartTls&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
     void on(const smtp::event::Unknown&) {
         session_.answer(Reply{502, {5, 5, 2}, "Error: command not recognized"}, now());
     }
+    void on(const smtp::event::Refused&) {}
     void on(const smtp::event::Reset&) { content_.clear(); }
     void on(const smtp::event::Quit&) {}
     void on(const smtp::event::Disconnect&) {}

@@ -3,17 +3,14 @@
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/local_socket.h"
 #include "daemons/common/programs.h"
+#include "daemons/common/submit_client.h"
 #include "daemons/sendmail/drop_file.h"
 #include "libsmtp/address.h"
 #include "libsmtp/submission_fixup.h"
-#include <array>
 #include <chrono>
 #include <fcntl.h>
-#include <functional>
 #include <optional>
-#include <poll.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <sysexits.h>
 #include <thread>
@@ -27,8 +24,7 @@ using spool::Result;
 
 namespace {
 
-constexpr int patience_ms = 5 * 60 * 1000; // for the next sign of life
-constexpr auto busy_patience = 3s;         // while pickup's queue of connections is full
+constexpr auto busy_patience = 3s; // while pickup's queue of connections is full
 
 // The frames of one message, one after the other.
 class Frames {
@@ -61,51 +57,6 @@ private:
 };
 
 Answer again(std::string text) { return {EX_TEMPFAIL, {}, std::move(text)}; }
-
-// What pickup's answer is, or nothing if it went before it had heard everything.
-std::optional<Answer> talk(common::Fd socket, const Begin& begin, std::string_view content) {
-    Frames frames(begin, content);
-    ipc::FrameReader reader;
-    std::string wire;
-    std::size_t sent = 0;
-    bool more = true;
-    std::array<char, 4096> buffer;
-    for (;;) {
-        while (more && wire.size() - sent < largest_content) {
-            if (sent > 0) wire.erase(0, std::exchange(sent, 0));
-            more = frames.next(wire);
-        }
-        const bool to_send = sent < wire.size();
-        const auto lost = [&]() -> std::optional<Answer> {
-            if (more || to_send) return {};
-            return again("the mail system went away before it answered; the message may have been taken");
-        };
-        pollfd wait{socket.number(), static_cast<short>(POLLIN | (to_send ? POLLOUT : 0)), 0};
-        const int ready = ::poll(&wait, 1, patience_ms);
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready <= 0) return again("the mail system does not answer");
-        if (wait.revents & (POLLIN | POLLHUP | POLLERR)) {
-            const auto n = ::recv(socket.number(), buffer.data(), buffer.size(), MSG_DONTWAIT);
-            if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) return lost();
-            if (n > 0) {
-                reader.feed({buffer.data(), static_cast<std::size_t>(n)});
-                if (const auto frame = reader.next()) {
-                    auto message = ipc::decode<Message>(*frame);
-                    if (message && std::holds_alternative<Answer>(*message))
-                        return std::get<Answer>(*message);
-                    return again("the mail system's answer makes no sense");
-                }
-                reader.keep();
-            }
-        }
-        if (to_send && (wait.revents & POLLOUT)) {
-            const auto n =
-                ::send(socket.number(), wire.data() + sent, wire.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
-            if (n > 0) sent += static_cast<std::size_t>(n);
-            // An error shows at the next look, behind an answer that may have come before it.
-        }
-    }
-}
 
 // What pickup would refuse is refused now: later nobody waits for an answer.
 std::optional<Answer> objection(const config::Config& config, const Begin& begin, std::string_view content) {
@@ -209,7 +160,11 @@ Answer submit(const config::Config& config, const Begin& begin, std::string_view
     for (const auto until = std::chrono::steady_clock::now() + busy_patience;;) {
         auto socket = common::connect_local(path);
         if (socket) {
-            if (auto answer = talk(std::move(*socket), begin, content)) return *answer;
+            Frames frames(begin, content);
+            const auto next = [&](std::string& wire) {
+                return frames.next(wire) ? common::Made::frame : common::Made::all;
+            };
+            if (auto answer = common::hand_over(std::move(*socket), next)) return *answer;
             return drop(config, begin, content); // it went away before it had all of the message
         }
         if (socket.error().code != EAGAIN) return drop(config, begin, content);

@@ -8,6 +8,7 @@
 namespace smtp_client {
 
 using common::Loop;
+using namespace std::chrono_literals;
 using namespace smtp::client_event;
 namespace delivery = proto::delivery;
 
@@ -32,6 +33,8 @@ Connection::Connection(Office& office, Owner& owner, delivery::Connect order)
             order_.hosts),
       deadline_(office.deadlines, [this] { expired(); }), hook_(office.loop, [this] { pump(); }),
       began_(Loop::now().monotonic) {
+    for (const auto& text : order_.replies)
+        if (auto rule = decide::ReplyRule::parse(text)) reply_rules_.push_back(*std::move(rule));
     hook_.schedule();
 }
 
@@ -39,6 +42,7 @@ Connection::Connection(Office& office, Owner& owner, delivery::Connect order)
 // ---------------------------------------------------------------------------------------
 
 void Connection::try_next() {
+    deadline_.clear();
     session_.reset();
     socket_.reset();
     current_.reset();
@@ -59,12 +63,29 @@ void Connection::candidate(std::optional<Candidate> found) {
     }
     current_ = std::move(found);
     session_number_ = office_.next_session();
+    open_socket();
+}
+
+void Connection::open_socket() {
     auto socket =
         Socket::connect(office_.loop, current_->endpoint,
                         {[this](int error) { connected(error); }, [this] { read(); }, [this] { pump(); }});
+    if (!socket && spool::is_out_of_means(socket.error())) {
+        starved(socket.error());
+        deadline_.set(Loop::now().monotonic + 1s);
+        return;
+    }
     if (!socket) return connect_failed(socket.error());
     socket_ = *std::move(socket);
     deadline_.set(Loop::now().monotonic + office_.settings.connect_timeout);
+}
+
+// This host's shortage is nobody's failure: what waits, waits.
+void Connection::starved(const spool::Error& error) {
+    const auto now = Loop::now().monotonic;
+    if (office_.starved && now - *office_.starved < 30s) return;
+    office_.starved = now;
+    office_.log.warning("{}: deliveries wait until this host has what they need", error.what);
 }
 
 void Connection::connect_failed(const spool::Error& error) {
@@ -161,6 +182,7 @@ void Connection::rearm() {
 
 void Connection::expired() {
     if (over_) return;
+    if (!socket_) return open_socket(); // as often as it takes
     if (!session_) return connect_failed({ETIMEDOUT, "connect"});
     session_->expired(Loop::now().monotonic);
     pump();
@@ -205,7 +227,14 @@ void Connection::close(Unbegun unbegun) {
 void Connection::fill() {
     if (!session_ || session_->over() || !was_up_) return;
     while (handed_ < jobs_.size() && session_->has_room()) {
-        if (hand_over(*jobs_[handed_]))
+        const auto handed = hand_over(*jobs_[handed_]);
+        if (handed == HandedOver::not_now) {
+            // Those under way first; then the rest goes back untried, and a descriptor with it.
+            closing_ = true;
+            if (handed_ == 0) jobs_.clear();
+            break;
+        }
+        if (handed == HandedOver::yes)
             ++handed_;
         else
             jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(handed_));
@@ -213,22 +242,28 @@ void Connection::fill() {
     if (closing_ && jobs_.empty()) session_->quit(Loop::now().monotonic);
 }
 
-// False: it cannot be delivered, and has been reported.
-bool Connection::hand_over(Job& job) {
+Connection::HandedOver Connection::hand_over(Job& job) {
+    const auto refuse_it = [&](const spool::ReadError& error) {
+        if (const auto* world = std::get_if<spool::Error>(&error); world && spool::is_out_of_means(*world)) {
+            starved(*world);
+            return HandedOver::not_now;
+        }
+        refuse(job, error);
+        return HandedOver::refused;
+    };
     if (!job.message) { // else it was open for the address before
         auto message = spool::MessageReader::open(office_.disk, job.order.queue_id, job.order.location);
-        if (!message) return refuse(job, message.error()), false;
+        if (!message) return refuse_it(message.error());
         job.message = *std::move(message);
         // A damaged message is found before the server hears of it, where the whole is at hand.
         if (job.message->is_small())
-            if (auto content = job.message->small_content(); !content)
-                return refuse(job, content.error()), false;
+            if (auto content = job.message->small_content(); !content) return refuse_it(content.error());
     }
     smtp::Transaction transaction;
     if (!make_transaction(job.order, *job.message, transaction))
-        return refuse(job, spool::Error{0, "the message's file has no such recipient"}), false;
+        return refuse_it(spool::Error{0, "the message's file has no such recipient"});
     session_->deliver(std::move(transaction), Loop::now().monotonic);
-    return true;
+    return HandedOver::yes;
 }
 
 void Connection::refuse(Job& job, const spool::ReadError& error) {
@@ -288,7 +323,9 @@ void Connection::finished(const smtp::TransactionResult& result) {
     KILL_POINT("smtp-client.after_done");
 }
 
-void Connection::report(const smtp::TransactionResult& result) {
+void Connection::report(const smtp::TransactionResult& said) {
+    smtp::TransactionResult result = said;
+    for (auto& verdict : result.verdicts) reread(reply_rules_, verdict);
     const auto place =
         std::ranges::find_if(jobs_, [&](auto& job) { return job->order.delivery == result.id; });
     if (place == jobs_.end()) return;

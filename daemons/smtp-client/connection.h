@@ -5,6 +5,7 @@
 #include "daemons/common/delivery_line.h"
 #include "daemons/common/log.h"
 #include "daemons/common/timer.h"
+#include "daemons/decide/failure.h"
 #include "daemons/smtp-client/address_walk.h"
 #include "daemons/smtp-client/results.h"
 #include "daemons/smtp-client/socket.h"
@@ -29,6 +30,7 @@ struct Office {
     Peers peers = {};
     std::mt19937 random;
     std::uint64_t sessions = 0;
+    std::optional<smtp::Monotonic> starved = {}; // when the log last said so
 
     // A number for logs, unlike that of any other session of this host's workers.
     std::uint64_t next_session() { return ++sessions * 256 + instance; }
@@ -77,6 +79,8 @@ private:
 
     void try_next();
     void candidate(std::optional<Candidate> candidate);
+    void open_socket();
+    void starved(const spool::Error& error);
     void connect_failed(const spool::Error& error);
     void connected(int error);
 
@@ -88,7 +92,8 @@ private:
     void expired();
 
     void fill();
-    bool hand_over(Job& job);
+    enum class HandedOver : std::uint8_t { yes, refused, not_now };
+    HandedOver hand_over(Job& job);
     void refuse(Job& job, const spool::ReadError& error);
     void give_content(const smtp::client_event::ContentWanted& wanted);
     void finished(const smtp::TransactionResult& result);
@@ -107,6 +112,7 @@ private:
     Office& office_;
     Owner& owner_;
     proto::delivery::Connect order_;
+    std::vector<decide::ReplyRule> reply_rules_; // of the route
     AddressWalk walk_;
     common::Deadline deadline_;
     common::TurnHook hook_; // starts, or pumps, at the end of the turn

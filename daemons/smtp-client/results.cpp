@@ -13,6 +13,7 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
     out.parameters.size = content.size;
     out.parameters.body = content.eight_bit ? smtp::Body::eight_bit_mime : smtp::Body::seven_bit;
     out.parameters.envid = envelope.envid;
+    out.require_tls = envelope.require_tls;
     switch (envelope.ret) {
     case spool::Return::unspecified: break;
     case spool::Return::full: out.parameters.ret = smtp::Ret::full; break;
@@ -43,6 +44,17 @@ Reply reply_of(const smtp::Verdict& verdict) {
     out.stage = verdict.stage;
     out.in_doubt = verdict.in_doubt;
     return out;
+}
+
+void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict) {
+    if (verdict.code < 400) return;
+    for (const auto& rule : rules) {
+        if (!rule.covers({verdict.stage, verdict.code, verdict.status})) continue;
+        const bool temporary = rule.severity == decide::Severity::temporary;
+        verdict.outcome = temporary ? smtp::Verdict::Outcome::temporary : smtp::Verdict::Outcome::permanent;
+        if (!verdict.status.empty()) verdict.status[0] = temporary ? '4' : '5';
+        return;
+    }
 }
 
 Outcome outcome_of(const smtp::Verdict& verdict) {

@@ -2,6 +2,7 @@
 // of all three; does no I/O.
 #pragma once
 #include "daemons/common/proto/delivery.h"
+#include "daemons/decide/failure.h"
 #include "libsmtp/client_session.h"
 #include "libspool/message_reader.h"
 #include <string>
@@ -14,6 +15,8 @@ bool make_transaction(const proto::delivery::Deliver& order, const spool::Messag
                       smtp::Transaction& out);
 
 proto::delivery::Reply reply_of(const smtp::Verdict& verdict);
+// What the route says of such a reply instead; its status gets the new class.
+void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict);
 proto::delivery::Outcome outcome_of(const smtp::Verdict& verdict);
 
 // `result` is of the order's recipients, in order.

@@ -1,6 +1,8 @@
 // What a Connection answers to its session's questions.
 #include "daemons/common/kill_point.h"
+#include "daemons/smtpd/checks.h"
 #include "daemons/smtpd/connection.h"
+#include "libsmtp/date.h"
 #include "libsmtp/received.h"
 #include <algorithm>
 
@@ -29,6 +31,11 @@ void Connection::log_reject(std::string_view command, const Reply& reply, std::s
 void Connection::reject(std::string_view command, const Reply& reply, std::string_view to) {
     log_reject(command, reply, to);
     answer(reply);
+}
+
+static Reply reply_for(common::Shut why) {
+    if (why == common::Shut::full) return {452, {4, 3, 1}, "Insufficient system storage"};
+    return {451, {4, 3, 0}, "Error: queue file write error"};
 }
 
 // --- connecting
@@ -61,31 +68,124 @@ void Connection::operator()(smtp::event::Connect&) {
 void Connection::greet() {
     naming_ = false;
     voice().info("connect from {}", client_.peer());
-    answer({220, {}, ""});
+    screen_ = make_screen(service_, *rules_, client_);
+    if (implicit_tls()) return start_tls();
+    let_in();
 }
 
-void Connection::operator()(smtp::event::Helo&) {
+void Connection::let_in() {
+    screened(Stage::connect, [this] { answer({220, {}, ""}); });
+}
+
+void Connection::operator()(smtp::event::Helo& helo) {
     session_.use(settings(), common::Loop::now().monotonic);
-    answer({250, {}, ""});
+    if (screen_) {
+        screen_->facts.helo = smtp::printable(helo.name, 255);
+        screen_->facts.protocol = helo.extended ? "ESMTP" : "SMTP";
+    }
+    screened(Stage::helo, [this] { answer({250, {}, more_capabilities()}); });
+}
+
+// What EHLO names that depends on the clock.
+std::string Connection::more_capabilities() {
+    const auto seconds = session_.offered().future_release;
+    if (seconds == 0) return "";
+    const auto until = common::Loop::now().wall + std::chrono::seconds(seconds);
+    return fmt::format("FUTURERELEASE {} {}", seconds, smtp::rfc3339_date(until));
+}
+
+// --- who else has a say
+
+void Connection::ask_around(Stage stage, std::function<void()> then) {
+    auto& facts = screen_->facts;
+    facts.stressed = service_.stressed;
+    facts.recipient.clear();
+    facts.postmaster = false;
+    if (transaction_) {
+        const auto& envelope = transaction_->envelope;
+        facts.helo = envelope.helo;
+        facts.protocol = envelope.protocol;
+        facts.queue_id = transaction_->id_text;
+        facts.instance = fmt::format("{:x}.{}", number_, transaction_->id_text);
+        facts.sender = envelope.reverse_path;
+        facts.recipients = static_cast<std::uint32_t>(envelope.recipients.size());
+        facts.sasl_method = envelope.sasl_method;
+        facts.sasl_user = envelope.sasl_user;
+        facts.sasl_sender = envelope.sasl_sender;
+        facts.tls_version = envelope.tls_version;
+        facts.tls_cipher = envelope.tls_cipher;
+        facts.tls_peer = envelope.tls_peer;
+        if (stage > Stage::rcpt && envelope.recipients.size() == 1)
+            facts.recipient = envelope.recipients.front().address;
+        if (stage == Stage::end_of_data) facts.size = session_.content_size();
+    }
+    if (stage == Stage::rcpt) {
+        facts.recipient = rcpt_.path.text();
+        facts.postmaster = smtp::same_ignoring_case(rcpt_.path.mailbox.local_part, "postmaster");
+    }
+    auto opinion = screen_->ask(stage, [this, stage, then](const Opinion& late) {
+        heed(stage, late, then);
+        pump();
+    });
+    if (opinion) heed(stage, *opinion, then);
+}
+
+void Connection::heed(Stage stage, const Opinion& opinion, const std::function<void()>& then) {
+    const auto command = command_of(stage);
+    const auto id = transaction_ ? std::string_view(transaction_->id_text) : "NOQUEUE";
+    const auto note = [&](std::string_view what, std::string_view why) {
+        if (!why.empty()) voice().info("{}: {}: {} from {}: {}", id, what, command, client_.peer(), why);
+    };
+    note("warn", opinion.warning);
+    if (opinion.kind == Opinion::Kind::refuse) {
+        reject(command, opinion.reply, stage == Stage::rcpt ? rcpt_.path.text() : std::string());
+        if (stage == Stage::mail || stage == Stage::end_of_data) end_transaction();
+        return;
+    }
+    if (transaction_) {
+        auto& transaction = *transaction_;
+        for (const auto& field : opinion.fields) transaction.fields += field + "\r\n";
+        transaction.copies.insert(transaction.copies.end(), opinion.copies.begin(), opinion.copies.end());
+        note("discard", opinion.discard);
+        if (transaction.discard.empty()) transaction.discard = opinion.discard;
+        note("hold", opinion.hold);
+        if (!opinion.hold.empty() && transaction.envelope.verdict == spool::Verdict::accept) {
+            transaction.envelope.verdict = spool::Verdict::hold;
+            transaction.envelope.verdict_reason = opinion.hold;
+        }
+    }
+    then();
+}
+
+void Connection::end_transaction() {
+    transaction_.reset();
+    if (screen_) screen_->transaction_over();
 }
 
 // --- envelope
 
 void Connection::operator()(smtp::event::Mail& mail) {
-    static const Reply ok{250, {2, 1, 0}, "Ok"};
     auto judged = judge_sender(*rules_, client_, mail.path);
     const auto refuse = [&](const Reply& reply) { reject("MAIL", reply); };
     if (judged.kind == Judgement::Kind::refuse) return refuse(judged.reply);
     if (service_.outbox.waiting() > most_announced)
         return refuse({451, {4, 3, 2}, "Error: the queue does not keep up, try again later"});
     const auto now = common::Loop::now();
+    const std::chrono::seconds longest(session_.offered().future_release);
+    if (mail.parameters.hold_until && *mail.parameters.hold_until > now.wall + longest)
+        return refuse({501, {5, 5, 4}, "HOLDUNTIL is later than is offered"});
     const auto id = service_.intake.admit(mail.parameters.size.value_or(0), now);
-    if (!id) return refuse(id.error());
+    if (!id) return refuse(reply_for(id.error()));
     auto& transaction = transaction_.emplace();
     transaction.id = *id;
     transaction.id_text = id->text();
+    last_refused_ = {};
     fill_envelope(transaction.envelope, mail, std::move(judged.address), now.wall);
-    answer(ok);
+    if (screen_) screen_->facts.size = mail.parameters.size.value_or(0);
+    screened(Stage::mail, [this] {
+        static const Reply ok{250, {2, 1, 0}, "Ok"};
+        answer(ok);
+    });
 }
 
 void Connection::fill_envelope(spool::Envelope& envelope, const smtp::event::Mail& mail,
@@ -94,12 +194,28 @@ void Connection::fill_envelope(spool::Envelope& envelope, const smtp::event::Mai
     envelope.arrival = now;
     envelope.submitter = "net:" + client_.network;
     if (mail.path.mailbox) envelope.submitter += " " + smtp::lowered(mail.path.mailbox->domain);
+    if (!client_.user.empty()) {
+        envelope.submitter = "sasl:" + client_.user;
+        envelope.sasl_method = client_.auth_method;
+        envelope.sasl_user = client_.user;
+    }
+    envelope.sasl_sender = mail.parameters.auth;
+    if (mail.parameters.hold_for) // never early: the queue counts in whole seconds
+        envelope.not_before =
+            std::chrono::ceil<std::chrono::seconds>(now + std::chrono::seconds(*mail.parameters.hold_for));
+    if (mail.parameters.hold_until) envelope.not_before = mail.parameters.hold_until;
+    envelope.priority = mail.parameters.priority;
     envelope.listener = rules_->listener.name;
     envelope.client_name = client_.name;
     envelope.client_address = client_.address_text;
     envelope.client_port = client_.port;
     envelope.helo = smtp::printable(session_.helo(), 255);
     envelope.protocol = session_.protocol();
+    if (tls_) {
+        envelope.tls_version = tls_facts_.version;
+        envelope.tls_cipher = tls_facts_.cipher;
+        envelope.tls_peer = tls_facts_.peer_name;
+    }
     if (mail.parameters.body == smtp::Body::eight_bit_mime) envelope.body = spool::Body::eight_bit;
     envelope.ret = Transaction::return_of(mail.parameters.ret);
     envelope.envid = mail.parameters.envid;
@@ -139,10 +255,17 @@ void Connection::recipient_checked(const RecipientChecker::Answer& checked) {
 }
 
 void Connection::take_recipient(std::string address) {
+    if (!screen_) return add_recipient(std::move(address));
+    ask_around(Stage::rcpt, [this, address = std::move(address)] { add_recipient(address); });
+}
+
+void Connection::add_recipient(std::string address) {
     static const Reply ok{250, {2, 1, 5}, "Ok"};
     auto& transaction = *transaction_;
     if (!std::exchange(transaction.client_logged, true))
-        voice().info("{}: client={}", transaction.id_text, client_.peer());
+        voice().info("{}: client={}{}{}{}{}", transaction.id_text, client_.peer(),
+                     client_.user.empty() ? "" : ", sasl_method=", client_.auth_method,
+                     client_.user.empty() ? "" : ", sasl_username=", client_.user);
     auto& recipient = transaction.envelope.recipients.emplace_back();
     recipient.address = std::move(address);
     if (rcpt_.path.mailbox.bare()) {
@@ -157,10 +280,18 @@ void Connection::take_recipient(std::string address) {
 // --- content
 
 void Connection::operator()(smtp::event::Data&) {
+    screened(Stage::data, [this] { begin_content(); });
+}
+
+void Connection::begin_content() {
     static const Reply go_on{354, {}, "End data with <CR><LF>.<CR><LF>"};
     auto& transaction = *transaction_;
+    const auto received = received_field(); // names a single recipient: before copies are added
+    for (auto& copy : transaction.copies) transaction.envelope.recipients.emplace_back().address = copy;
+    transaction.copies.clear();
     transaction.writer.emplace(service_.intake.write(transaction.id, transaction.envelope));
-    transaction.writer->append(received_field());
+    transaction.writer->append(received);
+    if (!transaction.fields.empty()) transaction.writer->append(transaction.fields);
     if (rules_->listener.service == config::Service::submission)
         transaction.fixup.emplace(smtp::SubmissionOptions{.origin = rules_->config->mta.origin,
                                                           .sender = transaction.envelope.reverse_path,
@@ -188,13 +319,14 @@ void Connection::store(std::string_view content, Last last) {
 std::string Connection::received_field() {
     const auto& transaction = *transaction_;
     const auto& recipients = transaction.envelope.recipients;
+    const auto tls_text = tls_ ? tls_facts_.text() : std::string();
     return smtp::received_field({
         .helo = session_.helo(),
         .name = client_.name,
         .address = client_.address_text,
         .by = rules_->normal.hostname,
         .protocol = session_.protocol(),
-        .tls = {},
+        .tls = tls_text,
         .id = transaction.id_text,
         .recipient =
             recipients.size() == 1 ? std::string_view(recipients.front().address) : std::string_view(),
@@ -241,8 +373,29 @@ void Connection::operator()(smtp::event::EndOfData&) {
     if (transaction.fixup && !transaction.refusal) store({}, Last::yes);
     if (transaction.refusal) {
         reject("END-OF-MESSAGE", *transaction.refusal);
-        return transaction_.reset();
+        return end_transaction();
     }
+    if (screen_)
+        screen_->facts.message = &transaction.review.emplace(*transaction.writer, transaction.envelope);
+    screened(Stage::end_of_data, [this] { commit(); });
+}
+
+void Connection::commit() {
+    auto& transaction = *transaction_;
+    if (transaction.review) {
+        for (const auto& copy : transaction.copies)
+            transaction.envelope.recipients.emplace_back().address = copy;
+        if (transaction.envelope.recipients.empty()) {
+            voice().info("{}: discard: a filter has removed all recipients", transaction.id_text);
+            transaction.discard = "no recipients";
+        }
+    }
+    if (!transaction.discard.empty()) {
+        answer({250, {2, 0, 0}, "Ok: queued as " + transaction.id_text});
+        return end_transaction();
+    }
+    if (transaction.review) transaction.review->seal();
+    KILL_POINT("smtpd.before_sync");
     service_.intake.commit(*transaction.writer, [this, hint = transaction.writer->encoded_envelope()](
                                                     spool::Result<spool::DurableReceipt> receipt) {
         committed(std::move(receipt), hint);
@@ -252,6 +405,7 @@ void Connection::operator()(smtp::event::EndOfData&) {
 void Connection::committed(spool::Result<spool::DurableReceipt> receipt, const std::string& hint) {
     auto& transaction = *transaction_;
     if (receipt) {
+        KILL_POINT("smtpd.after_sync");
         const auto message_id = transaction.fixup ? smtp::printable(transaction.fixup->message_id(), 998)
                                                   : transaction.header.message_id();
         service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text,
@@ -261,9 +415,9 @@ void Connection::committed(spool::Result<spool::DurableReceipt> receipt, const s
         answer({250, {2, 0, 0}, "Ok: queued as " + transaction.id_text});
     } else {
         voice().warning("{}: not queued: {}", transaction.id_text, receipt.error().what);
-        reject("END-OF-MESSAGE", Intake::reply_for(receipt.error()));
+        reject("END-OF-MESSAGE", reply_for(common::Intake::shut_by(receipt.error())));
     }
-    transaction_.reset();
+    end_transaction();
     pump();
     KILL_POINT("smtpd.after_reply");
 }
@@ -274,12 +428,12 @@ void Connection::operator()(smtp::event::Vrfy& vrfy) {
 
 // RFC 5321, 4.2.4: 502 for what one knows and does not do, 500 for the rest.
 void Connection::operator()(smtp::event::Unknown& unknown) {
-    constexpr std::string_view known[] = {"STARTTLS", "AUTH", "BDAT", "EXPN",    "ETRN",    "TURN",
-                                          "SEND",     "SOML", "SAML", "XCLIENT", "XFORWARD"};
+    constexpr std::string_view known[] = {"EXPN", "ETRN", "TURN",    "SEND",
+                                          "SOML", "SAML", "XCLIENT", "XFORWARD"};
     const bool not_offered =
         std::ranges::any_of(known, [&](auto verb) { return smtp::same_ignoring_case(verb, unknown.verb); });
-    if (not_offered) return answer({502, {5, 5, 1}, "Error: command is not offered here"});
-    answer({500, {5, 5, 2}, "Error: command not recognized"});
+    if (not_offered) return reject("UNKNOWN", {502, {5, 5, 1}, "Error: command is not offered here"});
+    reject("UNKNOWN", {500, {5, 5, 2}, "Error: command not recognized"});
 }
 
 } // namespace smtpd

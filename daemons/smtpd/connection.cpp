@@ -1,5 +1,6 @@
 #include "daemons/smtpd/connection.h"
 #include "daemons/common/kill_point.h"
+#include <cerrno>
 #include <sys/socket.h>
 
 namespace smtpd {
@@ -31,7 +32,7 @@ std::unique_ptr<Connection> Connection::create(Service& service, std::shared_ptr
 Connection::Connection(Service& service, std::shared_ptr<const Rules> rules, Client client)
     : service_(service), rules_(std::move(rules)), client_(std::move(client)),
       number_(service.next_session()), session_(settings(), common::Loop::now().monotonic),
-      resolver_(service.resolver), deadline_(service.deadlines, [this] { deadline_passed(); }) {}
+      auth_delay_(service.deadlines, [this] { auth_refused(); }), resolver_(service.resolver), deadline_(service.deadlines, [this] { deadline_passed(); }) {}
 
 Connection::~Connection() {
     if (check_ != 0) service_.checker.cancel(check_);
@@ -39,7 +40,7 @@ Connection::~Connection() {
 }
 
 void Connection::begin() {
-    see_early_bytes();
+    if (!implicit_tls()) see_early_bytes();
     read_or_not();
     pump();
 }
@@ -58,13 +59,14 @@ void Connection::shut_down(smtp::ServerSession::When when) {
         421, {4, 3, 2}, rules_->normal.hostname + " Service is shutting down, try again later"};
     session_.shut_down(reply, common::Loop::now().monotonic, when);
     if (when == smtp::ServerSession::When::now) paused_ = false;
+    if (when == smtp::ServerSession::When::now && shaking_hands()) handshake_failed("shutting down");
     if (naming_) greet(); // it was not even let in: now it is, to be told
     pump();
 }
 
 void Connection::stress_changed() {
     session_.use(settings(), common::Loop::now().monotonic);
-    if (phase_ == Phase::talking && !naming_) set_deadline();
+    if (phase_ == Phase::talking && !naming_ && !shaking_hands()) set_deadline();
 }
 
 // --- bytes
@@ -87,7 +89,12 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer)
         uv_read_stop(stream);
         self->reading_ = false;
         self->hung_up_ = true;
-        self->session_.disconnected();
+        if (self->shaking_hands())
+            self->handshake_failed("lost connection");
+        else
+            self->session_.disconnected();
+    } else if (self->tls_) {
+        self->take_sealed({buffer->base, static_cast<std::size_t>(n)});
     } else {
         self->session_.feed({buffer->base, static_cast<std::size_t>(n)}, common::Loop::now().monotonic);
     }
@@ -95,7 +102,8 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer)
 }
 
 void Connection::pump() {
-    if (phase_ != Phase::talking) return;
+    if (phase_ != Phase::talking || pumping_) return;
+    pumping_ = true; // who answers at once calls again, and must not end the connection from within
     do {
         while (session_.ending() || (!paused_ && unsent_.size() < most_unsent)) {
             auto event = session_.next();
@@ -103,20 +111,21 @@ void Connection::pump() {
             std::visit(*this, *event);
         }
     } while (!flush());
+    pumping_ = false;
     if (session_.closed()) return linger();
     read_or_not();
-    if (!naming_) set_deadline();
+    if (!naming_ && !shaking_hands()) set_deadline();
 }
 
 bool Connection::flush() {
     auto bytes = session_.output();
+    if (tls_) bytes = sealed(bytes);
     if (bytes.empty()) return true;
     if (write_) {
         unsent_ += bytes;
         return true;
     }
-    auto buffer = uv_buf_init(bytes.data(), static_cast<unsigned>(bytes.size()));
-    const int taken = uv_try_write(common::stream_of(tcp_), &buffer, 1);
+    const int taken = session_.closed() && !polite_ ? write_last(bytes) : write_now(bytes);
     if (taken == static_cast<int>(bytes.size())) return true;
     if (taken < 0 && taken != UV_EAGAIN) {
         session_.disconnected();
@@ -125,6 +134,20 @@ bool Connection::flush() {
     unsent_.assign(bytes, static_cast<std::size_t>(std::max(taken, 0)));
     write_rest();
     return true;
+}
+
+int Connection::write_now(std::string_view bytes) {
+    auto buffer = uv_buf_init(const_cast<char*>(bytes.data()), static_cast<unsigned>(bytes.size()));
+    return uv_try_write(common::stream_of(tcp_), &buffer, 1);
+}
+
+// Before closing: the reply and the connection's end then leave in one packet.
+int Connection::write_last(std::string_view bytes) {
+    uv_os_fd_t fd = -1;
+    if (uv_fileno(reinterpret_cast<uv_handle_t*>(tcp_.get()), &fd) != 0) return UV_EBADF;
+    const auto n = ::send(fd, bytes.data(), bytes.size(), MSG_MORE | MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) return static_cast<int>(n);
+    return errno == EWOULDBLOCK ? UV_EAGAIN : uv_translate_sys_error(errno);
 }
 
 void Connection::write_rest() {
@@ -150,8 +173,8 @@ void Connection::write_rest() {
 
 // Reading goes on while a question is open (it costs system calls to stop), up to a bound.
 void Connection::read_or_not() {
-    const bool want =
-        !hung_up_ && !paused_ && session_.buffered() < most_buffered && unsent_.size() < most_unsent;
+    const bool want = !hung_up_ && !paused_ && !(naming_ && implicit_tls()) &&
+                      session_.buffered() < most_buffered && unsent_.size() < most_unsent;
     if (want == reading_) return;
     reading_ = want;
     if (want)
@@ -170,6 +193,8 @@ void Connection::deadline_passed() {
     if (phase_ != Phase::talking) return finish();
     if (naming_)
         greet(); // the name did not come in time
+    else if (shaking_hands())
+        handshake_failed("timeout");
     else
         session_.expired(common::Loop::now().monotonic);
     pump();
@@ -200,10 +225,14 @@ void Connection::finish() {
 
 // --- the session's end, and what the log says of it
 
-void Connection::operator()(smtp::event::Reset& reset) {
-    if (!reset.refused.text.empty()) log_reject("END-OF-MESSAGE", reset.refused, {});
-    transaction_.reset();
+// Once for a run of the same, such as recipients beyond the limit.
+void Connection::operator()(smtp::event::Refused& refused) {
+    if (refused.reply == last_refused_) return;
+    log_reject(refused.command, refused.reply, {});
+    last_refused_ = std::move(refused.reply);
 }
+
+void Connection::operator()(smtp::event::Reset&) { end_transaction(); }
 
 void Connection::operator()(smtp::event::Disconnect& disconnect) {
     const auto peer = client_.peer();

@@ -2,8 +2,11 @@
 // policy, categorizer and spool, and writes the log lines. Callbacks record what happened and call pump()
 // last.
 #pragma once
+#include "daemons/common/tls/session.h"
+#include "daemons/smtpd/authentication.h"
 #include "daemons/smtpd/policy.h"
 #include "daemons/smtpd/rules.h"
+#include "daemons/smtpd/screen.h"
 #include "daemons/smtpd/service.h"
 #include "daemons/smtpd/transaction.h"
 #include "libsmtp/server_session.h"
@@ -42,7 +45,11 @@ public:
     void operator()(smtp::event::Chunk&);
     void operator()(smtp::event::EndOfData&);
     void operator()(smtp::event::Vrfy&);
+    void operator()(smtp::event::StartTls&);
+    void operator()(smtp::event::Auth&);
+    void operator()(smtp::event::AuthLine&);
     void operator()(smtp::event::Unknown&);
+    void operator()(smtp::event::Refused&);
     void operator()(smtp::event::Reset&);
     void operator()(smtp::event::Quit&) {}
     void operator()(smtp::event::Disconnect&);
@@ -55,12 +62,30 @@ private:
     void see_early_bytes();
     void pump();
     bool flush(); // false: the client is gone
+    int write_now(std::string_view bytes); // how many were taken, or libuv's error
+    int write_last(std::string_view bytes);
     void write_rest();
     void read_or_not();
     void set_deadline();
     void deadline_passed();
     void linger();
     void finish();
+
+    // TLS (secure.cpp)
+    bool implicit_tls() const { return rules_->listener.tls == config::ListenerTls::implicit; }
+    bool shaking_hands() const { return tls_ && !session_.secured(); }
+    void start_tls();
+    void take_sealed(std::string_view bytes);
+    void shake_hands();
+    void handshake_failed(std::string_view why);
+    std::string sealed(std::string_view plain);
+
+    // AUTH (authenticate.cpp)
+    std::unique_ptr<Authentication> make_authentication();
+    Authentication::Done auth_step();
+    void heed(const AuthStep& step);
+    void auth_refused();
+    void loose_end();
 
     smtp::ServerSettings const& settings() const {
         return service_.stressed ? rules_->stressed : rules_->normal;
@@ -70,14 +95,27 @@ private:
     // With the "reject:" line of the log.
     void reject(std::string_view command, const smtp::Reply& reply, std::string_view to = {});
     void log_reject(std::string_view command, const smtp::Reply& reply, std::string_view to);
+    // Goes on with `then` unless somebody who is asked objects; then the client has been answered.
+    template <class Then> void screened(Stage stage, Then then) {
+        if (!screen_) return then();
+        ask_around(stage, std::move(then));
+    }
+    void ask_around(Stage stage, std::function<void()> then);
+    void heed(Stage stage, const Opinion& opinion, const std::function<void()>& then);
     void greet();
+    void begin_content();
+    void commit();
+    void let_in();
+    std::string more_capabilities();
     void take_recipient(std::string address);
+    void add_recipient(std::string address);
     void recipient_checked(const RecipientChecker::Answer& checked);
     void fill_envelope(spool::Envelope& envelope, const smtp::event::Mail& mail, std::string reverse_path,
                        smtp::WallTime now);
     std::string received_field();
     enum class Last : std::uint8_t { no, yes };
     void store(std::string_view content, Last last);
+    void end_transaction();
     void refuse_content(smtp::Reply reply);
     void committed(spool::Result<spool::DurableReceipt> receipt, const std::string& hint);
 
@@ -87,6 +125,13 @@ private:
     std::uint64_t number_; // in the log
     smtp::ServerSession session_;
     std::optional<Transaction> transaction_;
+    smtp::Reply last_refused_;          // by the session, and logged
+    std::unique_ptr<Screen> screen_;    // null: nobody is asked
+    std::unique_ptr<tls::Session> tls_; // null: plain text
+    tls::Facts tls_facts_;
+    std::unique_ptr<Authentication> authentication_; // the exchange under way
+    std::string auth_method_;
+    common::Deadline auth_delay_;
     smtp::event::Rcpt rcpt_;                  // the recipient asked about
     std::uint64_t check_ = 0;                 // the question to the categorizer; 0: none
     std::shared_ptr<dns::Resolver> resolver_; // outlives the look-up
@@ -95,7 +140,8 @@ private:
     common::Deadline deadline_;
     std::string in_flight_, unsent_; // what the kernel did not take at once: being written; behind that
     enum class Phase : std::uint8_t { talking, last_words, lingering, over } phase_ = Phase::talking;
-    bool reading_ = false, hung_up_ = false, paused_ = false, naming_ = false, polite_ = false;
+    bool reading_ = false, hung_up_ = false, paused_ = false, naming_ = false, polite_ = false,
+         pumping_ = false;
     struct Write;
     Write* write_ = nullptr;
 };

@@ -1,4 +1,5 @@
 #include "daemons/smtpd/policy.h"
+#include <algorithm>
 
 namespace smtpd {
 
@@ -23,8 +24,9 @@ Client client_of(const common::Endpoint& endpoint) {
     return client;
 }
 
-// May this client send to anywhere? (AUTH will be one more way to say yes.)
+// May this client send to anywhere?
 static bool may_relay(const Rules& rules, const Client& client) {
+    if (!client.user.empty()) return true;
     const auto& networks = rules.listener.service == config::Service::submission
                                ? rules.listener.submitters
                                : rules.config->relay.networks;
@@ -35,11 +37,32 @@ static std::string complete(const Rules& rules, const smtp::Mailbox& mailbox) {
     return mailbox.text() + "@" + rules.config->mta.origin;
 }
 
+// Is this address the user's own? The password file lists those beside the one that is his name.
+static bool owns(const Rules& rules, const std::string& user, const smtp::Mailbox& sender) {
+    const auto address = smtp::lowered(sender.bare() ? complete(rules, sender) : sender.text());
+    const auto name = smtp::lowered(user);
+    const auto at = address.rfind('@');
+    const auto domain = std::string_view(address).substr(at + 1);
+    if (name.find('@') != name.npos
+            ? address == name
+            : address.substr(0, at) == name &&
+                  (rules.config->is_local(domain) || domain == smtp::lowered(rules.config->mta.origin)))
+        return true;
+    const auto* entry = rules.passwords->find(user);
+    return entry && std::ranges::any_of(entry->addresses, [&](const auto& each) {
+               return each == address ||
+                      (each.starts_with('@') && std::string_view(each).substr(1) == domain);
+           });
+}
+
 Judgement judge_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path) {
     const bool trusted = may_relay(rules, client);
     if (rules.listener.service == config::Service::submission && !trusted)
         return refuse(530, {5, 7, 0}, "Authentication required");
     if (path.null()) return {Kind::accept, {}, {}};
+    if (rules.config->auth.sender_match && !client.user.empty() && !owns(rules, client.user, *path.mailbox))
+        return refuse(553, {5, 7, 1},
+                      "<" + path.text() + ">: Sender address rejected: not owned by user " + client.user);
     if (!path.mailbox->bare()) return {Kind::accept, path.text(), {}};
     if (trusted) return {Kind::accept, complete(rules, *path.mailbox), {}};
     return refuse(553, {5, 1, 7}, "<" + path.text() + ">: Sender address rejected: a full address is needed");

@@ -14,6 +14,8 @@ struct Client {
     std::uint16_t port = 0;
     std::string address_text;     // "192.0.2.1"
     std::string name = "unknown"; // confirmed by its address, or "unknown"
+    std::string user;             // who it is by AUTH; "" not known
+    std::string auth_method;      // by which mechanism
     std::string network;          // "192.0.2.1" or "2001:db8::/64": what limits and fairness count
 
     std::string peer() const { return name + "[" + address_text + "]"; }

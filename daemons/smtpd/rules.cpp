@@ -26,12 +26,58 @@ static smtp::ServerSettings settings_of(const config::Config& config, const conf
     return to;
 }
 
+static constexpr std::uint32_t longest_hold = 90 * 24 * 3600; // FUTURERELEASE, in seconds
+
+// What EHLO names, before TLS and under it.
+static void offer(smtp::ServerSettings& settings, const Rules& rules) {
+    settings.capabilities.chunking = true;
+    settings.capabilities.recipients = settings.recipients;
+    if (rules.listener.service == config::Service::submission) {
+        settings.capabilities.mt_priority = true;
+        settings.capabilities.future_release = longest_hold;
+    }
+    settings.tls_capabilities = settings.capabilities;
+    if (rules.listener.auth) {
+        const auto& auth = rules.config->auth;
+        std::string plain, bound;
+        for (const auto& mechanism : auth.mechanisms) {
+            bound += (bound.empty() ? "" : " ") + mechanism;
+            if (!mechanism.ends_with("-PLUS")) plain += (plain.empty() ? "" : " ") + mechanism;
+        }
+        settings.tls_capabilities.auth = auth.dovecot.empty() ? bound : plain;
+        if (rules.listener.auth_without_tls) settings.capabilities.auth = plain;
+    }
+    settings.capabilities.starttls = rules.tls && rules.listener.tls != config::ListenerTls::implicit;
+    if (rules.listener.tls == config::ListenerTls::require)
+        settings.tls = smtp::ServerSettings::Tls::required;
+}
+
+spool::Result<std::shared_ptr<const tls::Context>> make_tls(const config::Config& config,
+                                                            const config::Listener& listener,
+                                                            const proto::secrets::Secrets& secrets) {
+    if (listener.tls == config::ListenerTls::no) return nullptr;
+    tls::ServerOptions options;
+    options.purpose = config.mta.hostname + " smtpd " + listener.name;
+    options.minimum = config.tls.minimum_version == config::TlsVersion::tls_1_3 ? tls::Version::tls_1_3
+                                                                                : tls::Version::tls_1_2;
+    options.ciphers = config.tls.ciphers;
+    options.tickets = config.tls.session_tickets;
+    options.ticket_lifetime = static_cast<std::uint32_t>(
+        std::chrono::duration_cast<std::chrono::seconds>(config.tls.ticket_lifetime).count());
+    if (listener.client_certificates) options.client_certificates = tls::ClientCertificates::ask;
+    return tls::Context::server(secrets, options);
+}
+
 std::shared_ptr<const Rules> make_rules(std::shared_ptr<const config::Config> config,
-                                        const config::Listener& listener) {
+                                        const config::Listener& listener, Credentials credentials) {
     auto rules = std::make_shared<Rules>();
+    rules->tls = std::move(credentials.tls);
+    rules->passwords = std::move(credentials.passwords);
+    rules->pepper = std::move(credentials.pepper);
     rules->config = std::move(config);
     rules->listener = listener;
     rules->normal = settings_of(*rules->config, listener);
+    offer(rules->normal, *rules);
     rules->stressed = rules->normal;
     rules->stressed.command_time = std::min<smtp::Duration>(rules->normal.command_time, 10s);
     rules->stressed.data_time = std::min<smtp::Duration>(rules->normal.data_time, 30s);

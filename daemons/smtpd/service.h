@@ -1,11 +1,13 @@
 // What the connections of one smtpd worker share. Outlives them.
 #pragma once
 #include "daemons/common/dns/resolver.h"
+#include "daemons/common/intake.h"
 #include "daemons/common/log.h"
 #include "daemons/common/loop.h"
 #include "daemons/common/outbox.h"
+#include "daemons/common/rates.h"
 #include "daemons/common/timer.h"
-#include "daemons/smtpd/intake.h"
+#include "daemons/smtpd/authentication.h"
 #include "daemons/smtpd/recipient_checker.h"
 #include "daemons/smtpd/visitors.h"
 #include "libsmtp/time.h"
@@ -15,6 +17,7 @@
 namespace smtpd {
 
 class Connection;
+struct Advisers;
 
 // The current time as header fields write it, made once a second.
 class DateText {
@@ -33,7 +36,7 @@ struct Service {
     common::Loop& loop;
     common::Log& log;
     common::Deadlines& deadlines;
-    Intake& intake;
+    common::Intake& intake;
     RecipientChecker& checker;
     common::Outbox& outbox;
     std::shared_ptr<dns::Resolver> resolver; // of the current configuration
@@ -41,6 +44,9 @@ struct Service {
     DateText date = {};
     std::uint64_t sessions = 0; // so far
     bool stressed = false;
+    Guesses guesses = {};
+    common::Rates rates = {};
+    std::shared_ptr<Advisers> advisers = {}; // of the current configuration
     // The connection is over; it is destroyed at the end of the turn.
     std::function<void(Connection&)> gone = {};
 

@@ -1,4 +1,5 @@
 #include "daemons/smtpd/smtpd.h"
+#include "daemons/smtpd/checks.h"
 #include "libsmtp/date.h"
 #include <algorithm>
 #include <ctime>
@@ -34,14 +35,16 @@ static std::size_t raise_descriptors() {
 
 spool::Result<std::unique_ptr<Smtpd>> Smtpd::create(common::Surroundings& surroundings,
                                                     common::Orders orders) {
-    auto intake = TRY(Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
-                                   static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble));
+    auto intake =
+        TRY(common::Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
+                                 static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble));
     std::unique_ptr<Smtpd> smtpd(new Smtpd(surroundings, orders.config, std::move(intake)));
     smtpd->reconfigure(std::move(orders));
     return smtpd;
 }
 
-Smtpd::Smtpd(common::Surroundings& surroundings, const config::Config& config, std::unique_ptr<Intake> intake)
+Smtpd::Smtpd(common::Surroundings& surroundings, const config::Config& config,
+             std::unique_ptr<common::Intake> intake)
     : surroundings_(surroundings), log_(surroundings.log), deadlines_(surroundings.loop),
       intake_(std::move(intake)), checker_(surroundings.loop, log_, surroundings.run, surroundings.identity),
       outbox_(surroundings.loop, log_, surroundings.run, surroundings.identity),
@@ -60,17 +63,34 @@ Smtpd::Smtpd(common::Surroundings& surroundings, const config::Config& config, s
 
 Smtpd::~Smtpd() = default;
 
+std::shared_ptr<const auth::PasswordFile> Smtpd::read_passwords(const common::Orders& orders) {
+    auto file = auth::PasswordFile::parse(orders.secrets ? orders.secrets->passwords : "");
+    if (file) return std::make_shared<const auth::PasswordFile>(*std::move(file));
+    const auto& path = orders.config.auth.passwords;
+    log_.error("nobody can authenticate: {}: {}", path, file.error().why);
+    surroundings_.trouble(path + ": " + file.error().why);
+    return std::make_shared<const auth::PasswordFile>();
+}
+
 void Smtpd::reconfigure(common::Orders orders) {
     const auto config = std::make_shared<const config::Config>(orders.config);
+    const auto passwords = read_passwords(orders);
     std::map<std::string, Entrance> entrances;
     for (auto& handed : orders.listeners) {
         const auto& listeners = config->listeners;
         const auto listener = std::ranges::find(listeners, handed.name, &config::Listener::name);
         if (listener == listeners.end()) continue;
         auto& entrance = entrances[handed.name + " " + handed.address];
-        entrance.rules = make_rules(config, *listener);
         if (auto old = entrances_.extract(handed.name + " " + handed.address))
-            entrance.acceptor = std::move(old.mapped().acceptor); // and the descriptor in force with it
+            entrance = std::move(old.mapped()); // and the descriptor in force with it
+        auto tls = make_tls(*config, *listener, orders.secrets ? *orders.secrets : proto::secrets::Secrets{});
+        if (!tls) {
+            log_.error("no TLS on {}: {}", handed.address, tls.error().what);
+            surroundings_.trouble("no TLS on " + handed.address + ": " + tls.error().what);
+        }
+        entrance.rules = make_rules(
+            config, *listener,
+            {tls ? *std::move(tls) : nullptr, passwords, orders.secrets ? orders.secrets->pepper : ""});
         if (!entrance.acceptor)
             entrance.acceptor = Acceptor::create(
                 surroundings_.loop, std::move(handed.fd),
@@ -87,6 +107,7 @@ void Smtpd::reconfigure(common::Orders orders) {
     }
     entrances_ = std::move(entrances);
     service_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, config->dns);
+    service_.advisers = make_advisers(surroundings_.loop, log_, *config);
     intake_->reconfigure(config->spool);
     checker_.forget();
 }

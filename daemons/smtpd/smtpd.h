@@ -26,7 +26,9 @@ private:
         std::unique_ptr<Acceptor> acceptor;
     };
 
-    Smtpd(common::Surroundings& surroundings, const config::Config& config, std::unique_ptr<Intake> intake);
+    Smtpd(common::Surroundings& surroundings, const config::Config& config,
+          std::unique_ptr<common::Intake> intake);
+    std::shared_ptr<const auth::PasswordFile> read_passwords(const common::Orders& orders);
     void accepted(Entrance& entrance, common::Fd socket, const common::Endpoint& from);
     void turn_away(const Entrance& entrance, common::Fd socket, const Client& client, std::string_view why,
                    smtp::EnhancedStatus status);
@@ -38,7 +40,7 @@ private:
     common::Surroundings& surroundings_;
     common::Log& log_;
     common::LoopDeadlines deadlines_;
-    std::unique_ptr<Intake> intake_;
+    std::unique_ptr<common::Intake> intake_;
     RecipientChecker checker_;
     common::Outbox outbox_;
     Visitors visitors_;

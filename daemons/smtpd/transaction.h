@@ -1,6 +1,7 @@
 // A message on its way in, from MAIL to the reply to its final dot. One object; every way out destroys it,
 // and what was not committed goes with it.
 #pragma once
+#include "daemons/common/milter/message.h"
 #include "libsmtp/header_scan.h"
 #include "libsmtp/parameters.h"
 #include "libsmtp/reply.h"
@@ -17,10 +18,14 @@ struct Transaction {
     std::string id_text;
     spool::Envelope envelope;
     std::optional<spool::MessageWriter> writer; // from DATA on
+    std::optional<milter::Message> review;      // while others look at the whole of it
     smtp::HeaderScan header;
     std::optional<smtp::SubmissionFixup> fixup; // on submission listeners: completes the header
-    std::optional<smtp::Reply> refusal; // found in the content; told at its end
-    bool client_logged = false;         // "QID: client=" was written: rejections carry the id from now on
+    std::optional<smtp::Reply> refusal;         // found in the content; told at its end
+    std::string fields;                         // of those who were asked: to stand at the head of the header
+    std::vector<std::string> copies;            // recipients they added
+    std::string discard;                        // not empty: taken and thrown away, and why
+    bool client_logged = false; // "QID: client=" was written: rejections carry the id from now on
 
     static spool::Notify notify_of(const smtp::Notify& notify) {
         return static_cast<spool::Notify>(notify.bits());

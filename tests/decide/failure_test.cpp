@@ -61,3 +61,23 @@ TEST_CASE("whose failure, and for how long") {
     CHECK(!classify({Stage::rcpt, 421, "4.7.0"}).next_host());
     CHECK(!classify({Stage::rcpt, 450, "4.7.1"}).next_host());
 }
+
+TEST_CASE("a route's own reading of a reply") {
+    using decide::ReplyRule;
+    for (const char* text :
+         {"550 5.7.1 at MAIL is temporary", "450 at RCPT is permanent", "552 at END is temporary"}) {
+        const auto rule = ReplyRule::parse(text);
+        REQUIRE(rule);
+        CHECK(rule->to_string() == text);
+    }
+    for (const char* text :
+         {"", "250 at MAIL is temporary", "550 at NOON is temporary", "550 5.7.1 MAIL temporary",
+          "550 at MAIL is odd", "550 at MAIL is temporary now", "55 at MAIL is temporary", "550 at MAIL"})
+        CHECK_FALSE(ReplyRule::parse(text));
+    const auto rule = *ReplyRule::parse("550 5.7.1 at MAIL is temporary");
+    CHECK(rule.covers({smtp::Stage::mail, 550, "5.7.1"}));
+    CHECK_FALSE(rule.covers({smtp::Stage::mail, 550, "5.1.1"}));
+    CHECK_FALSE(rule.covers({smtp::Stage::rcpt, 550, "5.7.1"}));
+    CHECK_FALSE(rule.covers({smtp::Stage::mail, 551, "5.7.1"}));
+    CHECK(ReplyRule::parse("552 at END is temporary")->covers({smtp::Stage::content, 552, ""}));
+}

@@ -26,6 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
         (data[0] & 1) ? ServerSettings::ContentLines::reject : ServerSettings::ContentLines::normalise;
     settings.command_lines =
         (data[0] & 2) ? ServerSettings::CommandLines::lf_allowed : ServerSettings::CommandLines::crlf_only;
+    settings.capabilities.chunking = true; // STARTTLS depends on when bytes come
+    settings.capabilities.auth = "PLAIN LOGIN";
     settings.message_size = 200;
     settings.skipped = 300;
     settings.recipients = 3;

@@ -291,14 +291,17 @@ TEST_CASE("too many recipients: the rest in a further transaction") {
 }
 
 TEST_CASE("what a server cannot take is not offered to it") {
-    auto large = mail(1), eight = mail(2), odd = mail(3, {"b@y\r\nRCPT TO:<c@y>"}), foreign = mail(4);
+    auto large = mail(1), eight = mail(2), odd = mail(3, {"b@y\r\nRCPT TO:<c@y>"}), foreign = mail(4),
+         secret = mail(5);
+    secret.transaction.require_tls = true;
     large.transaction.parameters.size = 1001;
     eight.transaction.parameters.body = Body::eight_bit_mime;
     foreign.transaction.reverse_path = "\xc3\xa9@x";
-    play({large, odd, foreign}, script({hello, offers}),
+    play({large, odd, foreign, secret}, script({hello, offers}),
          "up\n1: permanent 7 5.3.4 [message size 1001 exceeds size limit 1000 of server mx.test[192.0.2.1]]\n"
          "3: permanent 8 5.1.3 [recipient address has control characters]\n"
-         "4: permanent 7 5.6.7 [sender address is not ASCII]\n");
+         "4: permanent 7 5.6.7 [sender address is not ASCII]\n"
+         "5: permanent 7 5.7.30 [message requires TLS, and there is none with host mx.test[192.0.2.1]]\n");
     play({eight}, script({hello, plain}),
          "up\n2: permanent 7 5.6.3 [message has 8-bit content, and 8BITMIME was not offered by host "
          "mx.test[192.0.2.1]]\n");

@@ -34,6 +34,45 @@ Outcome decode(const pieces::Pieces& input) {
 
 } // namespace
 
+TEST_CASE("content whose length is known: dots stay, line breaks are mended, the last line is ended") {
+    struct {
+        std::string_view input, content;
+        bool bare = false, lone_dot = false;
+    } const table[] = {
+        {"", ""},
+        {"a\r\n", "a\r\n"},
+        {"a", "a\r\n"},
+        {".", ".\r\n"},
+        {"a\r\n.\r\n.b\r\n..\r\n", "a\r\n.\r\n.b\r\n..\r\n"},
+        {".\r\n", ".\r\n"},
+        {"a\r", "a\r\n", true},
+        {"a\nb\r\n", "a\r\nb\r\n", true},
+        {"a\r\n.\r", "a\r\n.\r\n", true, true},
+        {"a\r\n.\n", "a\r\n.\r\n", true, true},
+        {"a\n.", "a\r\n.\r\n", true, true},
+        {"a\n.\r\n", "a\r\n.\r\n", true, true},
+    };
+    for (const auto& row : table)
+        for (std::size_t length : {std::size_t{1} << 20, std::size_t{7}, std::size_t{1}}) {
+            DataDecoder decoder;
+            decoder.reset(DataDecoder::Ending::length);
+            std::string content;
+            for (auto piece : pieces::of(row.input, length))
+                while (true) {
+                    const auto step = decoder.decode(piece);
+                    CHECK(!step.end);
+                    content += step.run;
+                    piece.remove_prefix(step.consumed);
+                    if (step.consumed == 0 && step.run.empty()) break;
+                }
+            content += decoder.finish();
+            INFO(row.content);
+            CHECK(content == row.content);
+            CHECK(decoder.bare_line_break() == row.bare);
+            CHECK(decoder.smuggled_dot() == row.lone_dot);
+        }
+}
+
 TEST_CASE("command lines end in CRLF and nothing else") {
     using Kind = Line::Kind;
     struct {

@@ -6,6 +6,9 @@ using namespace smtp;
 static Capabilities all() {
     Capabilities offered;
     offered.size = 1000;
+    offered.future_release = 1000;
+    offered.mt_priority = true;
+    offered.auth = "PLAIN";
     return offered;
 }
 
@@ -20,12 +23,39 @@ TEST_CASE("MAIL parameters") {
     CHECK(parse_mail_parameters("RET=full BODY=7BIT", all())->ret == Ret::full);
 }
 
+TEST_CASE("MAIL parameters of submission") {
+    const auto p = parse_mail_parameters("HOLDFOR=1000 MT-PRIORITY=-9 AUTH=ann+40here.example", all());
+    REQUIRE(p);
+    CHECK(p->hold_for == 1000u);
+    CHECK(p->priority == -9);
+    CHECK(p->auth == "ann@here.example");
+    const auto at = WallTime(std::chrono::seconds(1795190400)); // 2026-11-20T16:00:00Z
+    CHECK(parse_mail_parameters("HOLDUNTIL=2026-11-20T16:00:00Z", all())->hold_until == at);
+    CHECK(parse_mail_parameters("HOLDUNTIL=2026-11-20T17:00:00+01:00", all())->hold_until == at);
+    CHECK(parse_mail_parameters("HOLDUNTIL=2026-11-20T14:30:00-01:30", all())->hold_until == at);
+    for (auto not_offered : {"HOLDFOR=1", "HOLDUNTIL=2026-11-20T16:00:00Z", "MT-PRIORITY=1", "AUTH=<>"})
+        CHECK(parse_mail_parameters(not_offered, Capabilities{}).error().code == 555);
+}
+
 TEST_CASE("MAIL parameters that are refused") {
     struct {
         std::string_view text;
         int code;
     } const table[] = {
         {"SIZE=18446744073709551616", 501},
+        {"HOLDFOR=1001", 501},
+        {"HOLDFOR=-1", 501},
+        {"HOLDFOR=", 501},
+        {"HOLDFOR=1 HOLDUNTIL=2026-11-20T16:00:00Z", 501},
+        {"HOLDUNTIL=2026-13-20T16:00:00Z", 501},
+        {"HOLDUNTIL=2026-11-20T16:00:00", 501},
+        {"HOLDUNTIL=2026-11-20 16:00:00Z", 501},
+        {"HOLDUNTIL", 501},
+        {"MT-PRIORITY=10", 501},
+        {"MT-PRIORITY=-", 501},
+        {"MT-PRIORITY=+1", 501},
+        {"AUTH=ann", 501},
+        {"AUTH=", 501},
         {"SIZE=-1", 501},
         {"SIZE=ten", 501},
         {"SIZE=", 501},

@@ -8,7 +8,7 @@
 //   S~ text       the server says a line that begins so
 //   T: seconds    time passes
 //   X: cause      the session is over: quit, timed_out, too_many_errors, not_smtp, too_early, turned_away
-//   set key n     message_size, recipients, line, soft_errors, hard_errors
+//   set key n     message_size, recipients, line, soft_errors, hard_errors; tls 1: offered, 2: required
 //   # …           a remark
 // Every file is run with each group sent whole, in sevens and byte by byte, unless it says "whole only".
 #include "tests/libsmtp/pieces.h"
@@ -94,6 +94,15 @@ void apply(ServerSettings& settings, const std::string& text) {
         settings.soft_errors = n;
     else if (key == "hard_errors")
         settings.hard_errors = n;
+    else if (key == "tls") {
+        settings.capabilities.starttls = true;
+        settings.tls = n == 2 ? ServerSettings::Tls::required : ServerSettings::Tls::optional;
+    } else if (key == "chunking") {
+        settings.capabilities.chunking = true;
+    } else if (key == "auth") { // 1: also in plain text, 2: only under TLS
+        settings.capabilities.auth = n == 1 ? "PLAIN LOGIN" : "";
+        settings.tls_capabilities.auth = "PLAIN LOGIN";
+    }
     else
         FAIL("unknown setting " << key);
 }
@@ -104,6 +113,10 @@ public:
         settings_ = test_settings();
         for (auto& step : dialogue.steps)
             if (step.kind == "set") apply(settings_, step.text);
+        const auto auth = settings_.tls_capabilities.auth;
+        settings_.tls_capabilities = settings_.capabilities;
+        settings_.tls_capabilities.auth = auth;
+        settings_.tls_capabilities.starttls = false;
         ServerPeer peer(settings_);
         for (auto& step : dialogue.steps) take(peer, step);
         flush(peer);

@@ -73,8 +73,33 @@ public:
         answer({250, {2, 0, 0}, "Ok: queued as 0A1B2C3D4E5F01"});
     }
     void operator()(event::Vrfy&) { answer({252, {2, 1, 5}, "Send some mail, I will try my best"}); }
+    // AHlhbg== is right, anything else wrong; asked for if it does not come at once.
+    void operator()(event::Auth& auth) {
+        if (!auth.initial) return answer({334, {}, "R28gb24="});
+        authenticate(auth.initial->reveal());
+    }
+    void operator()(event::AuthLine& line) { authenticate(line.text.reveal()); }
+    void authenticate(std::string_view text) {
+        log += "auth " + std::string(text) + "\n";
+        if (text == "AHlhbg==")
+            answer({235, {2, 7, 0}, "Authentication successful"});
+        else if (text == "*")
+            answer({501, {5, 7, 0}, "Authentication aborted"});
+        else
+            answer({535, {5, 7, 8}, "Error: authentication failed"});
+    }
+    void operator()(event::StartTls&) {
+        answer({220, {2, 0, 0}, "Ready to start TLS"});
+        if (session.ending()) return;
+        sent += session.output();
+        session.tls_up(now);
+        log += "tls\n";
+    }
     void operator()(event::Unknown&) { answer({502, {5, 5, 2}, "Error: command not recognized"}); }
-    void operator()(event::Reset& reset) { log += "reset " + reset.refused.line() + "\n"; }
+    void operator()(event::Refused& refused) {
+        log += "refused " + std::string(refused.command) + ": " + refused.reply.line() + "\n";
+    }
+    void operator()(event::Reset&) { log += "reset\n"; }
     void operator()(event::Quit&) { log += "quit\n"; }
     void operator()(event::Disconnect& disconnect) {
         cause = disconnect.cause;

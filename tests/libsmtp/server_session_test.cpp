@@ -49,7 +49,7 @@ TEST_CASE("a conversation, whole, in sevens and byte by byte") {
     CHECK(
         whole.log ==
         "ehlo client.example\nmail <a@x>\nrcpt <nobody@x>\nrcpt <b@x>\nmessage Subject: hi\r\n\r\n.dot\r\n\n"
-        "mail <>\nreset \nquit\ndisconnect 0\n");
+        "mail <>\nreset\nrefused RCPT: 503 5.5.1 Error: need MAIL command\nquit\ndisconnect 0\n");
     for (std::size_t length : {1, 7}) CHECK(converse(groups, length, settings) == whole);
 }
 
@@ -81,7 +81,7 @@ TEST_CASE("losing the client") {
         peer.feed("half a mess");
         peer.hang_up();
         peer.hang_up();
-        CHECK(peer.log == "ehlo c\nmail <a@x>\nrcpt <b@x>\nreset \ndisconnect 1\n");
+        CHECK(peer.log == "ehlo c\nmail <a@x>\nrcpt <b@x>\nreset\ndisconnect 1\n");
         CHECK(peer.messages == 0);
         CHECK(peer.session.last_command() == "DATA (11 bytes)");
     }
@@ -217,7 +217,8 @@ TEST_CASE("a message over the limit is read to its end, then refused; far over i
                                     std::string(99, 'x') + "\r\n.\r\nNOOP\r\n"},
                                    length, settings);
         CHECK(over.sent.ends_with("552 5.3.4 Message size exceeds fixed limit\r\n250 2.0.0 Ok\r\n"));
-        CHECK(over.log.ends_with("reset 552 5.3.4 Message size exceeds fixed limit\n"));
+        CHECK(over.log.ends_with(
+            "refused END-OF-MESSAGE: 552 5.3.4 Message size exceeds fixed limit\nreset\n"));
     }
     ServerPeer peer(settings);
     peer.feed("EHLO c\r\n");
@@ -251,6 +252,21 @@ TEST_CASE("talking too early") {
         CHECK(peer.cause == Cause::too_early);
         CHECK(peer.messages == 0);
         CHECK(peer.log.find("reset") != peer.log.npos);
+    }
+    SUBCASE("after AUTH, with what is no business of the log") {
+        auto offering = settings;
+        offering.capabilities.auth = "PLAIN";
+        ServerSession session(offering, Monotonic());
+        REQUIRE(session.next());
+        session.answer({220, {}, ""}, Monotonic());
+        session.feed("EHLO c\r\n", Monotonic());
+        REQUIRE(session.next());
+        session.answer({250, {}, ""}, Monotonic());
+        session.feed("AUTH PLAIN\r\nAGFubgBzZWNyZXQ=\r\n", Monotonic());
+        REQUIRE(std::holds_alternative<event::Auth>(session.next().value()));
+        session.answer({334, {}, ""}, Monotonic());
+        CHECK(std::get<event::Disconnect>(*session.next()).cause == Cause::too_early);
+        CHECK(session.offending() == "");
     }
     SUBCASE("unless it is tolerated") {
         auto lenient = settings;

@@ -85,8 +85,16 @@ private:
         entry.envelope.recipients[1].address = "b@example.net";
         auto& kept = books_.messages[*id] = entry;
         MessageWriter writer(pool, directory, *id, kept.envelope, {.gather = 500, .piece = 200});
-        for (std::size_t at = 0; at < kept.content.size(); at += 100)
-            writer.append(kept.content.substr(at, 100));
+        const auto received = kept.content;
+        for (std::size_t at = 0; at < received.size(); at += 100) writer.append(received.substr(at, 100));
+        if (number == 1 || number == 3) { // a filter has edited it
+            auto& edits = kept.envelope.edits;
+            edits.header_size = received.find("\r\n\r\n") + 4;
+            edits.changes = {{FieldEdit::What::insert, 0, "X-Filter: seen\r\n"}};
+            kept.envelope.verdict_reason = "edited";
+            kept.content = "X-Filter: seen\r\n" + received;
+            writer.set_envelope(kept.envelope, kept.content.substr(0, edits.header_size + 16));
+        }
         writer.commit([&](Result<DurableReceipt> receipt) { kept.acknowledged = receipt.has_value(); });
         pool.drain();
         if (!kept.acknowledged) return {};

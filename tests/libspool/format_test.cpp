@@ -85,6 +85,7 @@ std::vector<Property> every_property() {
         DelayNoticed{{1}, QueueId{98}, at(7)},
         InDoubt{{1}, at(8), "mx", "agent died"},
         Death{{1}, at(9), "smtp-client", true},
+        Rerouted{"[backup.example.net]:2525", at(11), "root", "maintenance"},
         UnknownProperty{400, std::string("later\0", 6)},
     };
 }
@@ -164,6 +165,7 @@ TEST_CASE("properties: there and back, every one") {
     all.push_back(Attempt{{1}, at(1), "", {}, Outcome::delivered, false, {}, 0});
     all.push_back(Attempt{{1}, at(1), "", {}, Outcome::failed, false, {}, 0});
     all.push_back(Decided{{2}, Status::pending, at(2), {}, "root"});
+    all.push_back(Requeued{{0, 1}, "fixed", at(10), "root", "the alias was wrong"});
     all.push_back(NdrIssued{{2}, Reported::kept_in_bad, {}, at(7)});
     for (const auto& property : all) {
         const auto read = decode_property(type_of(property), encode(property));
@@ -201,6 +203,19 @@ TEST_CASE("state: the fold, and the same by way of a checkpoint") {
     CHECK_FALSE(again.apply(Attempt{{5}, at(1), "", {}, Outcome::delivered, false, {}, 0}));
     CHECK_FALSE(again.apply(Expanded{{1}, {{9, Fate::local, "x", "x", ""}}}));
     CHECK(again == state);
+}
+
+TEST_CASE("state: requeued begins anew, but what an expansion brought is not expanded again") {
+    MessageState state(full_envelope());
+    for (const auto& property : every_property()) REQUIRE(state.apply(property));
+    CHECK(state.rerouted_to == "[backup.example.net]:2525");
+    REQUIRE(state.apply(Requeued{{1, 3}, "fixed", at(10), "root", ""}));
+    CHECK(state.recipients[1].fate == Fate::unknown);
+    CHECK(state.recipients[1].failures == 0);
+    CHECK(state.recipients[3].fate == Fate::local);
+    CHECK_FALSE(state.problem);
+    CHECK(state.retry_policy == "fixed");
+    CHECK(state.held);
 }
 
 TEST_CASE("state: attempts keep the first three and the last twenty, equal ones in a row counted") {

@@ -96,6 +96,29 @@ TEST_CASE("an mbox grows by one message, its From lines quoted") {
     CHECK_FALSE(std::filesystem::exists(place.path / "box.lock"));
 }
 
+TEST_CASE("an mbox delivery that is repeated is there once, unless the first was cut short") {
+    Place place;
+    auto l = letter(place, Format::mbox);
+    for (const std::string& content : {std::string("Subject: s\r\n\r\nFrom here\r\n"),
+                                      "Subject: large\r\n\r\n" + std::string(700'000, 'x') + "\r\n"}) {
+        place.write("box", "From old\n\nof another\n\n");
+        l.maybe_there = true;
+        CHECK(deliver(l, content).text == "delivered to mailbox");
+        l.maybe_there = false; // and others after it
+        CHECK(deliver(l, "Subject: other\r\n\r\n" + std::string(300'000, 'y')).text == "delivered to mailbox");
+        const auto before = place.text("box");
+        l.maybe_there = true;
+        l.from_line = "From a@x  Fri Nov 20 15:59:59 2026"; // the time of this try
+        CHECK(deliver(l, content).text == "delivered to mailbox before");
+        CHECK(place.text("box") == before);
+        CHECK_FALSE(std::filesystem::exists(place.path / "box.lock"));
+        // Another message, and the same one after a crash in the middle of it.
+        CHECK(deliver(l, content + "more\r\n").text == "delivered to mailbox");
+        place.write("box", before.substr(0, before.find("\n\n", 30)));
+        CHECK(deliver(l, content).text == "delivered to mailbox");
+    }
+}
+
 TEST_CASE("an mbox that another holds is left alone") {
     Place place;
     const auto l = letter(place, Format::mbox);

@@ -39,7 +39,7 @@ struct Place {
         config.submit.message_size = 300'000;
         config.submit.recipients = 3;
         config.submit.connections_per_user = 2;
-        auto made = Intake::open(loop, log, config.spool, 2, [](auto) {});
+        auto made = common::Intake::open(loop, log, config.spool, 2, [](auto) {});
         REQUIRE(made);
         intake = std::move(*made);
         outbox.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, "token"});
@@ -62,7 +62,7 @@ struct Place {
     config::Config config;
     common::Loop loop;
     common::Log log{loop, "pickup"};
-    std::unique_ptr<Intake> intake;
+    std::unique_ptr<common::Intake> intake;
     std::optional<common::Outbox> outbox;
     std::optional<Service> service;
 };
@@ -180,6 +180,43 @@ TEST_CASE("a full spool says: again later") {
     CHECK(submit(place, to({"a@x.example"}), "x").status == EX_TEMPFAIL);
 }
 
+TEST_CASE("a user who submits too much is told to come back, and nobody else is") {
+    Place place;
+    auto config = place.config;
+    config.submit.user_messages_per_hour = 3;
+    config.submit.user_bytes_per_hour = 300 * 1024;
+    place.service->config = std::make_shared<const config::Config>(config);
+    const std::string small = "Subject: x\n\nx\n", large = "Subject: x\n\n" + std::string(200'000, 'x');
+    for (int i = 0; i < 3; ++i) CHECK(submit(place, to({"a@x.example"}), small, 1001).status == EX_OK);
+    const auto fourth = submit(place, to({"a@x.example"}), small, 1001);
+    CHECK(fourth.status == EX_TEMPFAIL);
+    CHECK(fourth.text == "you have submitted too much mail lately, try again later");
+    CHECK(submit(place, to({"a@x.example"}), large, 1002).status == EX_OK);
+    CHECK(submit(place, to({"a@x.example"}), large, 1002).status == EX_TEMPFAIL);
+    CHECK(submit(place, to({"a@x.example"}), small, 1003).status == EX_OK);
+    place.log.flush();
+}
+
+TEST_CASE("the drop directory: what is too much for now stays for later") {
+    Place place;
+    auto config = place.config;
+    config.submit.user_messages_per_hour = 1;
+    place.service->config = std::make_shared<const config::Config>(config);
+    for (const char* name : {"1", "2", "3"}) {
+        std::ofstream(place.path + "/drop/" + name, std::ios::binary)
+            << frame(to({"a@x.example"})) + frame(Content{"Subject: dropped\n\nx\n"}) + frame(End{});
+        ::chmod((place.path + "/drop/" + name).c_str(), 0644);
+    }
+    Drop drop(*place.service);
+    drop.look();
+    place.run_until([&] { return place.outbox->waiting() == 1 && !drop.busy(); });
+    CHECK_FALSE(std::filesystem::exists(place.path + "/drop/1"));
+    for (const char* left : {"/drop/2", "/drop/3"}) CHECK(std::filesystem::exists(place.path + left));
+    place.service->config = std::make_shared<const config::Config>(place.config);
+    drop.look();
+    place.run_until([&] { return place.outbox->waiting() == 3; });
+}
+
 TEST_CASE("the socket: answered, limited per user, not confused by nonsense") {
     Place place;
     const auto path = place.path + "/run/submit";
@@ -277,4 +314,35 @@ TEST_CASE("the drop directory: whole files of one owner are taken, nothing else 
     write("a", whole);
     place.run_until([&] { return place.outbox->waiting() == 2; });
     drop.reset();
+}
+
+TEST_CASE("a message of another spool is taken as it is, from whom may hand it in") {
+    Place place;
+    spool::Envelope envelope;
+    envelope.reverse_path = "ann@example.org";
+    for (int n = 0; n < 5; ++n) envelope.recipients.push_back({.address = "r" + std::to_string(n) + "@example.net"});
+    envelope.recipients[1].fate = spool::Fate::local;
+    envelope.arrival = smtp::WallTime(std::chrono::seconds(1'750'000'000));
+    const auto bytes = spool::encode(envelope);
+    const std::string content = "Received: from a by b\r\nSubject: old\r\n\r\n.\r\nno end";
+    const auto import = [&](uid_t uid, const std::vector<Message>& messages) {
+        std::optional<Answer> answer;
+        auto submission = Submission::create(*place.service, uid, [&](const Answer& a) { answer = a; });
+        for (const auto& each : messages) submission->take(each);
+        place.run_until([&] { return answer.has_value(); });
+        return *answer;
+    };
+    const std::vector<Message> whole = {Import{version, bytes.substr(0, 20), true}, Import{version, bytes.substr(20), false},
+                                        Content{content}, End{}};
+    const auto answer = import(::geteuid(), whole);
+    REQUIRE(answer.status == EX_OK);
+    auto reader = read(place, answer.queue_id);
+    CHECK(reader.envelope() == envelope);
+    CHECK(*reader.read_content() == content);
+    CHECK(import(12345, whole).status == EX_NOPERM);
+    CHECK(import(0, {Import{version, "garbage", false}}).status == EX_DATAERR);
+    CHECK(import(0, {Import{version, spool::encode(spool::Envelope()), false}}).status == EX_DATAERR);
+    CHECK(import(0, {Import{version + 1, bytes, false}}).status == EX_TEMPFAIL);
+    CHECK(import(0, {Import{version, bytes, true}, Content{content}}).status == EX_PROTOCOL);
+    CHECK(import(0, {to({"bob"}), Import{version, bytes, false}}).status == EX_PROTOCOL);
 }

@@ -25,10 +25,17 @@ TEST_CASE("remote recipients need no record: the answer is the envelope's own ad
 
 TEST_CASE("an alias becomes new recipients behind the envelope's, and the old one is replaced") {
     auto subject = Subject::of(message({"list@example.org", "b@example.net"}), 1000);
-    auto judgement = judge(subject, {1,
-                                     {{.index = 0, .changed = true, .address = "x@example.com", .reverse_path = "owner-list@example.org"},
-                                      {.index = 0, .fate = answer::Fate::local, .changed = true, .address = "ann@example.org", .user = "ann", .reverse_path = "owner-list@example.org"},
-                                      {.index = 1}}});
+    auto judgement = judge(
+        subject,
+        {1,
+         {{.index = 0, .changed = true, .address = "x@example.com", .reverse_path = "owner-list@example.org"},
+          {.index = 0,
+           .fate = answer::Fate::local,
+           .changed = true,
+           .address = "ann@example.org",
+           .user = "ann",
+           .reverse_path = "owner-list@example.org"},
+          {.index = 1}}});
     REQUIRE(judgement);
     CHECK(judgement->expanded);
     REQUIRE(judgement->records.size() == 1);
@@ -52,7 +59,7 @@ TEST_CASE("an alias becomes new recipients behind the envelope's, and the old on
     auto final = final_recipients(judgement->recipients);
     REQUIRE(final.size() == 3);
     CHECK(final[0].sender_group == final[1].sender_group); // the owner's
-    CHECK(final[2].sender_group == 0);                      // the message's own
+    CHECK(final[2].sender_group == 0);                     // the message's own
 }
 
 TEST_CASE("a local user is written down, without a sync") {
@@ -69,7 +76,11 @@ TEST_CASE("an expansion of which a part could not be read is not made at all") {
     auto subject = Subject::of(message({"list@example.org"}), 1000);
     auto judgement = judge(subject, {1,
                                      {{.index = 0, .changed = true, .address = "x@example.com"},
-                                      {.index = 0, .fate = answer::Fate::deferred, .changed = true, .status = "4.3.0", .text = "alias file unreadable"}}});
+                                      {.index = 0,
+                                       .fate = answer::Fate::deferred,
+                                       .changed = true,
+                                       .status = "4.3.0",
+                                       .text = "alias file unreadable"}}});
     REQUIRE(judgement);
     CHECK(judgement->records.empty());
     REQUIRE(judgement->recipients.size() == 1);
@@ -80,8 +91,13 @@ TEST_CASE("an expansion of which a part could not be read is not made at all") {
 
 TEST_CASE("why an added recipient failed outlives a restart") {
     auto state = message({"list@example.org"});
-    auto judgement = judge(Subject::of(state, 1000),
-                           {1, {{.index = 0, .fate = answer::Fate::failed, .changed = true, .address = "nobody@example.org", .status = "5.1.1", .text = "no such user"}}});
+    auto judgement = judge(Subject::of(state, 1000), {1,
+                                                      {{.index = 0,
+                                                        .fate = answer::Fate::failed,
+                                                        .changed = true,
+                                                        .address = "nobody@example.org",
+                                                        .status = "5.1.1",
+                                                        .text = "no such user"}}});
     REQUIRE(judgement);
     for (auto& record : judgement->records) REQUIRE(state.apply(record));
     auto again = Subject::of(state, 1000);
@@ -94,4 +110,26 @@ TEST_CASE("an answer that does not fit the question is not believed") {
     auto subject = Subject::of(message({"b@example.net"}), 1000);
     CHECK_FALSE(judge(subject, {1, {}}));
     CHECK_FALSE(judge(subject, {1, {{.index = 0}, {.index = 7}}}));
+}
+
+TEST_CASE("recategorize_on_start: recorded fates are asked about anew, but not what an expansion brought") {
+    auto state = message({"ann@example.org", "list@example.org"});
+    REQUIRE(state.apply(spool::Categorized{{0}, spool::Fate::local, "ann"}));
+    REQUIRE(state.apply(spool::Expanded{{1}, {{1, spool::Fate::local, "bob@example.org", "bob", ""}}}));
+    CHECK(Subject::of(state, 1000).open.empty());
+    const auto anew = Subject::of(state, 1000, true);
+    REQUIRE(anew.open.size() == 1);
+    CHECK(anew.open[0].index == 0);
+    CHECK(anew.settled.size() == 1);
+}
+
+TEST_CASE("a rerouted message's remote recipients go where the operator said") {
+    auto state = message({"b@example.net", "ann@example.org"});
+    REQUIRE(state.apply(spool::Categorized{{1}, spool::Fate::local, "ann"}));
+    REQUIRE(state.apply(spool::Rerouted{"[relay.example]:25", {}, "root", ""}));
+    auto subject = Subject::of(state, 1000);
+    auto judgement = judge(subject, {1, {{.index = 0}}});
+    REQUIRE(judgement);
+    for (const auto& final : final_recipients(judgement->recipients, subject.rerouted_to))
+        CHECK(final.destination == (final.fate == Fate::local ? "local" : "via:[relay.example]:25"));
 }

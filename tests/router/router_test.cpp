@@ -113,10 +113,22 @@ next_hop = "none.example"
     CHECK(w.route("unreachable.example") == "configured [127.0.0.1]:2526");
     const auto routed = w.manager.ask<Routed>(proto::route::Route{1, "x.below.example"});
     CHECK(routed.kind == Kind::configured);
-    REQUIRE(routed.hosts.size() == 3);
+    REQUIRE(routed.hosts.size() == 2); // equals share one link
     CHECK(routed.hosts[0] == proto::route::Host{"a.example", 25, 0});
-    CHECK(routed.hosts[2] == proto::route::Host{"c.example", 26, 10});
     CHECK(routed.connections == 0);
+    CHECK(routed.rule == ".below.example");
+    w.manager.channel().send(
+        proto::route::LinkState{routed.link, true}); // the next in order serves while it is down
+    CHECK(w.route("x.below.example") == "configured [c.example]:26");
+    w.manager.channel().send(
+        proto::route::LinkState{"[c.example]:26", true}); // nothing is up: the preferred one
+    CHECK(w.route("x.below.example") == "configured " + routed.link);
+    w.manager.channel().send(proto::route::LinkState{"[c.example]:26", false});
+    CHECK(w.route("x.below.example") == "configured [c.example]:26");
+    w.manager.channel().send(proto::route::LinkState{routed.link, false});
+    CHECK(w.route("x.below.example") == "configured " + routed.link);
+    CHECK(w.route("via:[d.example]:27") == "configured [d.example]:27");
+    CHECK(w.route("via:good.example:587") == "mx mx1.example:587;mx2.example:587");
     CHECK(w.manager.ask<Routed>(proto::route::Route{1, "relayed.example"}).connections == 3);
     CHECK(w.route("relayed.example") == "mx mx1.example:587;mx2.example:587");
     CHECK(w.route("broken.example") == "temporary 4.1.2"); // ours to mend: mail waits

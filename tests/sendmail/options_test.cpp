@@ -74,8 +74,9 @@ TEST_CASE("-q, with and without what the letter asks for") {
     CHECK(parse({"-C", "f", "-q"})->config == "f");
     CHECK(parse({"-q", "-C", "f"})->config == "f");
     CHECK(parse({"-q30m"})->mode == Mode::nothing);
-    CHECK(parse({"-qI0123456789"})->only == "0123456789");
+    CHECK(parse({"-qI0123456789"})->only_message == "0123456789");
     CHECK(parse({"-qRexample.org"})->mode == Mode::flush);
+    CHECK(parse({"-qRexample.org"})->only_site == "example.org");
     CHECK_FALSE(parse({"-qSx"}));
 }
 

@@ -29,8 +29,7 @@ void World::check_books() {
             for (auto n : d.recipients) {
                 if (n >= held.size()) return wrong("the engine made up a recipient");
                 // A result repeated while the categorizer is asked: its answer will be passed over.
-                const bool passed_over =
-                    d.queue.empty() && m.recipients[n].written == Written::delivered;
+                const bool passed_over = d.queue.empty() && m.recipients[n].written == Written::delivered;
                 if (!passed_over) ++held[n];
             }
         }
@@ -57,7 +56,12 @@ void World::check_books() {
                                  " to a healthy host has waited ten minutes");
         }
     }
-    if (engine_->counts().messages != live) wrong("the engine counts other messages than there are");
+    const auto counts = engine_->counts();
+    if (counts.messages != live) wrong("the engine counts other messages than there are");
+    const auto sum = counts.uncategorized + counts.scheduled + counts.retrying + counts.paused +
+                     counts.routing + counts.free + counts.active;
+    if (sum > counts.deliveries) wrong("the engine counts a delivery in two states");
+    if (counts.held == 0 && sum != counts.deliveries) wrong("the engine counts a delivery in no state");
 }
 
 // A link that could do something does it.
@@ -70,7 +74,7 @@ void World::check_links() {
         if (h == hosts_.end()) continue;
         const bool ready = link.health == q::Health::ready ||
                            link.next_attempt.time_since_epoch().count() - wall_offset_ <= time_;
-        const bool could = link.due > 0 && link.connections == 0 && !link.paused && agent && ready;
+        const bool could = link.offer > 0 && link.connections == 0 && !link.paused && agent && ready;
         if (!could) {
             h->stuck_since = -1;
         } else if (h->stuck_since < 0) {
@@ -96,7 +100,9 @@ void World::check_start(const q::Deliver& a, const Connection& c) {
         if (time_ < r.not_before) wrong("a recipient is tried before its time");
         if (!c.local) {
             const auto d = std::ranges::find(domains_, r.domain, &Domain::name);
-            if (d->host != c.host) wrong("a recipient is tried at a host that is not its own");
+            if (d->host != c.host && d->other != c.host)
+                wrong("a recipient is tried at a host that is not its own");
+            if (time_ < d->not_before) wrong("a queue in retry is tried before its time");
         }
         if (r.suspect) {
             std::size_t in_flight = 0;
@@ -123,7 +129,12 @@ void World::check_expiry(const Message& m, const Recipient& r) {
         std::to_string(d->last_failure / second) + ", host " +
         std::to_string(hosts_[d->host].last_try / second) + ", waited until " +
         std::to_string(waited_until_ / second));
-    const std::int64_t waited = std::max(waited_until_, hosts_[d->host].waited_until);
+    std::int64_t paused = hosts_[d->host].waited_until;
+    if (d->other) {
+        tried = std::max(tried, hosts_[*d->other].last_try);
+        paused = std::min(paused, hosts_[*d->other].waited_until);
+    }
+    const std::int64_t waited = std::max(waited_until_, paused);
     if (tried < waited && m.expired > waited)
         wrong("a recipient expires without having been tried since our own wait");
 }

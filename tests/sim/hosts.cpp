@@ -11,6 +11,8 @@ const q::Reason busy{"4.7.0", "too many connections", "421 4.7.0 too many connec
 const q::Reason grey{"4.7.1", "greylisted", "450 4.7.1 come back", "mx"};
 const q::Reason later_please{"4.3.0", "try later", "451 4.3.0 try later", "mx"};
 const q::Reason no_such_user{"5.1.1", "no such user", "550 5.1.1 no such user", "mx"};
+const q::Reason closing{"4.3.2", "shutting down", "421 4.3.2 shutting down", "mx"};
+const q::Reason untrusted{"4.7.5", "the certificate is for another name", "", "mx"};
 const q::Reason dropped{"4.4.2", "connection lost", "", "mx"};
 } // namespace
 
@@ -34,7 +36,9 @@ void World::does(const q::OpenConnection& a) {
     if (h->health != q::Health::ready) {
         if (time_ < h->not_before)
             wrong("a link in retry was tried too early, by " + std::to_string(h->not_before - time_) + " us");
-        if (++h->opened_since > 1 && agents_.size() > 0 && calm_)
+        if (h->down && h->last_open >= 0 && time_ - h->last_open < 59 * second)
+            wrong("a link that is down is probed too often");
+        if (++h->opened_since > 1 && agents_.size() > 0 && calm_ && !h->down)
             wrong("more than one try of a link in retry");
     }
     connections_.emplace(a.connection, c);
@@ -43,6 +47,7 @@ void World::does(const q::OpenConnection& a) {
         if (!each.local && each.host == c.host && each.incarnation == incarnation_) ++mine;
     if (mine > (h->mx ? settings_.connections_mx : settings_.connections_route))
         wrong("a link over its limit");
+    h->last_open = time_;
     say("open " + h->name + " mood " + std::to_string(static_cast<int>(h->mood)));
     switch (h->mood) {
     case Mood::refuses:
@@ -106,6 +111,12 @@ void World::does(const q::Deliver& a) {
     if (++c.handed > settings_.messages_per_connection) wrong("too many messages for one connection");
     if (c.deliveries.size() >= (c.up ? settings_.batch : 1)) wrong("too many deliveries ahead");
     if (c.closing) wrong("a delivery for a connection that is to close");
+    if (Host* h = c.local ? nullptr : &hosts_[c.host];
+        h && h->gap > 0 && !recipient(a.id, out_.of(a.numbers)[0]).suspect) {
+        if (h->last_handed >= 0 && time_ - h->last_handed < h->gap)
+            wrong("mail faster than the route's rate");
+        h->last_handed = time_;
+    }
     Delivery d{a.delivery, a.id, {out_.of(a.numbers).begin(), out_.of(a.numbers).end()}};
     for (auto n : d.numbers) recipient(a.id, n).in_flight = true;
     say("deliver " + a.id.text() + " over " + (c.local ? "local" : hosts_[c.host].name));
@@ -138,26 +149,7 @@ void World::work(std::uint64_t id) {
         later(2000, [this, agent = c.agent, incarnation = incarnation_] {
             if (incarnation != incarnation_ || !agents_.contains(agent)) return;
             // Died of the message; what else it had in flight is innocent.
-            std::size_t in_flight = 0;
-            for (const auto& [id, each] : connections_)
-                if (each.agent == agent) in_flight += each.deliveries.size();
-            for (auto each = connections_.begin(); each != connections_.end();) {
-                if (each->second.agent != agent) {
-                    ++each;
-                    continue;
-                }
-                for (const Delivery& d : each->second.deliveries)
-                    for (auto n : d.numbers) {
-                        Recipient& r = recipient(d.id, n);
-                        r.in_flight = false;
-                        if (in_flight == 1) ++r.alone_deaths;
-                    }
-                if (each->second.up && !each->second.local) --hosts_[each->second.host].open;
-                --open_;
-                each = connections_.erase(each);
-            }
-            const auto kind = agents_[agent];
-            agents_.erase(agent);
+            const auto kind = lose(agent, true);
             say("an agent crashed");
             engine_->agent_gone(agent, q::Departure::crashed, now(), out_);
             later(second, [this, kind] { attach_agent(kind); });
@@ -181,6 +173,14 @@ q::Result World::verdict(const Connection& c, Recipient& r, const Message& m, co
         out.outcome = q::Outcome::deferred;
         out.kind = decide::FailureKind::recipient;
         out.reason = &grey;
+    } else if (!c.local && std::ranges::find(domains_, r.domain, &Domain::name)->untrusted) {
+        out.outcome = q::Outcome::deferred;
+        out.kind = decide::FailureKind::policy;
+        out.reason = &untrusted;
+    } else if (mood == Mood::hangs_up) {
+        out.outcome = q::Outcome::deferred;
+        out.kind = decide::FailureKind::connection;
+        out.reason = &closing;
     } else if (m.bad || mood == Mood::defers_all || mood == Mood::drops) {
         out.outcome = q::Outcome::deferred;
         out.kind = decide::FailureKind::message;
@@ -197,6 +197,7 @@ void World::answer(std::uint64_t id) {
     Message* m = message(d.id);
     const Mood mood = c.local ? Mood::well : hosts_[c.host].mood;
     const bool drops = mood == Mood::drops;
+    bool of_policy = true;
     std::vector<q::Result> results;
     for (auto n : d.numbers) {
         Recipient& r = recipient(d.id, n);
@@ -206,6 +207,7 @@ void World::answer(std::uint64_t id) {
         q::Result result = verdict(c, r, *m, drops ? &dropped : &later_please);
         result.number = n;
         if (result.outcome == q::Outcome::delivered) ++r.delivered;
+        of_policy = of_policy && result.kind == decide::FailureKind::policy;
         results.push_back(result);
     }
     if (!c.local) hosts_[c.host].last_try = time_;
@@ -215,8 +217,16 @@ void World::answer(std::uint64_t id) {
     done.id = d.id;
     done.results = results;
     done.dropped = drops;
+    const auto failures = [&] {
+        const auto links = engine_->links(now());
+        const auto link = std::ranges::find(links, hosts_[c.host].name, &q::LinkInfo::name);
+        return link == links.end() ? 0 : link->failures;
+    };
+    const auto before = of_policy ? failures() : 0;
     engine_->done(done, now(), out_);
-    if (drops || (mood == Mood::vanished) || (!c.local && !healed_ && dice_.chance(2))) {
+    if (of_policy && failures() > before) wrong("one domain's policy failed the link of all");
+    if (drops || mood == Mood::hangs_up || (mood == Mood::vanished) ||
+        (!c.local && !healed_ && dice_.chance(2))) {
         later(0, [this, id, incarnation = incarnation_] {
             if (incarnation == incarnation_ && connections_.contains(id))
                 end_connection(id, true, true, false);

@@ -31,6 +31,12 @@ void World::make_places() {
         Host h;
         h.name = "link" + std::to_string(n);
         h.mx = dice_.chance(50);
+        if (!calm_ && !h.mx && dice_.chance(30)) {
+            const auto rate = static_cast<std::uint32_t>(dice_.between(1, 20));
+            h.rule = "rule" + std::to_string(n);
+            h.gap = second / rate;
+            settings_.routes[h.rule].messages_per_second = rate;
+        }
         hosts_.push_back(h);
     }
     const auto domains = dice_.between(1, 8);
@@ -38,15 +44,19 @@ void World::make_places() {
         Domain d;
         d.name = "d" + std::to_string(n) + ".example";
         d.host = dice_.below(hosts_.size());
+        if (const auto other = dice_.below(hosts_.size());
+            other != d.host && !hosts_[d.host].mx && !hosts_[other].mx && dice_.chance(70))
+            d.other = other;
         d.impossible = !calm_ && dice_.chance(8);
         domains_.push_back(d);
     }
 }
 
-void World::start_engine() {
+void World::start_engine(const std::vector<q::Remembered>& remembered) {
     ++incarnation_;
     out_.clear();
     engine_ = std::make_unique<q::Engine>(settings_, dice_.number(), now());
+    engine_->restore(remembered, now(), out_);
     if (paused_) engine_->pause(q::Scope::everything, "", now(), out_);
     for (const std::string& name : paused_links_) engine_->pause(q::Scope::link, name, now(), out_);
     const auto workers = dice_.between(1, 3);
@@ -153,7 +163,7 @@ void World::plan_trouble() {
     for (std::size_t h = 0; h < hosts_.size(); ++h) {
         std::int64_t at = 0;
         while (at < span) {
-            const auto mood = static_cast<Mood>(dice_.below(8));
+            const auto mood = static_cast<Mood>(dice_.below(moods));
             later(at, [this, h, mood] {
                 if (healed_) return;
                 hosts_[h].mood = mood;
@@ -161,6 +171,12 @@ void World::plan_trouble() {
             });
             at += dice_.between(1, dice_.chance(30) ? 300 : 30) * minute;
         }
+    }
+    for (std::size_t d = 0; d < domains_.size(); ++d) {
+        if (!dice_.chance(15)) continue;
+        const std::int64_t at = dice_.between(0, span);
+        later(at, [this, d] { domains_[d].untrusted = !healed_; });
+        later(at + dice_.between(1, 300) * minute, [this, d] { domains_[d].untrusted = false; });
     }
     plan_trouble_of_processes(span);
 }
@@ -236,6 +252,7 @@ void World::restart(bool power_cut) {
         std::vector<q::Result> results;
     };
     std::vector<Repeat> repeats;
+    const auto remembered = power_cut ? std::vector<q::Remembered>{} : engine_->remembered();
     for (auto& [id, c] : connections_) {
         const bool keeps = !power_cut && dice_.chance(50);
         bool front = true;
@@ -262,8 +279,11 @@ void World::restart(bool power_cut) {
     for (Host& h : hosts_) {
         h.open = 0;
         h.health = q::Health::ready;
+        h.down = false;
+        h.retry_since = h.last_open = h.last_handed = -1;
         h.stuck_since = -1;
     }
+    for (Domain& d : domains_) d.not_before = 0;
     time_ += dice_.between(1, 20) * second;
     waited_until_ = time_;
     if (power_cut) {
@@ -278,7 +298,7 @@ void World::restart(bool power_cut) {
             }
         }
     }
-    start_engine();
+    start_engine(remembered);
     for (auto& [id, m] : messages_) {
         if (m.gone) continue;
         for (Recipient& r : m.recipients) r.not_before = 0;
@@ -294,12 +314,8 @@ void World::restart(bool power_cut) {
         });
 }
 
-void World::agent_dies(bool crash) {
-    if (agents_.empty()) return;
-    auto at = agents_.begin();
-    std::advance(at, static_cast<std::ptrdiff_t>(dice_.below(agents_.size())));
-    const auto [agent, kind] = *at;
-    say(crash ? "an agent crashes" : "an agent is stopped");
+// What an agent had in flight when it went is its no more.
+q::AgentKind World::lose(q::AgentId agent, bool crash) {
     std::size_t in_flight = 0;
     for (const auto& [id, c] : connections_)
         if (c.agent == agent) in_flight += c.deliveries.size();
@@ -314,11 +330,26 @@ void World::agent_dies(bool crash) {
                 r.in_flight = false;
                 if (crash && in_flight == 1) ++r.alone_deaths;
             }
-        if (each->second.up && !each->second.local) --hosts_[each->second.host].open;
+        if (!each->second.local) {
+            Host& host = hosts_[each->second.host];
+            if (each->second.up) --host.open;
+            host.last_open = -1; // a probe that we broke off ourselves is made again at once
+        }
         --open_;
         each = connections_.erase(each);
     }
+    const auto kind = agents_[agent];
     agents_.erase(agent);
+    return kind;
+}
+
+void World::agent_dies(bool crash) {
+    if (agents_.empty()) return;
+    auto at = agents_.begin();
+    std::advance(at, static_cast<std::ptrdiff_t>(dice_.below(agents_.size())));
+    say(crash ? "an agent crashes" : "an agent is stopped");
+    const auto agent = at->first;
+    const auto kind = lose(agent, crash);
     engine_->agent_gone(agent, crash ? q::Departure::crashed : q::Departure::orderly, now(), out_);
     later(dice_.between(10'000, 5 * second), [this, kind, i = incarnation_] {
         if (i == incarnation_) attach_agent(kind);
@@ -331,6 +362,7 @@ void World::heal() {
     say("all is well");
     out_.clear();
     for (Host& h : hosts_) h.mood = Mood::well;
+    for (Domain& d : domains_) d.untrusted = false;
     for (auto& [id, m] : messages_) m.bad = m.deadly = false;
     if (paused_ && engine_->resume(q::Scope::everything, "", now(), out_)) {
         paused_ = false;

@@ -176,11 +176,28 @@ void World::does(const q::AskRoute& a) {
             r.reason = &servfail;
             d->last_failure = time_;
         } else {
-            r.kind = hosts_[d->host].mx ? q::RouteKind::mx : q::RouteKind::configured;
-            r.link = hosts_[d->host].name;
+            const Host& best = host_of(*d);
+            r.kind = best.mx ? q::RouteKind::mx : q::RouteKind::configured;
+            r.link = best.name;
+            r.rule = best.rule;
         }
         engine_->routed(r, now(), out_);
     });
+}
+
+const Host& World::host_of(const Domain& d) const {
+    const Host& first = hosts_[d.host];
+    return first.down && d.other && !hosts_[*d.other].down ? hosts_[*d.other] : first;
+}
+
+void World::does(const q::LinkState& a) {
+    const auto h = std::ranges::find(hosts_, std::string(a.link), &Host::name);
+    say("link " + h->name + (a.down ? " is down" : " is up"));
+    if (h->mx) wrong("an MX link is marked down");
+    // (Said again, to a router that is new, it may be.)
+    if (a.down && !h->down && h->retry_since >= 0 && time_ - h->retry_since < 300 * second)
+        wrong("a link is marked down before it was in retry for five minutes");
+    h->down = a.down;
 }
 
 void World::does(const q::RecordDeferral& a) {
@@ -317,6 +334,10 @@ void World::does(const q::NoticeLink& a) {
     if (h == hosts_.end()) return;
     h->health = a.health;
     h->opened_since = 0;
+    if (a.health != q::Health::retry)
+        h->retry_since = -1;
+    else if (h->retry_since < 0 && a.failures == settings_.glitch_count) // else it was so before a restart
+        h->retry_since = time_;
     h->not_before =
         a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
     if (a.health == q::Health::ready) return;
@@ -329,7 +350,15 @@ void World::does(const q::NoticeLink& a) {
 
 void World::does(const q::NoticeQueue& a) {
     const auto d = std::ranges::find(domains_, std::string(a.queue), &Domain::name);
-    if (d != domains_.end() && a.health != q::Health::ready) d->last_failure = time_;
+    if (d != domains_.end() && a.health != q::Health::ready) {
+        d->last_failure = time_;
+        // A try of the link that ended so said nothing about the link: the next may come at once.
+        hosts_[d->host].last_open = -1;
+        if (d->other) hosts_[*d->other].last_open = -1;
+    }
+    if (d != domains_.end())
+        d->not_before =
+            a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
     say("queue " + std::string(a.queue) + " health " + std::to_string(static_cast<int>(a.health)) +
         " failures " + std::to_string(a.failures));
 }

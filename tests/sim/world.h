@@ -37,7 +37,18 @@ private:
     q::Random random_;
 };
 
-enum class Mood : std::uint8_t { well, slow, refuses, vanished, pushes_back, greylists, defers_all, drops };
+enum class Mood : std::uint8_t {
+    well,
+    slow,
+    refuses,
+    vanished,
+    pushes_back,
+    greylists,
+    defers_all,
+    drops,
+    hangs_up
+};
+constexpr unsigned moods = 9;
 
 // The hosts behind one link.
 struct Host {
@@ -53,13 +64,20 @@ struct Host {
     std::uint32_t opened_since = 0;
     std::int64_t stuck_since = -1;
     std::int64_t waited_until = 0; // it was paused
+    bool down = false;             // as the engine announced it
+    std::int64_t retry_since = -1, last_open = -1, last_handed = -1;
+    std::string rule;     // of its route
+    std::int64_t gap = 0; // between two messages, by that
 };
 
 struct Domain {
     std::string name;
     std::size_t host = 0;
-    bool impossible = false; // cannot receive mail
-    bool had_bad = false;    // a bad message was for it
+    std::optional<std::size_t> other; // the route's next one, while that is down
+    bool impossible = false;     // cannot receive mail
+    bool had_bad = false;        // a bad message was for it
+    bool untrusted = false;      // its policy of encryption cannot be met
+    std::int64_t not_before = 0; // as the engine announced it: no try of its queue before
     std::int64_t last_failure = -1;
 };
 
@@ -129,6 +147,9 @@ private:
     void does(const q::NoticeLink& a);
     void does(const q::NoticeQueue& a);
     void does(const q::LinkForgotten&) {}
+    void does(const q::LinkState& a);
+    void does(const q::NoticeReset&) {}
+    void does(const q::RecordPolicy&) {}
 
     // hosts.cpp: what the other side does
     void arrive();
@@ -141,9 +162,11 @@ private:
     std::int64_t pace(const Host& host);
 
     // trouble.cpp
-    void start_engine();
+    void start_engine(const std::vector<q::Remembered>& remembered = {});
+    const Host& host_of(const Domain& domain) const; // as the router says now
     void restart(bool power_cut);
     void agent_dies(bool crash);
+    q::AgentKind lose(q::AgentId agent, bool crash);
     void attach_agent(q::AgentKind kind);
     void offer(Message& m);
 

@@ -16,6 +16,7 @@
 #include <fstream>
 #include <netinet/in.h>
 #include <sstream>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <thread>
 
@@ -120,6 +121,7 @@ public:
         common::LogSettings settings;
         settings.host = "test";
         log_.configure(settings, common::Fd(::open(log_file().c_str(), O_CREAT | O_APPEND | O_WRONLY, 0600)));
+        log_reader_.open(log_file());
         config::SmtpClient client;
         client.helo = "client.test";
         office_.emplace(Office{loop_,
@@ -184,10 +186,20 @@ public:
         log_.flush();
         return told;
     }
-    std::string log_text() const {
-        std::ifstream file(log_file());
-        std::stringstream text;
-        text << file.rdbuf();
+    // While it runs: looks into the log at the end of each turn.
+    void once_logged(std::string text, std::function<void()> then) {
+        look_.emplace(loop_, [this, text = std::move(text), then = std::move(then)] {
+            log_.flush();
+            if (log_text().find(text) != std::string::npos) return then();
+            look_->schedule();
+        });
+        look_->schedule();
+    }
+    std::string log_text() {
+        std::stringstream text; // through a descriptor of its own: there may be none left
+        log_reader_.clear();
+        log_reader_.seekg(0);
+        text << log_reader_.rdbuf();
         return text.str();
     }
 
@@ -224,6 +236,8 @@ private:
     std::unique_ptr<spool::SharedDirectory> shared_;
     std::optional<Office> office_;
     std::optional<Connection> connection_;
+    std::optional<common::TurnHook> look_;
+    std::ifstream log_reader_;
     std::uint64_t last_ = 0, deliveries_ = 0;
 };
 
@@ -384,6 +398,52 @@ TEST_CASE("a message that cannot be read is not sent, and others are") {
     CHECK(world.run() == "connected\ndone 1 gone\ndone 2 unreadable\ndone 3 0=0:250 2.0.0 Ok\nclosed\n");
     CHECK(server.problems() == "");
     CHECK(server.received == "z\r\n.\r\n");
+}
+
+// As many descriptors as are open now, and `more`.
+class FewDescriptors {
+public:
+    explicit FewDescriptors(int more) {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        const common::Fd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+        rlimit few = before_;
+        few.rlim_cur = static_cast<rlim_t>(next.number() + more);
+        REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+    }
+    void end() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+    ~FewDescriptors() { end(); }
+
+private:
+    rlimit before_;
+};
+
+TEST_CASE("no descriptor for a connection: it waits, and no address is to blame") {
+    Server server({hello() + transaction + "S: 250 2.0.0 Ok\nC: QUIT\nclose"});
+    World world;
+    const auto id = world.write("x\r\n");
+    auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(id);
+    connection.close();
+    FewDescriptors few(0);
+    world.once_logged("socket: Too many open files: deliveries wait", [&] { few.end(); });
+    CHECK(world.run() == "connected\ndone 1 0=0:250 2.0.0 Ok\nclosed\n");
+    CHECK(server.problems() == "");
+    CHECK(world.log_text().find("deferred") == std::string::npos);
+}
+
+TEST_CASE("no descriptor for a message: it goes back untried, and the connection's own is given up") {
+    Server server({hello() + "C: QUIT\nclose"});
+    World world;
+    const auto id = world.write("x\r\n");
+    auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
+    std::optional<FewDescriptors> few;
+    world.on_connected = [&] { few.emplace(0); };
+    world.deliver(id);
+    CHECK(world.run() == "connected\nclosed\n");
+    few.reset();
+    CHECK(server.problems() == "");
+    CHECK(world.log_text().find("Too many open files: deliveries wait") != std::string::npos);
+    static_cast<void>(connection);
 }
 
 TEST_CASE("a large message found damaged on the way is never ended by a dot") {

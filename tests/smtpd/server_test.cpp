@@ -6,14 +6,18 @@
 #include "daemons/common/proto/submission.h"
 #include "daemons/common/wake.h"
 #include "daemons/smtpd/smtpd.h"
+#include "libsmtp/base64.h"
 #include "libspool/store.h"
+#include "tests/common/tls/authority.h"
 #include <arpa/inet.h>
 #include <atomic>
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sstream>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <thread>
 
@@ -88,6 +92,7 @@ public:
         return reply();
     }
     void close() { fd_.reset(); }
+    int number() const { return fd_.number(); }
 
 private:
     common::Fd fd_;
@@ -99,7 +104,9 @@ using Checks = ipc::Channel<proto::recipient_check::Message>;
 
 struct Worker {
     explicit Worker(std::function<void(config::Config&)> change = {},
-                    config::Service service = config::Service::relay)
+                    config::Service service = config::Service::relay,
+                    const std::function<void(config::Listener&)>& adjust = {},
+                    std::shared_ptr<const proto::secrets::Secrets> secrets = {})
         : log(loop, "smtpd") {
         config.mta.hostname = "mx.test";
         config.mta.origin = "here.example";
@@ -118,6 +125,7 @@ struct Worker {
         listener.message_size = config.smtpd.message_size;
         listener.recipients = config.smtpd.recipients;
         listener.sessions = config.smtpd.sessions;
+        if (adjust) adjust(listener);
         config.listeners = {listener};
         auto disk = spool::RealDisk::open_at(config.spool.directory);
         REQUIRE(spool::prepare_spool(**disk, {7}));
@@ -135,7 +143,9 @@ struct Worker {
                 submissions = std::move(channel);
                 submissions->set_callbacks(
                     {[this](proto::submission::Message&& message) {
-                         ++heard, submitted.push_back(std::get<proto::submission::Submitted>(message));
+                         submitted.push_back(std::get<proto::submission::Submitted>(message));
+                         ++heard;
+                         heard.notify_all();
                          if (takes) submissions->send(proto::submission::Taken{submitted.back().queue_id});
                      },
                      [](const std::string&) {}});
@@ -169,6 +179,7 @@ struct Worker {
         ::getsockname(fd.number(), reinterpret_cast<sockaddr*>(&address), &size);
         port = ntohs(address.sin_port);
         common::Orders orders{config, 1, {}, {}};
+        orders.secrets = std::move(secrets);
         orders.listeners.push_back({"relay", "127.0.0.1", std::move(fd)});
         auto made = smtpd::Smtpd::create(*surroundings, std::move(orders));
         REQUIRE(made);
@@ -196,13 +207,24 @@ struct Worker {
     }
     // In the client's thread: until the queue-manager's voice has heard of so many.
     void wait_submitted(std::size_t n) {
-        for (int i = 0; i < 250 && heard < n; ++i) std::this_thread::sleep_for(20ms);
+        for (auto now = heard.load(); now < n; now = heard.load()) heard.wait(now);
     }
     std::string logged() {
         std::ifstream in(folder.path / "log");
         std::ostringstream out;
         out << in.rdbuf();
         return out.str();
+    }
+    // In the client's thread: until the log says it.
+    void wait_logged(std::string_view text) {
+        const common::Fd changes(::inotify_init1(IN_CLOEXEC));
+        REQUIRE(::inotify_add_watch(changes.number(), (folder.path / "log").c_str(), IN_MODIFY) >= 0);
+        while (logged().find(text) == std::string::npos) {
+            pollfd ready{changes.number(), POLLIN, 0};
+            REQUIRE(::poll(&ready, 1, 20'000) == 1);
+            char events[4096];
+            static_cast<void>(::read(changes.number(), events, sizeof events));
+        }
     }
     std::vector<fs::path> files() {
         std::vector<fs::path> out;
@@ -301,6 +323,43 @@ TEST_CASE("recipients are checked, once, and refused in the log's words") {
                    "User unknown in local recipient table; from=<ann@client.example> "
                    "to=<nobody@here.example> proto=ESMTP "
                    "helo=<client.example>") != log.npos);
+}
+
+TEST_CASE("what the session itself refuses is in the log, a run of the same once") {
+    Worker worker([](config::Config& config) {
+        config.smtpd.message_size = 1000;
+        config.smtpd.recipients = 1;
+    });
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        client.say("EHLO c");
+        client.say("MAIL FROM:<ann@client.example> SIZE=5000");
+        client.say("MAIL FROM:<ann@client.example> LATER");
+        client.say("XYZZY");
+        client.say("MAIL FROM:<ann@client.example>");
+        for (int i = 0; i < 5; ++i) client.say("RCPT TO:<far@remote.example>");
+        client.say("DATA");
+        client.say(std::string(2000, 'x') + "\r\n.");
+        client.say("RCPT TO:<far@remote.example>");
+    });
+    const auto log = worker.logged();
+    const auto times = [&](const std::string& text) {
+        int n = 0;
+        for (auto at = log.find(text); at != log.npos; at = log.find(text, at + 1)) ++n;
+        return n;
+    };
+    const std::string from = " from localhost[127.0.0.1]: ", by = "; proto=ESMTP helo=<c>\n";
+    CHECK(times("NOQUEUE: reject: MAIL" + from + "552 5.3.4 Message size exceeds fixed limit" + by) == 1);
+    CHECK(times("NOQUEUE: reject: MAIL" + from + "555 5.5.4 Unsupported option: LATER" + by) == 1);
+    CHECK(times("NOQUEUE: reject: UNKNOWN" + from + "500 5.5.2 Error: command not recognized" + by) == 1);
+    CHECK(times(": reject: RCPT" + from +
+                "452 4.5.3 Error: too many recipients; from=<ann@client.example> "
+                "to=<far@remote.example> proto=ESMTP helo=<c>\n") == 1);
+    CHECK(times(": reject: END-OF-MESSAGE" + from +
+                "552 5.3.4 Message size exceeds fixed limit; "
+                "from=<ann@client.example> to=<far@remote.example> proto=ESMTP helo=<c>\n") == 1);
+    CHECK(times("NOQUEUE: reject: RCPT" + from + "503 5.5.1 Error: need MAIL command" + by) == 1);
 }
 
 TEST_CASE("what the queue-manager has not taken is said again") {
@@ -415,8 +474,8 @@ TEST_CASE("sessions over the limits are told, and leave room when they go") {
         two.reply();
         extra = Client(worker.port).reply();
         one.say("QUIT");
-        one.close();
-        for (int i = 0; i < 50 && !later.starts_with("220"); ++i) later = Client(worker.port).reply();
+        worker.wait_logged("disconnect from");
+        later = Client(worker.port).reply();
     });
     CHECK(extra.starts_with("421 4.7.0"));
     CHECK(later.starts_with("220"));
@@ -433,11 +492,8 @@ TEST_CASE("a client that is gone leaves nothing") {
         client.say("DATA");
         client.send("half a mess");
         client.close();
-        for (int i = 0; i < 50 && worker.logged().find("lost connection") == std::string::npos; ++i)
-            std::this_thread::sleep_for(20ms);
+        worker.wait_logged("lost connection after DATA (11 bytes) from localhost[127.0.0.1]");
     });
-    CHECK(worker.logged().find("lost connection after DATA (11 bytes) from localhost[127.0.0.1]") !=
-          std::string::npos);
     CHECK(worker.files().empty());
     CHECK(worker.submitted.empty());
 }
@@ -445,8 +501,13 @@ TEST_CASE("a client that is gone leaves nothing") {
 TEST_CASE("stopping: who is in a transaction may finish it, nobody else comes in") {
     Worker worker;
     std::string idle, message, after, late;
-    bool done = false;
-    worker.on_knock = [&] { worker.smtpd->stop(10s, [&] { done = true; }); };
+    std::atomic<bool> done = false;
+    worker.on_knock = [&] {
+        worker.smtpd->stop(10s, [&] {
+            done = true;
+            done.notify_all();
+        });
+    };
     worker.with([&] {
         Client one(worker.port), two(worker.port);
         one.reply();
@@ -461,7 +522,7 @@ TEST_CASE("stopping: who is in a transaction may finish it, nobody else comes in
         message = two.say("x\r\n.");
         after = two.reply();
         late = Client(worker.port).reply();
-        for (int i = 0; i < 100 && !done; ++i) std::this_thread::sleep_for(20ms);
+        done.wait(false);
     });
     CHECK(idle.starts_with("421 4.3.2"));
     CHECK(message.starts_with("250 2.0.0"));
@@ -481,10 +542,8 @@ TEST_CASE("a client that reads nothing is let go, however much it was told") {
         std::string noise;
         for (int i = 0; i < 20'000; ++i) noise += "HELP\r\n";
         for (int i = 0; i < 40; ++i) client.send_what_fits(noise);
-        for (int i = 0; i < 250 && worker.logged().find("disconnect from") == std::string::npos; ++i)
-            std::this_thread::sleep_for(20ms);
+        worker.wait_logged("disconnect from");
     });
-    CHECK(worker.logged().find("disconnect from") != std::string::npos);
 }
 
 TEST_CASE("hanging up behind the final dot costs neither the message nor the processor") {
@@ -529,4 +588,64 @@ TEST_CASE("submission completes the header") {
     CHECK(file.find("\r\n\r\nhello\r\n") != file.npos);
     CHECK(worker.logged().find(reply.substr(24) + ": message-id=<20") != std::string::npos);
     CHECK(worker.logged().find(reply.substr(24) + "@here.example>") != std::string::npos);
+}
+
+TEST_CASE("a refusal of AUTH that comes at once, and QUIT behind it: one end") {
+    Worker worker({}, config::Service::submission,
+                  [](config::Listener& listener) { listener.auth = listener.auth_without_tls = true; });
+    std::vector<std::string> said;
+    worker.with([&] {
+        Client client(worker.port), other(worker.port);
+        client.reply();
+        said.push_back(client.say("EHLO c"));
+        client.send("AUTH PLAIN !\r\nQUIT\r\n");
+        for (int i = 0; i < 3; ++i) said.push_back(client.reply());
+        said.push_back(other.reply());
+    });
+    CHECK(said[0].find("AUTH ") != std::string::npos);
+    CHECK(said[1] == "501 5.5.2 Error: malformed authentication response");
+    CHECK(said[2].starts_with("221"));
+    CHECK(said[3] == "");
+    CHECK(said[4].starts_with("220"));
+}
+
+TEST_CASE("who authenticated before STARTTLS is nobody after it") {
+    auth::Entry entry;
+    entry.hash = auth::make_hash("secret");
+    auto secrets = std::make_shared<proto::secrets::Secrets>();
+    secrets->passwords = "ann:" + entry.text() + "\n";
+    secrets->certificates = {tls::testing::make_certificate("mx.test", "DNS:mx.test")};
+    Worker worker([](config::Config& config) { config.auth.mechanisms = {"SCRAM-SHA-256", "PLAIN"}; },
+                  config::Service::submission,
+                  [](config::Listener& listener) {
+                      listener.auth = listener.auth_without_tls = true;
+                      listener.tls = config::ListenerTls::offer;
+                      listener.submitters.clear();
+                  },
+                  secrets);
+    std::vector<std::string> said;
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        client.say("EHLO c");
+        said.push_back(client.say("AUTH PLAIN " + smtp::encode_base64(std::string("\0ann\0secret", 11))));
+        said.push_back(client.say("STARTTLS"));
+        const tls::SslContext context(SSL_CTX_new(TLS_client_method()));
+        const std::unique_ptr<SSL, tls::Freeing<SSL_free>> ssl(SSL_new(context.get()));
+        SSL_set_fd(ssl.get(), client.number());
+        if (SSL_connect(ssl.get()) != 1) return;
+        for (const std::string line : {"EHLO c\r\n", "MAIL FROM:<ann@here.example>\r\n",
+                                       "AUTH SCRAM-SHA-256 eSwsbj1hbm4scj14\r\n"}) { // y,,n=ann,r=x
+            SSL_write(ssl.get(), line.data(), static_cast<int>(line.size()));
+            char space[1000];
+            const int n = SSL_read(ssl.get(), space, sizeof space);
+            said.emplace_back(space, static_cast<std::size_t>(std::max(n, 0)));
+        }
+    });
+    REQUIRE(said.size() == 5);
+    CHECK(said[0].starts_with("235"));
+    CHECK(said[1].starts_with("220"));
+    CHECK(said[2].starts_with("250"));
+    CHECK(said[3] == "530 5.7.0 Authentication required\r\n");
+    CHECK(said[4].starts_with("334 ")); // binding was not offered: who could bind may say so
 }

@@ -160,10 +160,32 @@ def test_lost_final_reply_is_in_doubt_and_tried_again(relaying):
     assert mta.logged(r"status=deferred \(.*(in doubt|end of (DATA|data)|final dot|message body)")
 
 
+def test_greylisting_is_sat_out(relaying):
+    """450 to RCPT three times, then yes: delivered by the ladder, once, always from the same address."""
+    mta, sink = relaying
+    sink.at("rcpt", "450 4.2.0 Greylisted", times=3)
+    queue_id = mta.submit("user@remote.example")
+    sink.wait_for(1)
+    mta.wait_until_empty()
+    assert len(mta.logged(rf"{queue_id}: .*status=deferred \(host \S+ said: 450 4\.2\.0 Greylisted")) == 3
+    assert len(sink.messages) == 1 and len(sink.peers) == 1
+
+
+def test_mail_in_a_circle_ends(mta):
+    """A route that leads back to us: after 50 hops it is refused, and the sender is told."""
+    mta.config['route."circle.example"'] = {"next_hop": f"[{mta.address}]:{mta.relay_port}"}
+    mta.start()
+    mta.submit("user@circle.example", sender=f"{mta.user}@test.example")
+    report = mta.wait_mailbox(1, seconds=30)[0]
+    assert re.search(r"^Status: 5\.4\.6", report, re.M)
+    mta.wait_until_empty()
+    assert len(mta.mailbox()) == 1
+
+
 def test_next_host_takes_over(mta, remote):
     first, second = remote(), remote()
     first.stop()
-    mta.route("remote.example", first, second)
+    mta.route("remote.example", [first, second])
     mta.start()
     mta.submit("user@remote.example")
     second.wait_for(1)
@@ -173,7 +195,7 @@ def test_next_host_takes_over(mta, remote):
 def test_next_host_after_a_bad_greeting(mta, remote, behaviour):
     first, second = remote(), remote()
     first.at("connect", behaviour)
-    mta.route("remote.example", first, second)
+    mta.route("remote.example", [first, second])
     mta.start()
     mta.submit("user@remote.example")
     second.wait_for(1)
@@ -190,7 +212,7 @@ def test_one_bad_message_does_not_hold_up_the_others(relaying):
     for n in range(10):
         mta.submit("user@remote.example", f"good {n}")
     sink.wait_for(11)
-    assert mta.queued_ids() == {bad}
+    wait_until(lambda: mta.queued_ids() == {bad}, 10, "the others to leave the queue")
 
 
 def test_one_bad_recipient_does_not_hold_up_the_domain(relaying):

@@ -1,4 +1,5 @@
 """The host around the MTA: descriptors, clocks, memory, odd starts; the commands."""
+import errno
 import json
 import os
 import re
@@ -9,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from harness.books import Load, balance
+from harness.client import Client
+from harness.trouble import Injection
 from harness.watch import wait_until
 
 
@@ -66,11 +69,16 @@ def test_start_and_stop_in_the_background(mta, remote):
 
 
 def test_descriptors_run_out(mta, remote):
-    """EMFILE in smtpd: it pauses or says 421, it does not spin, and serves again."""
+    """EMFILE in smtpd: it pauses or says 421, it does not spin, and serves again. What is queued goes out meanwhile, and
+    the operator's commands answer: other processes have descriptors of their own."""
     mta.config["smtpd"]["workers"] = 1
-    sink = remote()
+    sink, later = remote(), remote()
+    later.stop()
     mta.route("remote.example", sink)
+    mta.route("later.example", later)
     mta.start()
+    mta.submit("user@later.example")
+    mta.wait_log("status=deferred")
     smtpd = mta.pids("smtpd")[0]
     have = len(os.listdir(f"/proc/{smtpd}/fd"))
     subprocess.run(["prlimit", "--pid", str(smtpd), f"--nofile={have + 8}:"], check=True)
@@ -84,6 +92,10 @@ def test_descriptors_run_out(mta, remote):
     before = cpu_ticks(smtpd)
     time.sleep(1)  # the observation itself: is the CPU idle meanwhile?
     assert cpu_ticks(smtpd) - before < os.sysconf("SC_CLK_TCK") // 2, "it spins"
+    later.start()
+    mta.flush()
+    later.wait_for(1)
+    assert mta.status() and mta.queue() == []
     for s in crowd:
         s.close()
     subprocess.run(["prlimit", "--pid", str(smtpd), f"--nofile={have + 500}:"], check=True)
@@ -91,6 +103,41 @@ def test_descriptors_run_out(mta, remote):
     assert mta.pids("smtpd") == [smtpd], "it is the same process"
     mta.submit("user@remote.example")
     sink.wait_for(1)
+
+
+@pytest.mark.needs("strace")
+@pytest.mark.parametrize("error", ["ENFILE", "ENOMEM"])
+def test_kernel_has_no_means_for_connections(relaying, error):
+    """Whatever the kernel runs out of: a pause and a line, not a death and not a spin."""
+    mta, sink = relaying
+    pids = mta.pids("smtpd")
+    injections = [Injection(pid, f"error={error}", "accept4") for pid in pids]
+    try:
+        with Client(mta.address, mta.relay_port, greet=False):
+            mta.wait_log(rf"cannot accept connections: {re.escape(os.strerror(getattr(errno, error)))}")
+    finally:
+        for injection in injections:
+            injection.end()
+    assert mta.pids("smtpd") == pids
+    mta.submit("user@remote.example")
+    sink.wait_for(1)
+
+
+def test_no_descriptors_for_going_out(mta, remote):
+    """EMFILE in smtp-client: the mail waits, no try is counted, and goes out when there are descriptors again."""
+    mta.config["smtp_client"]["workers"] = 1
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.start()
+    client = mta.pids("smtp-client")[0]
+    have = max(map(int, os.listdir(f"/proc/{client}/fd"))) + 1
+    subprocess.run(["prlimit", "--pid", str(client), f"--nofile={have}:"], check=True)
+    queue_id = mta.submit("user@remote.example")
+    mta.wait_log("Too many open files: deliveries wait until this host has what they need")
+    subprocess.run(["prlimit", "--pid", str(client), f"--nofile={have + 500}:"], check=True)
+    sink.wait_for(1)
+    mta.wait_until_empty()
+    assert mta.logged(rf"{queue_id}: .*status=sent") and not mta.logged("status=deferred")
 
 
 def cpu_ticks(pid):

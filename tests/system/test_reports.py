@@ -104,6 +104,29 @@ def test_success_is_reported_when_asked_for(mta, remote):
     assert any("NOTIFY=SUCCESS" in a for a in str(taking_over.messages[0].arguments).split("'"))
 
 
+def test_delay_is_told_once(mta, remote):
+    """After delay_notice of trying the sender hears that it is late; once, and only who wants to."""
+    sink = remote()
+    sink.at("mail", "451 4.3.0 Not yet")
+    mta.route("remote.example", sink)
+    mta.config["queue"].update(delay_notice="3s", retry_interval="1s", retry_interval_after="1s")
+    mta.start()
+    me = f"{mta.user}@test.example"
+    mta.submit("never@remote.example", "silent", me, rcpt_parameters=" NOTIFY=FAILURE")
+    queue_id = mta.submit("user@remote.example", "late", me)
+    text = mta.wait_mailbox(1, seconds=20)[0]
+    *_, of_message, of_recipients, returned = read(text)
+    late = of_recipients[0]
+    assert (late["Final-Recipient"], late["Action"], late["Status"]) == ("rfc822; user@remote.example", "delayed", "4.3.0")
+    assert late["Will-Retry-Until"] and "Not yet" in late["Diagnostic-Code"]
+    assert mta.logged(rf"{queue_id}: sender delay notification: [0-9A-F]+")
+    tries = len(mta.logged(rf"{queue_id}: .*status=deferred"))
+    mta.wait_log(rf"{queue_id}: .*status=deferred", count=tries + 4)
+    sink.well_behaved()
+    mta.wait_until_empty()
+    assert len(sink.messages) == 2 and len(mta.mailbox()) == 1
+
+
 def test_undeliverable_report_is_kept_with_its_reason(relaying):
     mta, sink = relaying
     sink.at("rcpt", "550 5.1.1 No such user")
@@ -132,3 +155,12 @@ def test_texts_of_the_operator(mta, remote):
     assert whole["Subject"] == "Zur\u00fcck" and whole["From"].addresses[0].display_name == "Postamt"
     assert human.startswith(f"Lieber {mta.user}@test.example, so ging es:") and "<user@remote.example>: host" in human
     assert "{nonsense}" in human
+
+
+def test_what_requires_tls_never_leaves_without(relaying):
+    mta, sink = relaying
+    mta.sendmail("-O", "requiretls=yes", "-f", f"{mta.user}@test.example", "user@remote.example", input="Subject: secret\n\nx\n")
+    _, _, _, [failed], returned = read(mta.wait_mailbox(1)[0])
+    assert (failed["Action"], failed["Status"]) == ("failed", "5.7.30")
+    assert returned.get_content_type() == "text/rfc822-headers"
+    assert not sink.messages

@@ -7,6 +7,8 @@ import textwrap
 
 import pytest
 
+from harness.watch import wait_until
+
 SESSION = ("EHLO me\nMAIL FROM:<me@test.example>\nRCPT TO:<user@remote.example>\nDATA\n"
            "Subject: by -bs\n\n..dots\n.\nQUIT\n")
 
@@ -91,6 +93,33 @@ def test_the_listing_is_postfixs(mta):
     down = mta.run("mailq", "-C", mta.file)
     assert (down.returncode, down.stdout) == (69, "")
     assert "mail system is down" in down.stderr
+
+
+def test_one_message_or_one_site_is_tried_now(mta, remote):
+    """-qI and -qR: that one goes, whatever it waits for; the others stay."""
+    sink, other = remote(), remote()
+    for s in (sink, other):
+        s.at("rcpt", "450 4.2.0 Later")
+    mta.route("remote.example", sink)
+    mta.route("other.example", other)
+    mta.config["queue"].update(glitch_interval="1h", retry_interval="1h")
+    mta.start()
+    first, second = mta.submit("first@remote.example"), mta.submit("second@remote.example")
+    third = mta.submit("third@other.example")
+    for queue_id in (first, second, third):
+        mta.wait_log(rf"{queue_id}: .*status=deferred")
+    sink.well_behaved()
+    other.well_behaved()
+    assert mta.sendmail(f"-qI{second}").returncode == 0
+    sink.wait_for_one_to("second@remote.example")
+    wait_until(lambda: mta.queued_ids() == {first, third}, 10, "it to leave the queue")
+    assert mta.sendmail("-qRother.example").returncode == 0
+    other.wait_for(1)
+    assert mta.sendmail("-qRnobody.example").returncode == 0
+    assert mta.sendmail("-qRfirst@remote.example").returncode == 0
+    mta.wait_until_empty()
+    gone = mta.sendmail(f"-qI{second}")
+    assert gone.returncode == 65 and "there is no message" in gone.stderr
 
 
 def test_newaliases_says_what_will_not_be_understood(mta):

@@ -3,6 +3,7 @@
 // Knows no file system and no TOML library (parse.cpp does). What each key means to an operator is said
 // once, in tables.cpp.
 #pragma once
+#include "daemons/common/config/filters.h"
 #include "daemons/common/network.h"
 #include "daemons/decide/queue/settings.h"
 #include "daemons/decide/routing.h"
@@ -34,6 +35,7 @@ struct Spool {
     std::uint64_t minimum_free = 64 * MiB;    // below it: 452 4.3.1
     std::uint32_t minimum_free_inodes = 1024; // below it: 452 4.3.1
     std::uint64_t reserve = 8 * MiB;          // kept back for NDRs
+    Duration scrub_interval = 24h;            // every waiting message is read again; 0 never
     std::uint32_t sync_threads = 16;          // file syncs side by side, per writing process
 };
 
@@ -74,12 +76,23 @@ struct Local {
 };
 
 enum class Service { relay, submission };
+enum class ListenerTls {
+    by_service, // in a file without the key: offer where there is a certificate, require on submission
+    no,
+    offer,    // STARTTLS
+    require,  // STARTTLS before anything else
+    implicit, // from the first byte
+};
 
 struct Listener {
     std::string name; // of [listen.<name>]
     std::vector<common::Endpoint> addresses;
     Service service = Service::relay;
-    std::vector<common::Network> submitters; // submission: who may send; empty in a file: [relay] networks
+    ListenerTls tls = ListenerTls::by_service;
+    bool client_certificates = false;        // clients are asked for one
+    bool auth = false;                       // never by default on relay; on submission where [auth] can decide
+    bool auth_without_tls = false;           // passwords in plain text
+    std::vector<common::Network> submitters; // submission: who may send without AUTH
     std::uint64_t message_size = 0;          // 0 in a file: [smtpd]'s
     std::uint32_t recipients = 0;            // 0 in a file: [smtpd]'s
     std::uint32_t sessions = 0;              // 0 in a file: [smtpd]'s
@@ -142,6 +155,35 @@ struct Smtpd {
     bool check_recipients = true; // unknown local users are refused at RCPT
     bool reverse_names = true;    // look up the client's name (PTR, confirmed by A/AAAA)
     Duration reverse_name_timeout = 5s;
+    Duration greeting_delay = 0s;             // before the banner, for strangers; who speaks first is refused
+    std::uint32_t dns_list_threshold = 1;     // weights that add up to this: 554 5.7.1
+    std::uint32_t messages_per_minute = 0;    // of one client network, per process; 0 no limit
+    std::uint32_t recipients_per_minute = 0;  // the same
+    std::uint32_t user_messages_per_hour = 0; // of one authenticated user, per process; 0 no limit
+    std::uint32_t user_recipients_per_hour = 0; // the same
+};
+
+enum class TlsVersion { tls_1_2, tls_1_3 };
+
+struct Tls {
+    std::vector<std::string> certificates; // chains, PEM; the first serves who asks for no name
+    std::vector<std::string> keys;         // as many, or none: the key is in the same file
+    std::string client_authorities;        // PEM; "" none
+    TlsVersion minimum_version = TlsVersion::tls_1_2;
+    std::string ciphers;
+    bool session_tickets = true;
+    Duration ticket_lifetime = 12h; // a key for tickets is in use so long, and opens old ones as long again
+    Duration handshake_timeout = 1min;
+};
+
+struct Auth {
+    std::string passwords; // file; "" none
+    std::string dovecot;   // socket; "" none. It decides alone
+    std::vector<std::string> mechanisms = {"SCRAM-SHA-256-PLUS", "SCRAM-SHA-256", "PLAIN", "LOGIN"};
+    Duration failure_delay = 2s;
+    std::uint32_t failures_per_network = 20; // within failure_window: 421; 0 no limit
+    Duration failure_window = 10min;
+    bool sender_match = false; // the reverse-path must be the user's own
 };
 
 struct Submit { // pickup: the submit socket and the drop directory
@@ -149,6 +191,8 @@ struct Submit { // pickup: the submit socket and the drop directory
     std::uint32_t recipients = 10'000;
     std::uint32_t connections = 200;
     std::uint32_t connections_per_user = 50;
+    std::uint32_t user_messages_per_hour = 0; // 0 no limit
+    std::uint64_t user_bytes_per_hour = 0;    // the same
     Duration timeout = 5min;
     Duration drop_interval = 1min;
 };
@@ -183,8 +227,13 @@ struct Config {
     Local local;
     std::vector<Listener> listeners; // never empty after parse()
     Relay relay;
+    std::vector<PolicyService> policies; // in the order of their names
+    std::vector<DnsList> dns_lists;
+    std::vector<Milter> milters;           // in the order of their names
     std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
     Dns dns;
+    Tls tls;
+    Auth auth;
     decide::queue::Settings queue;
     SmtpClient smtp_client;
     Smtpd smtpd;

@@ -69,10 +69,20 @@ template <class F> void each_section(F&& take) {
     config.relay.networks = {*common::Network::parse("127.0.0.0/8"), *common::Network::parse("::1")};
     Listener listener;
     decide::RouteRule rule;
+    decide::queue::RetryPolicy retry{.kind = decide::queue::RetryPolicy::Kind::exponential};
+    PolicyService policy;
+    DnsList dns_list;
+    Milter milter;
     for (auto& section : fixed_sections(config)) {
         take(section);
         if (section.name == "local") take(table_of(listener));
+        if (section.name == "smtpd") {
+            take(table_of(policy));
+            take(table_of(dns_list));
+            take(table_of(milter));
+        }
         if (section.name == "relay") take(table_of(rule));
+        if (section.name == "queue") take(table_of(retry));
     }
 }
 
@@ -95,7 +105,7 @@ constexpr std::string_view manual_head =
     R"(.\" Written from daemons/common/config/tables.cpp by config-documents; edit that.
 .Dd November 20, 2026
 .Dt POSTRIDER.TOML 5
-.Os
+.Os Postrider
 .Sh NAME
 .Nm postrider.toml
 .Nd configuration of the Postrider mail transfer agent
@@ -159,6 +169,27 @@ A host that sends everything through a relay host:
 next_hop = "[relay.example.net]:25"
 .Ed
 .Pp
+Users who authenticate on ports 587 and 465:
+.Bd -literal -offset indent
+[tls]
+certificates = ["/etc/postrider/mail.example.com.pem"]
+
+[auth]
+passwords = "/etc/postrider/passwords"
+
+[listen.smtp]
+addresses = ["*:25"]
+
+[listen.submission]
+addresses = ["*:587"]
+service = "submission"
+
+[listen.submissions]
+addresses = ["*:465"]
+service = "submission"
+tls = "implicit"
+.Ed
+.Pp
 One user, without any privilege, below one directory:
 .Bd -literal -offset indent
 [mta]
@@ -180,7 +211,8 @@ addresses = ["127.0.0.1:2525"]
 .Sh SEE ALSO
 .Xr postrider 1 ,
 .Xr aliases 5 ,
-.Xr postrider 7
+.Xr postrider 7 ,
+.Xr postrider-smtpd 8
 )";
 
 } // namespace
@@ -197,6 +229,10 @@ std::string sample() {
         std::string name = section.name;
         const bool named = name.find('<') != name.npos;
         if (name.starts_with("listen")) name = "listen.smtp";
+        if (name.starts_with("policy")) name = "policy.greylisting";
+        if (name.starts_with("milter")) name = "milter.opendkim";
+        if (name.starts_with("dns_list")) name = "dns_list.\"bl.example.net\"";
+        if (name.starts_with("retry")) name = "retry.quick";
         if (name.starts_with("route")) name = "route.\"*\"";
         out += "\n" + wrapped(section.meaning, "# ", 100, false);
         out += fmt::format("{}[{}]\n", named ? "#" : "", name);

@@ -1,207 +1,67 @@
-#include "daemons/common/config/tables.h"
-#include <algorithm>
-#include <fmt/format.h>
+#include "daemons/common/config/kinds.h"
+#include "daemons/common/config/units.h"
 
 namespace config {
 
 namespace {
-
-constexpr std::uint64_t GiB = 1024 * MiB;
-
-Text any_text(std::string& value) {
-    return {
-        [&](std::string_view text) -> std::string {
-            if (std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
-                return "control characters are not allowed here";
-            value = text;
-            return "";
-        },
-        [&] { return value; }};
-}
-
-// A name that must not be empty: users, groups, the log's name.
-Text word(std::string& value) {
-    return {[&](std::string_view text) -> std::string {
-                const auto odd = [](unsigned char c) {
-                    return c <= 0x20 || c >= 0x7f || c == ':' || c == '[';
-                };
-                if (text.empty() || std::any_of(text.begin(), text.end(), odd))
-                    return "expected one plain word";
-                value = text;
-                return "";
-            },
-            [&] { return value; }};
-}
-
-Text domain(std::string& value) {
-    return {[&](std::string_view text) -> std::string {
-                const auto name = domain_name(text);
-                if (name.empty() || (name.find('.') == name.npos && name != "localhost"))
-                    return fmt::format("\"{}\" is not a full host name such as \"mail.example.com\"", text);
-                value = name;
-                return "";
-            },
-            [&] { return value; }};
-}
-
-template <class E> struct Word {
-    std::string_view name;
-    E value;
-};
-
-template <class E, std::size_t N> Text one_of(E& value, const Word<E> (&words)[N]) {
-    return {[&value, &words](std::string_view text) -> std::string {
-                std::string known;
-                for (const auto& word : words) {
-                    if (word.name == text) {
-                        value = word.value;
-                        return "";
-                    }
-                    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", word.name);
-                }
-                return fmt::format("\"{}\" is none of {}", text, known);
-            },
-            [&value, &words]() -> std::string {
-                for (const auto& word : words)
-                    if (word.value == value) return std::string(word.name);
-                return "";
-            }};
-}
 
 constexpr Word<LogLevel> levels[] = {{"error", LogLevel::error},
                                      {"warning", LogLevel::warning},
                                      {"info", LogLevel::info},
                                      {"debug", LogLevel::debug}};
 constexpr Word<Service> services[] = {{"relay", Service::relay}, {"submission", Service::submission}};
+constexpr Word<ListenerTls> listener_tls[] = {{"no", ListenerTls::no},
+                                              {"offer", ListenerTls::offer},
+                                              {"require", ListenerTls::require},
+                                              {"implicit", ListenerTls::implicit}};
+constexpr std::string_view sasl_mechanisms[] = {"SCRAM-SHA-256-PLUS", "SCRAM-SHA-256", "PLAIN", "LOGIN"};
+constexpr Word<TlsVersion> tls_versions[] = {{"1.2", TlsVersion::tls_1_2}, {"1.3", TlsVersion::tls_1_3}};
 constexpr Word<BareNewlines> newlines[] = {{"normalise", BareNewlines::normalise},
                                            {"reject", BareNewlines::reject}};
 
-Text mailbox(Mailbox& value) {
-    return {[&](std::string_view text) -> std::string {
-                Mailbox read;
-                if (text.starts_with("maildir:"))
-                    read.format = MailboxFormat::maildir;
-                else if (!text.starts_with("mbox:"))
-                    return "expected \"maildir:PATH\" or \"mbox:PATH\"";
-                read.path = text.substr(text.find(':') + 1);
-                if (read.path.empty()) return "the path is missing";
-                for (auto open = read.path.find('{'); open != read.path.npos;
-                     open = read.path.find('{', open + 1)) {
-                    const auto rest = std::string_view(read.path).substr(open);
-                    if (!rest.starts_with("{user}") && !rest.starts_with("{home}"))
-                        return "only {user} and {home} may stand in braces";
-                }
-                value = read;
+using PolicyKind = decide::queue::RetryPolicy::Kind;
+constexpr Word<PolicyKind> policy_kinds[] = {{"exchange", PolicyKind::exchange},
+                                             {"exponential", PolicyKind::exponential},
+                                             {"fixed", PolicyKind::fixed},
+                                             {"steps", PolicyKind::steps}};
+
+Text name_of_policy(std::string& value) {
+    return {[&value](std::string_view text) -> std::string {
+                if (text.empty()) return "the name is empty";
+                value = text == "exchange" ? "" : text;
                 return "";
             },
-            [&] { return value.to_string(); }};
+            [&value] { return value.empty() ? std::string("exchange") : value; }};
 }
 
-template <class T>
-List list_of(std::vector<T>& values, std::function<std::string(std::string_view, T&)> read) {
-    return {[&] { values.clear(); },
-            [&values, read](std::string_view text) {
-                T value;
-                auto wrong = read(text, value);
-                if (wrong.empty() && std::find(values.begin(), values.end(), value) != values.end())
-                    return fmt::format("\"{}\" is listed twice", text);
-                if (wrong.empty()) values.push_back(std::move(value));
-                return wrong;
-            },
-            [&values] {
-                std::vector<std::string> shown;
-                for (const T& value : values) {
-                    if constexpr (std::is_same_v<T, std::string>)
-                        shown.push_back(value);
-                    else
-                        shown.push_back(value.to_string());
-                }
-                return shown;
-            }};
-}
-
-List networks(std::vector<common::Network>& values) {
-    return list_of<common::Network>(values, [](std::string_view text, common::Network& value) -> std::string {
-        const auto read = common::Network::parse(text);
-        if (!read)
-            return fmt::format("\"{}\" is not a network such as \"192.0.2.0/24\" or \"2001:db8::/32\"{}",
-                               text,
-                               text.find('/') == text.npos ? "" : " (bits beyond the prefix must be zero)");
-        value = *read;
-        return "";
-    });
-}
-
-List endpoints(std::vector<common::Endpoint>& values, std::uint16_t default_port) {
-    return list_of<common::Endpoint>(
-        values, [=](std::string_view text, common::Endpoint& value) -> std::string {
-            std::string plain(text);
-            if (default_port == 0 && text.starts_with("*:")) plain = "[::]" + plain.substr(1);
-            const auto read = common::Endpoint::parse(plain, default_port);
-            if (!read)
-                return fmt::format("\"{}\" is not an address{} such as \"127.0.0.1:{}\" or \"[::1]:{}\"",
-                                   text, default_port == 0 ? " with a port" : "",
-                                   default_port == 0 ? 25 : default_port,
-                                   default_port == 0 ? 25 : default_port);
-            value = *read;
+List reply_rules(std::vector<decide::ReplyRule>& values) {
+    return list_of<decide::ReplyRule>(
+        values, [](std::string_view text, decide::ReplyRule& value) -> std::string {
+            const auto rule = decide::ReplyRule::parse(text);
+            if (!rule)
+                return fmt::format("\"{}\" makes no sense; say as \"550 5.7.1 at MAIL is temporary\"", text);
+            value = *rule;
             return "";
         });
 }
 
-std::string read_domain(std::string_view text, std::string& value) {
-    value = domain_name(text);
-    return value.empty() ? fmt::format("\"{}\" is not a domain", text) : "";
-}
-
-List domains(std::vector<std::string>& values) { return list_of<std::string>(values, read_domain); }
-
-List domain_set(std::set<std::string, std::less<>>& values) {
-    return {[&] { values.clear(); },
-            [&](std::string_view text) -> std::string {
-                const bool below = text.starts_with('.');
-                auto name = domain_name(text.substr(below ? 1 : 0));
-                if (name.empty()) return fmt::format("\"{}\" is not a domain", text);
-                if (!values.insert((below ? "." : "") + name).second)
-                    return fmt::format("\"{}\" is listed twice", text);
+List durations(std::vector<smtp::Duration>& values) {
+    return {[&values] { values.clear(); },
+            [&values](std::string_view text) -> std::string {
+                const auto value = parse_duration(text);
+                if (!value || *value <= smtp::Duration{})
+                    return fmt::format("\"{}\" is no duration such as \"5m\"", text);
+                values.push_back(*value);
                 return "";
             },
-            [&] { return std::vector<std::string>(values.begin(), values.end()); }};
-}
-
-List words(std::vector<std::string>& values) {
-    return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
-        const auto odd = [](unsigned char c) { return c <= 0x20 || c == 0x7f || c == '/' || c == ':'; };
-        if (text.empty() || text == "." || text == ".." || std::any_of(text.begin(), text.end(), odd))
-            return fmt::format("\"{}\" is not a user name", text);
-        value = text;
-        return "";
-    });
-}
-
-List paths(std::vector<std::string>& values) {
-    return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
-        if (text.empty() || text.find('\0') != text.npos) return "expected the name of a file";
-        value = text;
-        return "";
-    });
+            [&values] {
+                std::vector<std::string> shown;
+                for (const auto value : values) shown.push_back(print_duration(value));
+                return shown;
+            }};
 }
 
 } // namespace
-
-std::string domain_name(std::string_view text) {
-    std::string out;
-    if (text.empty() || text.size() > 253) return "";
-    std::size_t label = 0;
-    for (const char c : text) {
-        const bool letter =
-            (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-        if (!letter && !((c == '-' || c == '.') && label > 0)) return "";
-        label = c == '.' ? 0 : label + 1;
-        if (label > 63) return "";
-        out.push_back(c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c);
-    }
-    return label == 0 || out.back() == '-' ? "" : out;
-}
 
 Section table_of(Mta& s) {
     return {"mta",
@@ -220,7 +80,7 @@ Section table_of(Mta& s) {
                  "users that "
                  "local.users lists (single-user mode).",
                  ""},
-                {"user", word(s.user), "The user all daemons run as when started by root.", ""},
+                {"user", word(s.user), "The user the daemons run as when started by root. Master and the local daemon stay root.", ""},
                 {"drop_group", word(s.drop_group),
                  "Group of the set-gid helper that writes to the drop directory.", ""},
                 {"admin_group", word(s.admin_group), "Group whose members may use the control socket.", ""},
@@ -239,6 +99,10 @@ Section table_of(Spool& s) {
                  "The same for free inodes.", ""},
                 {"reserve", Size{&s.reserve, 0, 16 * GiB},
                  "Space kept back so that reports can still be written when the disk is full.", ""},
+                {"scrub_interval", Span{&s.scrub_interval, 0s, 24h * 365},
+                 "Mail that waits is read again once in this time, to find damage while it may be mended; "
+                 "\"0s\" turns this off.",
+                 ""},
                 {"sync_threads", Count{&s.sync_threads, 1, 256},
                  "How many files each writing process makes durable side by side.", ""},
             }};
@@ -318,11 +182,23 @@ Section table_of(Listener& s) {
              "from our "
              "own users' programs for anywhere and completes its header (port 587).",
              ""},
+            {"tls", one_of(s.tls, listener_tls),
+             "\"offer\" STARTTLS, \"require\" it before anything else, \"implicit\" TLS from the first byte "
+             "(port 465), or \"no\". By default \"require\" on submission; elsewhere \"offer\" where "
+             "tls.certificates names one, else \"no\".",
+             "\"no\""},
+            {"client_certificates", Flag{&s.client_certificates},
+             "Ask clients for a certificate; log and message say whether tls.client_authorities vouch for "
+             "it.",
+             ""},
+            {"auth", Flag{&s.auth},
+             "Let clients authenticate; who has may send to anywhere. By default on submission where [auth] "
+             "names who decides.",
+             ""},
+            {"auth_without_tls", Flag{&s.auth_without_tls},
+             "Offer that in plain text too: whoever listens on the way reads the passwords.", ""},
             {"submitters", networks(s.submitters),
-             "submission: networks that may send. Others are asked to authenticate (530). By default those "
-             "of "
-             "relay.networks.",
-             "[\"127.0.0.0/8\", \"::1/128\"]"},
+             "submission: networks that may send without authenticating. Others are asked to (530).", ""},
             {"message_size", Size{&s.message_size, 1 * KiB, 4 * GiB},
              "As smtpd.message_size, for this listener.", "\"50MiB\""},
             {"recipients", Count{&s.recipients, 1, 1'000'000}, "As smtpd.recipients, for this listener.",
@@ -334,7 +210,7 @@ Section table_of(Listener& s) {
 Section table_of(Relay& s) {
     return {
         "relay",
-        "Whose mail is passed on. Everything else is refused with 554 5.7.1.",
+        "Whose mail is passed on without authentication. All other mail for elsewhere is refused with 554 5.7.1.",
         {
             {"networks", networks(s.networks), "Clients that may send to any domain.", ""},
             {"domains", domain_set(s.domains),
@@ -356,10 +232,57 @@ Section table_of(decide::RouteRule& s) {
                  "\"[host]:port\" and \"[address]:port\" are a host itself; \"name\" is the MX hosts of that "
                  "name; "
                  "\"mx\" is the MX hosts of the recipient's domain. A rule is either hosts in brackets or "
-                 "one name.",
+                 "one name. The next in order serves while the one before it is down "
+                 "(queue.link_down_after).",
                  "\"[relay.example.net]:25\""},
                 {"connections", Count{&s.connections, 1, 10'000},
                  "Connections at the same time to this next hop. By default those of [queue].", "100"},
+                {"messages_per_second", Count{&s.queueing.messages_per_second, 1, 1'000'000},
+                 "At most so many transactions a second. By default no limit.", "50"},
+                {"messages_per_hour", Count{&s.queueing.messages_per_hour, 1, 1'000'000'000},
+                 "At most so many transactions an hour, evenly. By default no limit.", "10000"},
+                {"connections_per_second", Count{&s.queueing.connections_per_second, 1, 1'000'000},
+                 "At most so many new connections a second. By default no limit.", "5"},
+                {"retry_policy", name_of_policy(s.queueing.retry_policy),
+                 "How a message that failed is tried again: \"exchange\" (the ladder of [queue]) or a "
+                 "[retry.<name>]. It is recorded with the message; later changes do not alter mail already "
+                 "queued.",
+                 "\"exchange\""},
+                {"replies", reply_rules(s.replies),
+                 "Replies this site means otherwise than it says: code, enhanced status if it matters, stage "
+                 "(MAIL, RCPT, DATA, END: after the final dot), temporary or permanent. The first that fits "
+                 "counts.",
+                 "[\"550 5.7.1 at MAIL is temporary\"]"},
+                {"glitch_interval", Span{&s.queueing.glitch_interval, 1s, 24h}, "Instead of that of [queue].",
+                 "\"60s\""},
+                {"glitch_count", Count{&s.queueing.glitch_count, 1, 1000}, "Instead of that of [queue].", "3"},
+                {"retry_interval", Span{&s.queueing.retry_interval, 1s, 24h}, "Instead of that of [queue].",
+                 "\"10m\""},
+                {"retry_count", Count{&s.queueing.retry_count, 1, 1000}, "Instead of that of [queue].", "3"},
+                {"retry_interval_after", Span{&s.queueing.retry_interval_after, 1s, 24h},
+                 "Instead of that of [queue].", "\"15m\""},
+                {"failures_before_problem", Count{&s.queueing.failures_before_problem, 1, 1000},
+                 "Instead of that of [queue].", "2"},
+            }};
+}
+
+Section table_of(decide::queue::RetryPolicy& s) {
+    return {"retry.<name>",
+            "A way to try again, used by routes that name it. A link's failures count for the messages their "
+            "tries were made for; when no try is left, the mail goes back to its sender.",
+            {
+                {"kind", one_of(s.kind, policy_kinds),
+                 "exponential: base, then factor times as long each time. fixed: every interval. steps: each of "
+                 "steps once.",
+                 ""},
+                {"base", Span{&s.base, 1s, 24h}, "exponential: the first wait.", ""},
+                {"factor", Count{&s.factor, 1, 100}, "exponential: how much longer each wait is, up to a day.", ""},
+                {"interval", Span{&s.interval, 1s, 24h}, "fixed: every wait.", ""},
+                {"attempts", Count{&s.attempts, 0, 100'000},
+                 "exponential, fixed: tries in all; 0: until the mail expires.", ""},
+                {"steps", durations(s.waits), "steps: the waits, one after the other.",
+                 "[\"1m\", \"5m\", \"30m\", \"2h\", \"8h\"]"},
+                {"jitter", Fraction{&s.jitter}, "Every wait is made longer by up to this fraction, at random.", ""},
             }};
 }
 
@@ -423,11 +346,26 @@ Section table_of(decide::queue::Settings& s) {
              ""},
             {"max_pending_categorizations", Count{&s.max_pending_categorizations, 1, 1'000'000},
              "Messages whose recipients are being worked out at the same time.", ""},
+            {"recategorize_on_start", Flag{&s.recategorize_on_start},
+             "Recipients found in the spool are worked out anew: after aliases or local domains were changed.",
+             ""},
             {"routing_retry", Span{&s.routing_retry, 1s, 24h},
              "Wait when the next hop could not be looked up; doubles.", ""},
             {"routing_retry_max", Span{&s.routing_retry_max, 1s, 7 * 24h}, "The longest such wait.", ""},
             {"submit_retry", Span{&s.submit_retry, 1s, 24h}, "Wait when a report could not be written.", ""},
             {"requeue_retry", Span{&s.requeue_retry, 1s, 24h}, "Wait after an error of our own.", ""},
+            {"link_down_after", Span{&s.link_down_after, 0s, 24h},
+             "The link of a configured route that has been in retry for so long is down: its mail goes by the "
+             "route's next one.",
+             ""},
+            {"link_up_after", Span{&s.link_up_after, 0s, 24h},
+             "A link that is down is up again after two good probes so far apart.", ""},
+            {"reset_routes_retry", Span{&s.reset_routes_retry, 1s, 24h},
+             "Routes are looked up anew when a link goes down or comes up; wait when that did not work for all.",
+             ""},
+            {"overdue_spread", Span{&s.overdue_spread, 0s, 24h},
+             "Mail whose retry is overdue at start is spread over up to this time, the less of it the shorter.",
+             ""},
             {"expiry", Span{&s.expiry, 1s, year}, "Mail not delivered by then goes back to its sender.", ""},
             {"report_expiry", Span{&s.report_expiry, 1s, year}, "The same for reports.", ""},
             {"delay_notice", Span{&s.delay_notice, 0s, year},
@@ -533,6 +471,83 @@ Section table_of(Smtpd& s) {
              "Look up the client's name (PTR, confirmed by A or AAAA) for log and Received field.", ""},
             {"reverse_name_timeout", Span{&s.reverse_name_timeout, 100ms, 1min},
              "After that the client is \"unknown\".", ""},
+            {"greeting_delay", Span{&s.greeting_delay, 0s, 1min},
+             "How long clients outside relay.networks wait for the greeting. Who speaks before it (most "
+             "programs that only send junk) is refused with 554 5.5.0.",
+             ""},
+            {"dns_list_threshold", Count{&s.dns_list_threshold, 1, 1000},
+             "Clients whose [dns_list] weights add up to this are refused (554 5.7.1).", ""},
+            {"messages_per_minute", Count{&s.messages_per_minute, 0, 10'000'000},
+             "Messages from one client network outside relay.networks, per process and minute; more get 450 "
+             "4.7.1. 0 turns this off.",
+             ""},
+            {"recipients_per_minute", Count{&s.recipients_per_minute, 0, 10'000'000},
+             "The same for recipients.", ""},
+            {"user_messages_per_hour", Count{&s.user_messages_per_hour, 0, 10'000'000},
+             "Messages from one authenticated user, per process and hour; more get 450 4.7.1. 0 turns this "
+             "off.",
+             ""},
+            {"user_recipients_per_hour", Count{&s.user_recipients_per_hour, 0, 10'000'000},
+             "The same for recipients.", ""},
+        }};
+}
+
+Section table_of(Tls& s) {
+    return {
+        "tls",
+        "Certificates and rules for TLS. Certificates are read again at reload and, within a minute, when "
+        "their files change.",
+        {
+            {"certificates", paths(s.certificates),
+             "Files with a certificate and its chain (PEM), read before rights are dropped. The first serves "
+             "clients that ask for no name (SNI) or for one that none of them has.",
+             ""},
+            {"keys", paths(s.keys),
+             "Files with their private keys, in the same order. Without any, each key is in the file of its "
+             "certificate.",
+             ""},
+            {"client_authorities", any_text(s.client_authorities),
+             "File with the certificates (PEM) that vouch for those of clients; \"\" for none.", ""},
+            {"minimum_version", one_of(s.minimum_version, tls_versions),
+             "The oldest version of TLS spoken: \"1.2\" or \"1.3\".", ""},
+            {"ciphers", any_text(s.ciphers),
+             "Ciphers of TLS 1.2, in the words of openssl-ciphers(1); \"\" for those of the library.", ""},
+            {"session_tickets", Flag{&s.session_tickets},
+             "Let clients come back without a whole handshake. The keys are shared by all workers and live "
+             "in memory only.",
+             ""},
+            {"ticket_lifetime", Span{&s.ticket_lifetime, 1min, 7 * 24h},
+             "So long a key seals tickets; then a new one does, and the old one opens for as long again.",
+             ""},
+            {"handshake_timeout", Span{&s.handshake_timeout, 1s, 10min}, "For the handshake of a client.",
+             ""},
+        }};
+}
+
+Section table_of(Auth& s) {
+    return {
+        "auth",
+        "Who may authenticate (AUTH): a file that \"postrider passwd\" writes, or Dovecot's auth service.",
+        {
+            {"passwords", any_text(s.passwords),
+             "File with users and their passwords, hashed; only master reads it. A change is noticed like "
+             "that of a certificate.",
+             ""},
+            {"dovecot", any_text(s.dovecot), "UNIX socket of Dovecot's auth service (auth-client) instead.",
+             ""},
+            {"mechanisms", one_of_list(s.mechanisms, sasl_mechanisms),
+             "What is offered. Those that end in -PLUS only under TLS and with the password file.", ""},
+            {"failure_delay", Span{&s.failure_delay, 0s, 1min}, "Pause before the reply to a wrong password.",
+             ""},
+            {"failures_per_network", Count{&s.failures_per_network, 0, 1'000'000},
+             "After so many wrong passwords from one network, per process, within failure_window, AUTH is "
+             "answered 421; 0 turns this off.",
+             ""},
+            {"failure_window", Span{&s.failure_window, 1s, 24h}, "So long are failures remembered.", ""},
+            {"sender_match", Flag{&s.sender_match},
+             "An authenticated user may only send as himself: NAME in a local domain or the origin, NAME "
+             "itself if it is an address, and those the password file lists for him (553 5.7.1).",
+             ""},
         }};
 }
 
@@ -545,6 +560,10 @@ Section table_of(Submit& s) {
             {"recipients", Count{&s.recipients, 1, 1'000'000}, "Recipients per message.", ""},
             {"connections", Count{&s.connections, 1, 10'000}, "Submissions at the same time.", ""},
             {"connections_per_user", Count{&s.connections_per_user, 1, 10'000}, "The same, of one user.", ""},
+            {"user_messages_per_hour", Count{&s.user_messages_per_hour, 0, 10'000'000},
+             "Messages of one user; sendmail exits with 75 (try again later) at more. 0 turns this off.", ""},
+            {"user_bytes_per_hour", Size{&s.user_bytes_per_hour, 0, 1024 * GiB}, "The same for their sizes.",
+             ""},
             {"timeout", Span{&s.timeout, 1s, 1h}, "For the next bytes of a submission.", ""},
             {"drop_interval", Span{&s.drop_interval, 1s, 1h},
              "The drop directory is watched, and looked through that often all the same.", ""},
@@ -583,9 +602,10 @@ Section table_of(Master& s) {
 }
 
 std::vector<Section> fixed_sections(Config& c) {
-    return {table_of(c.mta),         table_of(c.spool),  table_of(c.log),    table_of(c.local),
-            table_of(c.relay),       table_of(c.dns),    table_of(c.queue),  table_of(c.smtpd),
-            table_of(c.smtp_client), table_of(c.submit), table_of(c.bounce), table_of(c.master)};
+    return {table_of(c.mta),    table_of(c.spool), table_of(c.log),         table_of(c.local),
+            table_of(c.relay),  table_of(c.dns),   table_of(c.tls),         table_of(c.auth),
+            table_of(c.queue),  table_of(c.smtpd), table_of(c.smtp_client), table_of(c.submit),
+            table_of(c.bounce), table_of(c.master)};
 }
 
 } // namespace config

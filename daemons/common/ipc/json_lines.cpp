@@ -32,8 +32,10 @@ public:
     Session(JsonServer& server, std::uint64_t number, common::Fd fd, common::Credentials credentials)
         : server_(server), number_(number), credentials_(credentials),
           pipe_(common::make_pipe(server.loop_.uv(), this)), hook_(server.loop_, [this] { end_turn(); }) {
-        if (uv_pipe_open(pipe_.get(), fd.number()) == 0) (void)fd.release();
-        else gone_ = true;
+        if (uv_pipe_open(pipe_.get(), fd.number()) == 0)
+            (void)fd.release();
+        else
+            gone_ = true;
         hook_.schedule();
     }
     ~Session() {
@@ -70,8 +72,10 @@ public:
             return server_.handle(*this, number_, line);
         }
         if (in_.size() > max_request) return server_.forget(number_);
-        if (busy_ || over_) uv_read_stop(stream_of(pipe_));
-        else uv_read_start(stream_of(pipe_), on_alloc, on_read);
+        if (busy_ || over_)
+            uv_read_stop(stream_of(pipe_));
+        else
+            uv_read_start(stream_of(pipe_), on_alloc, on_read);
     }
 
 private:
@@ -88,9 +92,12 @@ private:
     static void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer) {
         auto* self = common::owner_of<Session>(stream);
         if (!self || n == 0) return;
-        if (n > 0) self->in_.append(buffer->base, static_cast<std::size_t>(n));
-        else if (n == UV_EOF) self->over_ = true; // what was asked for is still answered
-        else self->gone_ = true;
+        if (n > 0)
+            self->in_.append(buffer->base, static_cast<std::size_t>(n));
+        else if (n == UV_EOF)
+            self->over_ = true; // what was asked for is still answered
+        else
+            self->gone_ = true;
         self->hook_.schedule();
     }
     void flush() {
@@ -168,7 +175,8 @@ void JsonServer::handle(Session& session, std::uint64_t peer, std::string_view l
     }
     const auto version = body.find("version"), op = body.find("op");
     if (version == body.end() || *version != json_version) {
-        refuse(peer, fmt::format("version {} is spoken here: the command and the running programs differ", json_version));
+        refuse(peer, fmt::format("version {} is spoken here: the command and the running programs differ",
+                                 json_version));
         return;
     }
     if (op == body.end() || !op->is_string()) {
@@ -176,7 +184,11 @@ void JsonServer::handle(Session& session, std::uint64_t peer, std::string_view l
         return;
     }
     log_.info("control: uid={} {}", session.credentials().uid, what_is_asked(body));
-    handler_(Request{peer, session.credentials()}, body);
+    try {
+        handler_(Request{peer, session.credentials()}, body);
+    } catch (const json::exception& odd) { // a field of another type than the operation reads
+        refuse(peer, fmt::format("the request makes no sense: {}", odd.what()));
+    }
 }
 
 bool JsonServer::send(std::uint64_t peer, const json& line) {
@@ -193,10 +205,10 @@ bool JsonServer::finish(std::uint64_t peer) {
     return true;
 }
 
-bool JsonServer::refuse(std::uint64_t peer, std::string_view error) {
+bool JsonServer::refuse(std::uint64_t peer, std::string_view error, std::string_view code) {
     auto* session = find(peer);
     if (!session) return false;
-    session->send({{"done", true}, {"error", error}});
+    session->send({{"done", true}, {"error", error}, {"code", code}});
     session->finish();
     return true;
 }
@@ -214,9 +226,11 @@ spool::Result<JsonClient> JsonClient::connect(const std::string& path) {
     return JsonClient(TRY(common::connect_local(path)));
 }
 
-spool::Result<> JsonClient::ask(const json& request, const std::function<void(const json&)>& on_line, int seconds) {
+spool::Result<> JsonClient::ask(const json& request, const std::function<void(const json&)>& on_line,
+                                int seconds) {
     json whole = request;
     whole["version"] = json_version;
+    refusal_.clear();
     std::string out = text_of(whole) + "\n";
     const auto wait = [&](short events) {
         pollfd p{fd_.number(), events, 0};
@@ -224,13 +238,17 @@ spool::Result<> JsonClient::ask(const json& request, const std::function<void(co
     };
     while (!out.empty()) {
         const auto n = ::send(fd_.number(), out.data(), out.size(), MSG_NOSIGNAL);
-        if (n > 0) out.erase(0, static_cast<std::size_t>(n));
-        else if (n < 0 && errno != EAGAIN && errno != EINTR) return std::unexpected(spool::Error::from_errno("ask"));
-        else if (wait(POLLOUT) == 0) return std::unexpected(spool::Error{ETIMEDOUT, "no answer"});
+        if (n > 0)
+            out.erase(0, static_cast<std::size_t>(n));
+        else if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return std::unexpected(spool::Error::from_errno("ask"));
+        else if (wait(POLLOUT) == 0)
+            return std::unexpected(spool::Error{ETIMEDOUT, "no answer"});
     }
     for (std::size_t looked = 0;;) {
         if (const auto newline = in_.find('\n', looked); newline != in_.npos) {
-            const auto line = json::parse(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(newline), nullptr, false);
+            const auto line =
+                json::parse(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(newline), nullptr, false);
             in_.erase(0, newline + 1);
             looked = 0;
             if (!line.is_object()) return std::unexpected(spool::Error{EPROTO, "the answer makes no sense"});
@@ -238,17 +256,23 @@ spool::Result<> JsonClient::ask(const json& request, const std::function<void(co
                 on_line(line);
                 continue;
             }
-            if (const auto error = line.find("error"); error != line.end() && error->is_string())
+            if (const auto error = line.find("error"); error != line.end() && error->is_string()) {
+                refusal_ = line.value("code", "");
                 return std::unexpected(spool::Error{0, error->get<std::string>()});
+            }
             return {};
         }
         looked = in_.size();
         char space[16384];
         const auto n = recv(fd_.number(), space, sizeof space, 0);
-        if (n > 0) in_.append(space, static_cast<std::size_t>(n));
-        else if (n == 0) return std::unexpected(spool::Error{ECONNRESET, "the connection was closed before the answer"});
-        else if (errno != EAGAIN && errno != EINTR) return std::unexpected(spool::Error::from_errno("read the answer"));
-        else if (wait(POLLIN) == 0) return std::unexpected(spool::Error{ETIMEDOUT, "no answer"});
+        if (n > 0)
+            in_.append(space, static_cast<std::size_t>(n));
+        else if (n == 0)
+            return std::unexpected(spool::Error{ECONNRESET, "the connection was closed before the answer"});
+        else if (errno != EAGAIN && errno != EINTR)
+            return std::unexpected(spool::Error::from_errno("read the answer"));
+        else if (wait(POLLIN) == 0)
+            return std::unexpected(spool::Error{ETIMEDOUT, "no answer"});
     }
 }
 

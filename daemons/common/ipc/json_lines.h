@@ -1,6 +1,7 @@
 // The JSON-lines protocol of the control sockets (run/control, run/master), both sides.
 //   client:  {"version":1,"op":"status", …}\n     one request at a time
-//   server:  {…}\n {…}\n … {"done":true}\n        or {"done":true,"error":"what, in plain words"}
+//   server:  {…}\n {…}\n … {"done":true}\n        or {"done":true,"error":"what, in plain
+//   words","code":"word"}
 // The server streams with back-pressure, knows who asks (the kernel says), bounds what it reads and keeps.
 // The client is for commands: it blocks, with a limit.
 #pragma once
@@ -38,7 +39,8 @@ public:
     // One line. False: the peer has gone.
     bool send(std::uint64_t peer, const nlohmann::json& line);
     bool finish(std::uint64_t peer);
-    bool refuse(std::uint64_t peer, std::string_view error);
+    // `code`: one word for programs (proto/control.h).
+    bool refuse(std::uint64_t peer, std::string_view error, std::string_view code = "bad-request");
     // True: better wait for on_room() before sending more.
     bool congested(std::uint64_t peer) const;
     // `room` is called once when the peer has read enough; never when it goes.
@@ -69,13 +71,15 @@ public:
     static spool::Result<JsonClient> connect(const std::string& path);
     // Sends {"version":1,"op":op, …fields}; each answer line goes to `on_line`. An error the server names, a
     // silence of `seconds` or an end before "done" is an Error.
-    spool::Result<> ask(const nlohmann::json& request, const std::function<void(const nlohmann::json&)>& on_line,
-                        int seconds = 30);
+    spool::Result<> ask(const nlohmann::json& request,
+                        const std::function<void(const nlohmann::json&)>& on_line, int seconds = 30);
+    // The server's code word for the error of the last ask(); "" when the error was not the server's.
+    const std::string& refusal() const { return refusal_; }
 
 private:
     explicit JsonClient(common::Fd fd) : fd_(std::move(fd)) {}
     common::Fd fd_;
-    std::string in_;
+    std::string in_, refusal_;
 };
 
 } // namespace ipc

@@ -5,9 +5,9 @@
 //   Connected, Done…, Closed     from the agent; after Closed the connection's number means nothing
 //
 // Deliveries handed over and not Done when Closed arrives are back in the queue, untried. An agent keeps each
-// Done until it is Acknowledged and repeats it on a new connection to the queue-manager (a restarted one knows
-// the delivery by queue id and recipients, not by number). For `local` a connection is a place for one delivery
-// at a time, without hosts.
+// Done until it is Acknowledged and repeats it on a new connection to the queue-manager (a restarted one
+// knows the delivery by queue id and recipients, not by number). For `local` a connection is a place for one
+// delivery at a time, without hosts.
 #pragma once
 #include "daemons/common/proto/route.h"
 #include "libsmtp/stage.h"
@@ -28,11 +28,13 @@ struct Connect { // queue-manager → agent
     std::string link; // for logs
     bool mx = false;  // hosts come from MX records
     std::vector<route::Host> hosts;
+    std::vector<std::string> replies; // what the route says of replies (decide::ReplyRule)
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("link", m.link);
         f("mx", m.mx);
         f("hosts", m.hosts);
+        f("replies", m.replies);
     }
 };
 
@@ -74,7 +76,7 @@ struct Reply {
     std::string text;       // one printable line for log and NDR, at most 512 bytes
     std::string said;       // the peer's own words, "550 5.1.1 No such user"; "" where no peer spoke
     Stage stage = Stage::none;
-    bool in_doubt = false;  // the content had been sent, its reply never came
+    bool in_doubt = false; // the content had been sent, its reply never came
     static void fields(auto& m, auto& f) {
         f("code", m.code);
         f("status", m.status);
@@ -90,7 +92,7 @@ enum class Outcome : std::uint8_t { delivered, deferred, failed, last_ = failed 
 struct RecipientResult {
     std::uint32_t recipient = 0; // number in spool::MessageState::recipients
     Outcome outcome = Outcome::deferred;
-    std::uint32_t reply = 0;      // index into Done::replies
+    std::uint32_t reply = 0;     // index into Done::replies
     bool report_success = false; // delivered; the sender asked to be told (NOTIFY=SUCCESS) and nobody further
                                  // on has taken that over (RFC 3461)
     static void fields(auto& m, auto& f) {
@@ -106,7 +108,7 @@ struct Connected { // agent → queue-manager: EHLO (TLS, AUTH) went well; the c
     static void fields(auto& m, auto& f) { f("connection", m.connection); }
 };
 
-struct Done { // agent → queue-manager
+struct Done {                     // agent → queue-manager
     std::uint64_t connection = 0; // 0: the connection is no more (told to a new queue-manager)
     std::uint64_t delivery = 0;
     spool::QueueId queue_id;
@@ -133,7 +135,8 @@ struct Done { // agent → queue-manager
 
 struct Closed { // agent → queue-manager
     std::uint64_t connection = 0;
-    bool failed = false; // false: closed in good order (asked to, or the peer's polite end between deliveries)
+    bool failed =
+        false; // false: closed in good order (asked to, or the peer's polite end between deliveries)
     bool was_up = false; // Connected had been said
     Reply reason;        // why it failed: the last host's
     std::string host;    // the last one tried

@@ -10,6 +10,9 @@ namespace proto::route {
 
 inline constexpr std::string_view conversation = "route";
 
+// A "domain" that names its next hop itself, as in [route]: "via:[relay.example.net]:2525".
+inline constexpr std::string_view via = "via:";
+
 struct Host {
     std::string name; // host name, or an address literal without brackets
     std::uint16_t port = 25;
@@ -47,6 +50,7 @@ struct Routed { // router → queue-manager
     std::vector<Host> hosts;
     std::uint32_t valid_seconds = 60; // ask again after that
     std::uint32_t connections = 0;    // at a time, at most, by the rule; 0: the queue's setting
+    std::string rule;                 // the route's pattern; "" none
     std::string status, text;         // temporary, permanent
     static void fields(auto& m, auto& f) {
         f("request", m.request);
@@ -56,11 +60,21 @@ struct Routed { // router → queue-manager
         f("hosts", m.hosts);
         f("valid_seconds", m.valid_seconds);
         f("connections", m.connections);
+        f("rule", m.rule);
         f("status", m.status);
         f("text", m.text);
     }
 };
 
-using Message = std::variant<Route, Routed>;
+struct LinkState { // queue-manager → router: a link is down, its route's next one serves; or it is up again
+    std::string link;
+    bool down = false;
+    static void fields(auto& m, auto& f) {
+        f("link", m.link);
+        f("down", m.down);
+    }
+};
+
+using Message = std::variant<Route, Routed, LinkState>;
 
 } // namespace proto::route

@@ -3,6 +3,7 @@
 // trusted.
 //
 //   Begin Content… End   from sendmail; whatever comes before End is whole, nothing is submitted
+//   Import… Content… End from `postrider spool import`, root or the MTA's own user only: a message of another spool
 //   Answer               from pickup, at any time; then it closes
 #pragma once
 #include <cstddef>
@@ -15,7 +16,8 @@
 namespace proto::submit {
 
 inline constexpr std::uint32_t version = 1;
-inline constexpr std::size_t largest_content = 64 * 1024; // bytes in one Content
+inline constexpr std::size_t largest_content = 64 * 1024; // bytes in one Content or Import
+inline constexpr std::size_t largest_envelope = 64 * 1024 * 1024;
 
 struct Recipient {
     std::string list;        // an address list as the argument gave it: "a@x, Name <b@y>"
@@ -60,6 +62,18 @@ struct Begin {
     }
 };
 
+// An envelope as the spool has it, in pieces; the content that follows is taken as it is.
+struct Import {
+    std::uint32_t version = submit::version;
+    std::string piece; // of spool::encode(Envelope)
+    bool more = false; // a further Import follows
+    static void fields(auto& m, auto& f) {
+        f("version", m.version);
+        f("piece", m.piece);
+        f("more", m.more);
+    }
+};
+
 struct Content { // the message as the program wrote it: LF or CRLF line ends
     std::string bytes;
     static void fields(auto& m, auto& f) { f("bytes", m.bytes); }
@@ -80,6 +94,6 @@ struct Answer {
     }
 };
 
-using Message = std::variant<Begin, Content, End, Answer>;
+using Message = std::variant<Begin, Content, End, Answer, Import>;
 
 } // namespace proto::submit

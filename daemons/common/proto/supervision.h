@@ -27,13 +27,14 @@ struct Token { // what a server role must hear from a client role
 };
 
 // The whole of what a daemon is to do; sent at birth, at reload and when logs are re-opened.
-// Descriptors: [0] the configuration's text (read-only), [1] the log file (only if has_log_file), then one
-// listening socket per listener.
+// Descriptors: [0] the configuration's text (read-only), [1] the log file (only if has_log_file), [2] the secrets
+// (only if has_secrets; proto/secrets.h), then one listening socket per listener.
 struct Configure { // master → daemon
     std::uint64_t generation = 0;
     std::string file;            // the configuration's name, for messages
     std::uint32_t instance = 0;  // worker number; a writer's slot
     bool has_log_file = false;
+    bool has_secrets = false;
     std::vector<Listener> listeners;
     std::string token;           // its own, for every Hello
     std::vector<Token> expected; // of those who may connect to it
@@ -42,6 +43,7 @@ struct Configure { // master → daemon
         f("file", m.file);
         f("instance", m.instance);
         f("has_log_file", m.has_log_file);
+        f("has_secrets", m.has_secrets);
         f("listeners", m.listeners);
         f("token", m.token);
         f("expected", m.expected);
@@ -71,7 +73,11 @@ struct Died { // master → queue-manager: an agent's process has ended, and who
 
 struct Ready { // daemon → master: configured (generation) and serving
     std::uint64_t generation = 0;
-    static void fields(auto& m, auto& f) { f("generation", m.generation); }
+    std::string confinement; // what of it the kernel enforces
+    static void fields(auto& m, auto& f) {
+        f("generation", m.generation);
+        f("confinement", m.confinement);
+    }
 };
 
 struct Pong { // daemon → master

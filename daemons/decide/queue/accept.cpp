@@ -27,7 +27,8 @@ template <class T> std::uint8_t small(T n) { return static_cast<std::uint8_t>(st
 // rung.
 smtp::Duration Core::longest_wait() const {
     return std::chrono::duration_cast<smtp::Duration>(
-        std::max(settings_.retry_interval_after, settings_.retry_interval) * (1.0 + settings_.jitter));
+        std::max({settings_.retry_interval_after, settings_.retry_interval, longest_rung_}) *
+        (1.0 + settings_.jitter));
 }
 
 bool Core::accepted(const Accepted& event) {
@@ -43,12 +44,15 @@ bool Core::accepted(const Accepted& event) {
     m.expiry = to_seconds(event.expiry);
     m.submitter = hash(event.submitter);
     m.lane = event.lane;
+    m.pool = pool_of(event.pool);
+    m.policy = policy_of(event.retry_policy);
     m.location = event.location;
     m.null_sender = event.sender == Sender::null;
     m.noticed = event.delay_notice_sent;
     m.held = event.held;
     if (m.held) ++held_;
     messages_by_id_.insert(slot);
+    if (oldest_id_ != 0 && m.arrival < messages_[oldest_].arrival) oldest_id_ = 0;
 
     std::vector<Entry> open;
     for (RecipientNumber number : event.open) open.push_back(Entry{number, 0});
@@ -70,6 +74,15 @@ bool Core::accepted(const Accepted& event) {
                 earliest = std::min({earliest, each.next_attempt, latest});
             remember(slot, first, event.restored, latest);
             d.due = monotonic_of(std::max(earliest, now_.wall));
+            // What is overdue is spread, the more the longer: one message goes at once, a million over a
+            // minute.
+            const auto each = smtp::Duration(std::chrono::milliseconds(1));
+            if (earliest <= now_.wall)
+                d.due += smtp::Duration(static_cast<std::int64_t>(
+                    random_.fraction() * static_cast<double>(std::min<std::int64_t>(
+                                             settings_.overdue_spread.count(),
+                                             each.count() * static_cast<std::int64_t>(overdue_)))));
+            if (earliest <= now_.wall) ++overdue_;
         }
         place(first, End::back);
     }
@@ -193,7 +206,7 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
             break;
         case Fate::remote:
         case Fate::local: {
-            sorted_.push_back(Sorted{queue_for(each.destination, each.fate),
+            sorted_.push_back(Sorted{queue_for(each.destination, each.fate, m.pool),
                                      static_cast<std::uint16_t>(each.sender_group),
                                      remembered(m, deliveries_[first], each.number)});
             break;

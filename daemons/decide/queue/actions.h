@@ -132,7 +132,13 @@ struct NoticeUntried {
     std::uint32_t reason = 0; // index into Actions::reasons
 };
 
-enum class Health : std::uint8_t { ready, glitch, retry };
+enum class Health : std::uint8_t { ready, glitch, retry, last_ = retry };
+
+// As logs and listings call it.
+constexpr std::string_view word_of(Health health) {
+    constexpr std::string_view words[] = {"ready", "glitch", "retry"};
+    return words[static_cast<std::size_t>(health)];
+}
 
 struct NoticeLink {
     std::string_view link;
@@ -152,14 +158,31 @@ struct NoticeQueue {
     const Reason* reason = nullptr;
 };
 
+// The router is to be told: mail goes another way where there is one, or comes back.
+struct LinkState {
+    std::string_view link;
+    bool down = false;
+};
+
+// Routes were asked for anew because a link went down or came up (log it: event 4005).
+struct NoticeReset {
+    std::uint32_t queues = 0, moved = 0;
+    smtp::Duration elapsed{};
+};
+
+struct RecordPolicy { // the route's own retry policy, at first need
+    spool::QueueId id;
+    std::string_view policy;
+};
+
 struct LinkForgotten { // no queue uses it any more: its hosts may be dropped
     std::string_view link;
 };
 
-using Action =
-    std::variant<AskCategorizer, AskRoute, OpenConnection, Deliver, CloseConnection, RecordDeferral,
-                 RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice, MakeReport, MoveToMessages,
-                 Remove, NoticeActive, NoticeExpired, NoticeUntried, NoticeLink, NoticeQueue, LinkForgotten>;
+using Action = std::variant<AskCategorizer, AskRoute, OpenConnection, Deliver, CloseConnection,
+                            RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice,
+                            MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired, NoticeUntried,
+                            NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten>;
 
 struct Actions {
     std::vector<Action> list;

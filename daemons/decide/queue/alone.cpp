@@ -24,7 +24,7 @@ Slot Core::eligible_alone(AgentKind kind) const {
          slot = deliveries_[slot].next) {
         if (++looked > look_at_most) break;
         const Queue& q = queues_[deliveries_[slot].queue];
-        if (q.link == none || q.paused) continue;
+        if (q.link == none || q.stopped()) continue;
         const Link& l = links_[q.link];
         if (l.paused || l.open() >= l.window.limit()) continue;
         auto may = [&](const HealthState& h) {

@@ -13,6 +13,7 @@ Core::Core(const Settings& settings, std::uint64_t seed, smtp::Now now)
       offset_(now.wall.time_since_epoch() - now.monotonic.time_since_epoch()), now_(now),
       messages_by_id_(IdOf{&messages_}), flows_(deliveries_), waiting_(deliveries_), queue_timers_(queues_),
       link_timers_(links_) {
+    make_rules();
     // A lone agent may be asked for room at once.
     for (Reservation& each : reservation_) each.since = now.monotonic - settings.glitch_interval;
 }
@@ -60,6 +61,7 @@ void Core::clock_stepped(smtp::Duration by) {
 
 void Core::leave() {
     pump_categorizer();
+    reset_routes();
     for (bool again = true; again;) {
         pump_routes();
         for (std::size_t kind = 0; kind < 2; ++kind)
@@ -88,8 +90,8 @@ void Core::timer() {
         static_cast<Seconds>(std::chrono::ceil<std::chrono::seconds>(settings_.settle_after).count());
     while (!young_.empty() && messages_[young_.head].bucket + settled <= seconds(now))
         leave_incoming(young_.head);
-    // Each once: a message overdue is entered again, but never for this minute.
-    while (!watched_.empty() && watched_.begin()->first <= wall_seconds() / 60)
+    // Each once: a message overdue is entered again, but never for now.
+    while (!watched_.empty() && watched_.begin()->first <= wall_seconds())
         sweep(watched_.begin()->second.head);
 }
 
@@ -104,8 +106,9 @@ std::optional<smtp::Monotonic> Core::next_timer() const {
         sooner(start_ + std::chrono::ceil<std::chrono::seconds>(settings_.settle_after) +
                std::chrono::seconds(messages_[young_.head].bucket - 1));
     if (!watched_.empty())
-        sooner(monotonic_of(smtp::WallTime(std::chrono::minutes(watched_.begin()->first))));
+        sooner(monotonic_of(smtp::WallTime(std::chrono::seconds(watched_.begin()->first))));
     if (reports_wanted()) sooner(reports_due_.begin()->first);
+    if (reset_at_ && router_up_ && reset_open_ == 0) sooner(*reset_at_);
     if (const auto alone = alone_timer()) sooner(*alone);
     return next;
 }

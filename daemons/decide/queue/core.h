@@ -6,11 +6,13 @@
 //   alone.cpp       suspects: one at a time on an agent to itself
 //   results.cpp     what agents report of connections and deliveries
 //   outcomes.cpp    a delivery's results, sorted by whose failure it is
+//   link_state.cpp  links down and up, resets of routes; rates, ladders and policies of routes
 //   health.cpp      glitch, retry, ready of links and queues
 //   reports.cpp     telling senders
 //   sweeper.cpp     expiry and delay notices, leaving incoming/
 //   hand.cpp        the operator's gates and force
 //   listing.cpp     what can be seen
+//   explain.cpp     why a delivery is still here
 // Knows time only as told by enter(); must not know any clock, disk or socket.
 #pragma once
 #include "daemons/decide/queue/heap.h"
@@ -51,6 +53,11 @@ public:
     bool force(spool::QueueId id);
     bool hold(spool::QueueId id);
     bool release(spool::QueueId id);
+    bool expire(spool::QueueId id);
+    std::vector<Remembered> remembered() const;
+    void restore(const std::vector<Remembered>& all);
+    bool change_lane(spool::QueueId id, Lane lane);
+    bool requeue(spool::QueueId id);
     bool forget(spool::QueueId id);
     void configure(const Settings& settings);
     void routes_changed();
@@ -60,8 +67,10 @@ public:
     Counts counts() const;
     std::optional<MessageInfo> message(spool::QueueId id, smtp::Now now) const;
     std::optional<MessageInfo> next_message(std::uint32_t& cursor, smtp::Now now) const;
-    std::vector<LinkInfo> links(smtp::Now now) const;
-    std::vector<QueueInfo> queues(smtp::Now now) const;
+    std::vector<LinkInfo> links(smtp::Now now, Ages ages) const;
+    std::vector<QueueInfo> queues(smtp::Now now, Ages ages) const;
+    std::optional<MessageInfo> oldest(smtp::Now now) const;
+    std::vector<Explanation> explain(spool::QueueId id) const;
     std::size_t bytes() const;
 
 private:
@@ -92,10 +101,11 @@ private:
     Slot find(spool::QueueId id) const { return messages_by_id_.find(id.value); }
     Slot new_delivery(Slot message);
     void free_delivery(Slot delivery);
-    void place(Slot delivery, End end); // where it belongs: held, waiting or ready
-    void take_out(Slot delivery);       // of wherever it waits
-    void due_now(Slot delivery);        // its own time has come
-    bool join(Slot delivery);           // to others of its message due within the minute
+    void place(Slot delivery, End end);                   // where it belongs: held, waiting or ready
+    void take_out(Slot delivery);                         // of wherever it waits
+    void count_waiting(const Delivery& delivery, int by); // 1: it enters the heap; -1: it leaves
+    void due_now(Slot delivery);                          // its own time has come
+    bool join(Slot delivery);                             // to others of its message due within the minute
     std::vector<Entry> entries(Slot delivery) const;
     void set_entries(Slot delivery, const std::vector<Entry>& entries);
     Numbers numbers_of(Slot delivery);
@@ -105,13 +115,18 @@ private:
     Extra& extra_of(Slot message);
 
     // ---- routes.cpp ----
-    Slot queue_for(std::string_view destination, Fate fate);
+    Slot queue_for(std::string_view destination, Fate fate, std::uint16_t pool);
+    std::uint16_t pool_of(std::string_view name);
+    // All queues of a domain, one per pool.
+    std::vector<Slot> queues_of(std::string_view domain) const;
+    static std::string queue_name(std::string_view domain, std::string_view pool);
     std::uint32_t limit_of(const Link& link) const;
     Slot link_for(std::string_view name, AgentKind kind, bool mx);
     void attach(Slot queue, Slot link);
     void detach(Slot queue);
     void refresh(Slot queue); // what it could hand out now, its place in the link's ring, its timer
     bool routable(Slot queue);
+    void routed(Slot queue, const Routed& event);
     void want_route(Slot queue);
     void pump_routes();
     void fail_ready(Slot queue);
@@ -122,6 +137,28 @@ private:
     void abandoned(Slot link); // is it?
     void forget_link(Slot link);
     void dirty(Slot link);
+
+    // ---- link_state.cpp ----
+    const Ladder& ladder(const Queue& queue) const { return rules_[queue.rule].ladder; }
+    const Ladder& ladder(const Link& link) const { return rules_[link.rule].ladder; }
+    void make_rules();
+    std::uint16_t rule_of(std::string_view name);
+    std::uint8_t policy_of(std::string_view name) const;
+    const RetryPolicy& policy(Slot message, Slot queue); // recorded at first need
+    smtp::Monotonic own_due(Slot message, Slot queue, std::uint32_t failures);
+    bool exhausted(Slot message, std::uint32_t failures) const;
+    bool may_go_down(const Link& link) const {
+        return !link.mx && !link.down && link.kind == AgentKind::smtp &&
+               link.retry_since != smtp::Monotonic{};
+    }
+    void went_down(Slot link);
+    void came_up(Slot link);
+    void probe(Slot link); // by a connection without mail
+    void probe_succeeded(Slot link);
+    void want_reset();
+    void reset_routes();
+    void route_reset(Slot queue, bool found, bool moved);
+    bool rate_open(Slot link); // may a message go over it now? else its timer is set
 
     // ---- dispatch.cpp ----
     void pump(Slot link);
@@ -153,6 +190,7 @@ private:
     // ---- results.cpp ----
     void take_back(Slot delivery); // from its connection; not placed yet
     void untried(Slot delivery, End end);
+    bool counted(Slot delivery, const Reason& reason);
     void measured(Slot connection, Slot delivery);
     void repeated(const Done& event);
     void one_repeated(Slot message, const Result& result);
@@ -179,6 +217,7 @@ private:
     // A message failed on its queue; when is its next try?
     smtp::Monotonic message_failed(Slot queue, const Delivery& delivery, const Reason& reason);
     smtp::Monotonic after(smtp::Duration wait);
+    void restore_health(HealthState& health, const Remembered& from);
     void notice_link(Slot link, std::uint32_t event);
     void notice_queue(Slot queue, std::uint32_t event);
 
@@ -193,7 +232,8 @@ private:
     // ---- sweeper.cpp ----
     std::uint32_t expires(const Message& message) const;
     void leave_incoming(Slot message);
-    void watch(Slot message); // by the sweeper, at its next time
+    std::uint32_t sweep_step() const; // seconds
+    void watch(Slot message);         // by the sweeper, at its next time
     void unwatch(Slot message);
     void sweep(Slot message);
     bool expirable(const Delivery& delivery) const;
@@ -201,12 +241,20 @@ private:
     Reason reason_of(const Delivery& delivery) const;
 
     // ---- hand.cpp ----
+    bool set_paused(Scope scope, std::string_view name, bool on);
     void try_now(Slot delivery);
     void held_changed(Slot message);
 
     // ---- listing.cpp ----
     MessageInfo info(Slot message, smtp::Now now) const;
     Waiting waiting(const Delivery& delivery) const;
+    std::string idle_why(const Link& link) const;
+    std::string idle_why(const Queue& queue) const;
+    std::map<Slot, std::int64_t> oldest_by_queue() const;
+
+    // ---- explain.cpp ----
+    Explanation explanation(Slot delivery) const;
+    std::uint32_t before_in_line(Slot delivery) const;
 
     struct IdOf {
         const Slab<Message>* messages;
@@ -254,6 +302,16 @@ private:
     std::uint32_t open_ = 0;  // connections in all
     bool room_ = false;       // a connection ended or an agent came: the hungry may be fed
 
+    std::vector<Rule> rules_;           // the first: no rule
+    std::vector<RetryPolicy> policies_; // the first: the ladder
+    std::optional<smtp::Monotonic> reset_at_;
+    smtp::Monotonic last_reset_{};
+    std::uint32_t reset_open_ = 0, reset_moved_ = 0, reset_queues_ = 0;
+    bool reset_failed_ = false;
+    smtp::Duration longest_rung_{}; // of any route's ladder or policy
+    std::uint64_t overdue_ = 0;     // messages that were overdue when they were found
+    std::map<std::string, Remembered, std::less<>> remembered_links_, remembered_queues_;
+
     std::deque<Slot> unrouted_;                              // queues to be looked up
     std::uint32_t lookups_ = 0;                              // asked of the router
     std::set<std::pair<smtp::Monotonic, Slot>> reports_due_; // messages
@@ -261,12 +319,18 @@ private:
     std::uint64_t last_request_ = 0;
 
     MessageList young_;
-    std::map<std::uint32_t, MessageList> watched_; // by minute
+    std::map<std::uint32_t, MessageList> watched_; // by second (1970)
     std::deque<std::string> forgotten_;            // names of links that went with this event
-    std::set<std::string, std::less<>> paused_links_, paused_queues_;
+    using Gates = std::set<std::string, std::less<>>;
+    Gates paused_links_, paused_queues_, paused_pools_;
+    std::vector<std::string> pools_ = {""}; // names of the pools of source addresses, as met; the first: none
     bool paused_ = false;
     bool categorizer_up_ = true, router_up_ = true, bounce_up_ = true;
     std::uint64_t held_ = 0;
+    std::uint64_t scheduled_ = 0;          // deliveries in the heap that wait for a wall-clock time
+    std::uint64_t uncategorized_wait_ = 0; // … and those that wait to be asked about again
+    mutable std::uint64_t oldest_id_ = 0;  // message with the earliest arrival; 0: to be found
+    mutable Slot oldest_ = none;
 
     struct Sorted { // scratch of categorized()
         Slot queue;

@@ -50,6 +50,7 @@ void Core::place(Slot slot, End end) {
     if (d.due > now_.monotonic) {
         d.state = DeliveryState::waiting;
         waiting_.set(slot, d.due);
+        count_waiting(d, 1);
         return;
     }
     if (d.queue == none) {
@@ -70,10 +71,22 @@ void Core::place(Slot slot, End end) {
     refresh(d.queue);
 }
 
+void Core::count_waiting(const Delivery& d, int by) {
+    if (d.scheduled)
+        scheduled_ += static_cast<std::uint64_t>(by);
+    else if (d.queue == none)
+        uncategorized_wait_ += static_cast<std::uint64_t>(by);
+    else
+        queues_[d.queue].waiting += static_cast<std::uint32_t>(by);
+}
+
 void Core::take_out(Slot slot) {
     Delivery& d = deliveries_[slot];
     switch (d.state) {
-    case DeliveryState::waiting: waiting_.remove(slot); break;
+    case DeliveryState::waiting:
+        waiting_.remove(slot);
+        count_waiting(d, -1);
+        break;
     case DeliveryState::ready:
         flows_.remove(queues_[d.queue].lanes, slot);
         refresh(d.queue);

@@ -63,7 +63,12 @@ std::uint32_t Core::wanted(const Link& l) const {
 
 void Core::pump(Slot link) {
     Link& l = links_[link];
-    if (paused_ || l.paused || l.offer == 0) return;
+    if (paused_ || l.paused) return;
+    if (l.offer == 0) {
+        if (l.down) probe(link);
+        return;
+    }
+    if (!rate_open(link)) return;
     if (l.health.health != Health::ready) {
         if (l.health.probing) return;
         if (now_.monotonic < l.health.due)
@@ -80,16 +85,20 @@ void Core::pump(Slot link) {
             c.handed < settings_.messages_per_connection) {
             ++usable;
             const std::uint32_t room = depth(l);
-            while (l.offer > 0 && c.deliveries.count < room && c.handed < settings_.messages_per_connection)
+            while (l.offer > 0 && c.deliveries.count < room && c.handed < settings_.messages_per_connection) {
+                if (!rate_open(link)) return;
                 hand_next(slot);
+            }
         }
         slot = next;
     }
     while (l.offer > 0 && usable < wanted(l) && l.open() < l.window.size()) {
-        if (now_.monotonic < l.not_before) {
-            link_timers_.bring_forward(link, l.not_before);
+        const smtp::Monotonic wait_until = std::max(l.not_before, l.next_connection);
+        if (now_.monotonic < wait_until) {
+            link_timers_.bring_forward(link, wait_until);
             return;
         }
+        if (!rate_open(link)) return;
         if (!open_one(link)) return;
         ++usable;
     }
@@ -132,6 +141,7 @@ Slot Core::make_connection(Slot link, Agent& by) {
     ++by.connections;
     ++open_;
     ++l.opening;
+    l.next_connection = std::max(l.next_connection, now_.monotonic) + rules_[l.rule].connection_gap;
     l.connections.push(connections_, slot, End::back);
     emit(OpenConnection{by.id, id_of(slot, c.generation), l.name});
     return slot;
@@ -169,6 +179,7 @@ void Core::hand(Slot connection, Slot slot) {
     leave_idle(connection);
     if (c.deliveries.empty() && c.state == ConnectionState::up) c.last_done = now_.monotonic;
     if (l.in_flight == 0) l.last_progress = now_.monotonic;
+    l.next_message = std::max(l.next_message, now_.monotonic) + rules_[l.rule].message_gap;
     // What was due at once waits since it came.
     const smtp::WallTime queued = std::max(wall_of(d.due), smtp::WallTime(smtp::Duration(m.arrival)));
     d.state = DeliveryState::active;

@@ -76,6 +76,15 @@ bool Engine::hold(spool::QueueId id, smtp::Now now, Actions& out) {
 bool Engine::release(spool::QueueId id, smtp::Now now, Actions& out) {
     return told(*core_, now, out, [&] { return core_->release(id); });
 }
+bool Engine::expire(spool::QueueId id, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->expire(id); });
+}
+bool Engine::change_lane(spool::QueueId id, Lane lane, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->change_lane(id, lane); });
+}
+bool Engine::requeue(spool::QueueId id, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->requeue(id); });
+}
 bool Engine::forget(spool::QueueId id, smtp::Now now, Actions& out) {
     return told(*core_, now, out, [&] { return core_->forget(id); });
 }
@@ -97,8 +106,14 @@ std::optional<MessageInfo> Engine::message(spool::QueueId id, smtp::Now now) con
 std::optional<MessageInfo> Engine::next_message(std::uint32_t& cursor, smtp::Now now) const {
     return core_->next_message(cursor, now);
 }
-std::vector<LinkInfo> Engine::links(smtp::Now now) const { return core_->links(now); }
-std::vector<QueueInfo> Engine::queues(smtp::Now now) const { return core_->queues(now); }
+std::vector<LinkInfo> Engine::links(smtp::Now now, Ages ages) const { return core_->links(now, ages); }
+std::vector<QueueInfo> Engine::queues(smtp::Now now, Ages ages) const { return core_->queues(now, ages); }
+std::optional<MessageInfo> Engine::oldest(smtp::Now now) const { return core_->oldest(now); }
+std::vector<Explanation> Engine::explain(spool::QueueId id) const { return core_->explain(id); }
+std::vector<Remembered> Engine::remembered() const { return core_->remembered(); }
+void Engine::restore(const std::vector<Remembered>& all, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->restore(all); });
+}
 std::size_t Engine::bytes() const { return core_->bytes(); }
 
 } // namespace decide::queue

@@ -55,6 +55,13 @@ public:
     bool force(spool::QueueId id, smtp::Now now, Actions& out);
     bool hold(spool::QueueId id, smtp::Now now, Actions& out);
     bool release(spool::QueueId id, smtp::Now now, Actions& out);
+    // The sender is told that it could not be delivered in time. False: no such message.
+    bool expire(spool::QueueId id, smtp::Now now, Actions& out);
+    // False: no such message, or it is in that lane.
+    bool change_lane(spool::QueueId id, Lane lane, smtp::Now now, Actions& out);
+    // Asked about and routed anew, its ladder from the beginning; what is in flight is left alone. False: no
+    // such message, or nothing of it waits.
+    bool requeue(spool::QueueId id, smtp::Now now, Actions& out);
     // Forget it (removed by the operator, quarantined as unreadable); what the file becomes is the driver's
     // affair.
     bool forget(spool::QueueId id, smtp::Now now, Actions& out);
@@ -70,8 +77,14 @@ public:
     Counts counts() const;
     std::optional<MessageInfo> message(spool::QueueId id, smtp::Now now) const;
     std::optional<MessageInfo> next_message(std::uint32_t& cursor, smtp::Now now) const;
-    std::vector<LinkInfo> links(smtp::Now now) const;
-    std::vector<QueueInfo> queues(smtp::Now now) const;
+    std::vector<LinkInfo> links(smtp::Now now, Ages ages = Ages::no) const;
+    std::vector<QueueInfo> queues(smtp::Now now, Ages ages = Ages::no) const;
+    std::optional<MessageInfo> oldest(smtp::Now now) const;
+    // What a clean stop must not forget, and a start is told before anything else.
+    std::vector<Remembered> remembered() const;
+    void restore(const std::vector<Remembered>& all, smtp::Now now, Actions& out);
+    // One for each delivery of the message; none if it is not known.
+    std::vector<Explanation> explain(spool::QueueId id) const;
     std::size_t bytes() const; // memory held for messages, queues, links
 
 private:

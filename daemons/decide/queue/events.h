@@ -72,7 +72,9 @@ struct Accepted {
     std::span<const Restored> restored;
     std::span<const Unreported> unreported; // beside the open ones
     bool delay_notice_sent = false;
-    bool held = false; // by an operator, or as poison: nothing happens until release()
+    bool held = false;             // by an operator, or as poison: nothing happens until release()
+    std::string_view retry_policy; // by name; "" the route's
+    std::string_view pool;         // of source addresses; "" the usual one
 };
 
 enum class Fate : std::uint8_t { remote, local, discard, failed, deferred, last_ = deferred };
@@ -102,6 +104,7 @@ struct Routed {
     smtp::Duration valid = std::chrono::seconds(60); // ask again after that
     const Reason* reason = nullptr;                  // temporary, permanent
     std::uint32_t connections = 0;                   // the link's limit; 0: the setting for its kind
+    std::string_view rule;                           // the route's pattern: Settings::routes; "" none
 };
 
 // ---- agents ----
@@ -162,6 +165,6 @@ struct Reported {
 
 // ---- the operator ----
 
-enum class Scope : std::uint8_t { everything, link, queue };
+enum class Scope : std::uint8_t { everything, link, queue, pool, last_ = pool };
 
 } // namespace decide::queue

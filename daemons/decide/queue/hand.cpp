@@ -1,66 +1,47 @@
 // The operator's hand: gates that close without counting as anything, and trying now.
 #include "daemons/decide/queue/core.h"
+#include <algorithm>
 
 namespace decide::queue {
 
-bool Core::pause(Scope scope, std::string_view name) {
-    switch (scope) {
-    case Scope::everything:
-        if (paused_) return false;
-        paused_ = true;
-        return true;
-    case Scope::link: {
-        if (!paused_links_.emplace(name).second) return false;
-        if (const auto known = links_by_name_.find(name); known != links_by_name_.end())
-            links_[known->second].paused = true;
-        return true;
-    }
-    case Scope::queue: {
-        if (!paused_queues_.emplace(name).second) return false;
-        if (const auto known = queues_by_name_.find(name); known != queues_by_name_.end()) {
-            queues_[known->second].paused = true;
-            refresh(known->second);
-        }
-        return true;
-    }
-    }
-    return false;
-}
+bool Core::pause(Scope scope, std::string_view name) { return set_paused(scope, name, true); }
+bool Core::resume(Scope scope, std::string_view name) { return set_paused(scope, name, false); }
 
-bool Core::resume(Scope scope, std::string_view name) {
+// False: it was so already. What opens marks the end of a wait of our own doing.
+bool Core::set_paused(Scope scope, std::string_view name, bool on) {
     const Seconds mark = seconds(now_.monotonic) + 1;
-    switch (scope) {
-    case Scope::everything:
-        if (!paused_) return false;
-        paused_ = false;
-        mark_ = mark;
-        for (Slot slot = 1; slot <= links_.top(); ++slot)
+    if (scope == Scope::everything) {
+        if (paused_ == on) return false;
+        paused_ = on;
+        if (!on) mark_ = mark;
+        for (Slot slot = 1; slot <= links_.top() && !on; ++slot)
             if (!links_[slot].name.empty()) dirty(slot);
         return true;
-    case Scope::link: {
-        const auto gate = paused_links_.find(name);
-        if (gate == paused_links_.end()) return false;
-        paused_links_.erase(gate);
-        if (const auto known = links_by_name_.find(name); known != links_by_name_.end()) {
-            links_[known->second].paused = false;
-            links_[known->second].mark = mark;
-            dirty(known->second);
-        }
+    }
+    Gates& gates = scope == Scope::link    ? paused_links_
+                   : scope == Scope::queue ? paused_queues_
+                                           : paused_pools_;
+    if (gates.contains(name) == on) return false;
+    if (on)
+        gates.emplace(name);
+    else
+        gates.erase(gates.find(name));
+    if (scope == Scope::link) {
+        const auto known = links_by_name_.find(name);
+        if (known == links_by_name_.end()) return true;
+        links_[known->second].paused = on;
+        if (!on) links_[known->second].mark = mark;
+        dirty(known->second);
         return true;
     }
-    case Scope::queue: {
-        const auto gate = paused_queues_.find(name);
-        if (gate == paused_queues_.end()) return false;
-        paused_queues_.erase(gate);
-        if (const auto known = queues_by_name_.find(name); known != queues_by_name_.end()) {
-            queues_[known->second].paused = false;
-            queues_[known->second].mark = mark;
-            refresh(known->second);
-        }
-        return true;
+    for (Slot slot = 1; slot <= queues_.top(); ++slot) {
+        Queue& q = queues_[slot];
+        if (q.name.empty() || (scope == Scope::queue ? q.name != name : pools_[q.pool] != name)) continue;
+        (scope == Scope::queue ? q.paused : q.pool_paused) = on;
+        if (!on) q.mark = mark;
+        refresh(slot);
     }
-    }
-    return false;
+    return true;
 }
 
 // Its own time has come, and that of whatever it waits for.
@@ -74,6 +55,7 @@ void Core::try_now(Slot slot) {
 
 bool Core::force(Scope scope, std::string_view name) {
     Slot link = none, queue = none;
+    if (scope == Scope::pool) return false;
     if (scope == Scope::link) {
         const auto known = links_by_name_.find(name);
         if (known == links_by_name_.end()) return false;
@@ -127,8 +109,13 @@ bool Core::force(spool::QueueId id) {
             }
             refresh(queue);
         }
-        deliveries_[slot].scheduled = false;
-        try_now(slot);
+        if (deliveries_[slot].scheduled) {
+            take_out(slot);
+            deliveries_[slot].due = now_.monotonic;
+            place(slot, End::back);
+        } else {
+            try_now(slot);
+        }
     }
     return true;
 }
@@ -171,6 +158,74 @@ bool Core::release(spool::QueueId id) {
     return true;
 }
 
+// Whatever is not in flight fails now; what is, when it comes back without having been delivered.
+bool Core::expire(spool::QueueId id) {
+    const Slot message = find(id);
+    if (message == none) return false;
+    Message& m = messages_[message];
+    leave_incoming(message);
+    m.expiry = std::max(wall_seconds(), 1u);
+    m.scheduled = false;
+    if (m.held) --held_;
+    m.held = false;
+    for (Slot each = m.first; each != none;) {
+        const Slot next = deliveries_[each].next_of_message;
+        if (deliveries_[each].state != DeliveryState::active) {
+            expire(message, entries(each), reason_of(deliveries_[each]));
+            take_out(each);
+            free_delivery(each);
+        }
+        each = next;
+    }
+    watch(message);
+    finish(message);
+    return true;
+}
+
+bool Core::change_lane(spool::QueueId id, Lane lane) {
+    const Slot message = find(id);
+    if (message == none || messages_[message].lane == lane) return false;
+    std::vector<Slot> ready; // out of the old lane before the message forgets which that was
+    for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
+        if (deliveries_[slot].state == DeliveryState::ready) ready.push_back(slot);
+    for (Slot slot : ready) take_out(slot);
+    messages_[message].lane = lane;
+    for (Slot slot : ready) place(slot, End::back);
+    return true;
+}
+
+bool Core::requeue(spool::QueueId id) {
+    const Slot message = find(id);
+    if (message == none) return false;
+    std::vector<Slot> all;
+    for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
+        if (deliveries_[slot].queue != none && deliveries_[slot].state != DeliveryState::active)
+            all.push_back(slot);
+    if (all.empty()) return false;
+    leave_incoming(message);
+    std::vector<Entry> list;
+    bool suspect = false; // that an agent died of it is not forgotten
+    std::uint8_t deaths = 0;
+    for (Slot slot : all) {
+        take_out(slot);
+        for (const Entry& each : entries(slot)) list.push_back(Entry{each.number, 0});
+        suspect = suspect || deliveries_[slot].suspect;
+        deaths = std::max(deaths, deliveries_[slot].deaths);
+        free_delivery(slot);
+    }
+    std::ranges::sort(list, {}, &Entry::number);
+    const Slot again = new_delivery(message);
+    set_entries(again, list);
+    if (suspect) {
+        std::vector<Restored> restored;
+        for (const Entry& each : list)
+            restored.push_back({.number = each.number, .deaths = deaths, .suspect = true});
+        remember(message, again, restored, now_.wall);
+    }
+    place(again, End::back);
+    return true;
+}
+
 bool Core::forget(spool::QueueId id) {
     const Slot message = find(id);
     if (message == none) return false;
@@ -179,7 +234,13 @@ bool Core::forget(spool::QueueId id) {
 }
 
 void Core::configure(const Settings& settings) {
+    // Messages know their policy by its place in the list: the old names find their new places.
+    std::vector<std::string> names;
+    for (const RetryPolicy& each : policies_) names.push_back(each.name);
     settings_ = settings;
+    make_rules();
+    for (Slot slot = 1; slot <= messages_.top(); ++slot)
+        if (messages_[slot].policy != 0) messages_[slot].policy = policy_of(names[messages_[slot].policy]);
     for (Slot slot = 1; slot <= links_.top(); ++slot) {
         Link& l = links_[slot];
         if (l.name.empty()) continue;
@@ -195,6 +256,12 @@ void Core::configure(const Settings& settings) {
 }
 
 void Core::routes_changed() {
+    for (Slot slot = 1; slot <= links_.top(); ++slot) {
+        Link& l = links_[slot];
+        if (l.name.empty() || !l.down || l.queues > 0) continue;
+        came_up(slot); // perhaps no route leads there any more; else it is found out again
+        if (l.connections.empty()) abandoned(slot);
+    }
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         Queue& q = queues_[slot];
         if (q.name.empty() || q.route == RouteState::store) continue;

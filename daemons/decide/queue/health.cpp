@@ -5,7 +5,7 @@
 namespace decide::queue {
 
 smtp::Monotonic Core::after(smtp::Duration wait) {
-    return now_.monotonic + jittered(settings_, wait, random_);
+    return now_.monotonic + jittered(settings_.jitter, wait, random_);
 }
 
 void Core::notice_link(Slot link, std::uint32_t event) {
@@ -27,7 +27,7 @@ void Core::notice_queue(Slot queue, std::uint32_t event) {
 namespace {
 
 // One rung up.
-void climb(HealthState& h, const Settings& settings, smtp::Now now, Seconds seconds, smtp::Monotonic due,
+void climb(HealthState& h, const Ladder& settings, smtp::Now now, Seconds seconds, smtp::Monotonic due,
            const Reason& reason) {
     if (h.health == Health::ready) h.failing_since = now.wall;
     h.health = h.failures >= settings.glitch_count ? Health::retry : Health::glitch;
@@ -52,6 +52,8 @@ void Core::link_succeeded(Slot link) {
     l.dropped_message = 0;
     l.polite_ends = 0;
     l.push_backs = 0;
+    l.retry_since = {};
+    if (l.down) came_up(link); // mail got through, or two probes did
     if (l.health.health != Health::ready) {
         recover(l.health);
         notice_link(link, 0);
@@ -77,8 +79,12 @@ void Core::link_failed(Slot link, Slot connection, PushBack push_back, Phase pha
     l.window.failed();
     if (push_back == PushBack::yes) l.window.push_back(1);
     ++l.health.failures;
-    climb(l.health, settings_, now_, seconds(now_.monotonic), after(rung(settings_, l.health.failures)),
+    climb(l.health, ladder(l), now_, seconds(now_.monotonic), after(rung(ladder(l), l.health.failures)),
           reason);
+    l.good_since.reset();
+    if (l.health.health == Health::retry && l.retry_since == smtp::Monotonic{})
+        l.retry_since = now_.monotonic;
+    if (may_go_down(l)) link_timers_.bring_forward(link, l.retry_since + settings_.link_down_after);
     link_timers_.bring_forward(link, l.health.due);
     notice_link(link, phase == Phase::connecting ? 4000 : 4001);
 }
@@ -99,7 +105,7 @@ void Core::queue_succeeded(Slot queue) {
 void Core::queue_failed(Slot queue, const Reason& reason) {
     Queue& q = queues_[queue];
     ++q.health.failures;
-    climb(q.health, settings_, now_, seconds(now_.monotonic), after(rung(settings_, q.health.failures)),
+    climb(q.health, ladder(q), now_, seconds(now_.monotonic), after(rung(ladder(q), q.health.failures)),
           reason);
     refresh(queue);
     arm(queue);
@@ -113,7 +119,8 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     const bool evidence = q.last_delivered && now_.monotonic - *q.last_delivered <= settings_.health_evidence;
     const bool earlier = d.round != q.health.round; // handed over before the queue's last failure
     const bool known_problem = d.problem && q.health.health == Health::ready;
-    if (evidence || earlier || known_problem) return after(rung(settings_, own));
+    const bool named = policy(d.message, queue).kind != RetryPolicy::Kind::exchange;
+    if (evidence || earlier || known_problem) return own_due(d.message, queue, own);
 
     const std::uint64_t id = messages_[d.message].id;
     if (q.failed_message == 0) q.failed_message = id;
@@ -121,15 +128,16 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     ++q.health.failures;
     // One message alone is no proof against its queue: it climbs by itself, and who comes next waits a glitch
     // at most.
-    if (q.health.failures >= settings_.glitch_count && !q.distinct)
-        q.health.failures = std::max(settings_.glitch_count, 1u) - 1;
-    const smtp::Duration wait = rung(settings_, q.health.failures);
+    const Ladder& rungs = ladder(q);
+    if (q.health.failures >= rungs.glitch_count && !q.distinct)
+        q.health.failures = std::max(rungs.glitch_count, 1u) - 1;
+    const smtp::Duration wait = rung(rungs, q.health.failures);
     const smtp::Monotonic due = after(wait);
-    climb(q.health, settings_, now_, seconds(now_.monotonic), due, reason);
+    climb(q.health, rungs, now_, seconds(now_.monotonic), due, reason);
     refresh(queue);
     arm(queue);
     notice_queue(queue, 0);
-    return rung(settings_, own) == wait ? due : after(rung(settings_, own));
+    return !named && rung(rungs, own) == wait ? due : own_due(d.message, queue, own);
 }
 
 } // namespace decide::queue

@@ -4,15 +4,46 @@
 
 namespace decide::queue {
 
-smtp::Duration rung(const Settings& settings, std::uint32_t failures) {
+smtp::Duration rung(const Ladder& settings, std::uint32_t failures) {
     if (failures < settings.glitch_count) return settings.glitch_interval;
     if (failures < settings.glitch_count + settings.retry_count) return settings.retry_interval;
     return settings.retry_interval_after;
 }
 
-smtp::Duration jittered(const Settings& settings, smtp::Duration wait, Random& random) {
-    if (settings.jitter <= 0) return wait;
-    const double extra = static_cast<double>(wait.count()) * settings.jitter * random.fraction();
+Ladder ladder_of(const Settings& settings, const RouteSettings& route) {
+    Ladder out = settings;
+    const auto instead = [](auto& value, const auto& given) {
+        if (given != std::remove_cvref_t<decltype(given)>{}) value = given;
+    };
+    instead(out.glitch_interval, route.glitch_interval);
+    instead(out.glitch_count, route.glitch_count);
+    instead(out.retry_interval, route.retry_interval);
+    instead(out.retry_count, route.retry_count);
+    instead(out.retry_interval_after, route.retry_interval_after);
+    instead(out.failures_before_problem, route.failures_before_problem);
+    return out;
+}
+
+smtp::Duration wait_of(const RetryPolicy& policy, const Ladder& ladder, std::uint32_t failures) {
+    constexpr auto longest = smtp::Duration(std::chrono::hours(24));
+    switch (policy.kind) {
+    case RetryPolicy::Kind::exchange: break;
+    case RetryPolicy::Kind::exponential: {
+        smtp::Duration wait = policy.base;
+        for (std::uint32_t n = 1; n < failures && wait < longest; ++n) wait *= policy.factor;
+        return std::min(wait, std::max(policy.base, longest));
+    }
+    case RetryPolicy::Kind::fixed: return policy.interval;
+    case RetryPolicy::Kind::steps:
+        if (policy.waits.empty()) break;
+        return policy.waits[std::min<std::size_t>(std::max(failures, 1u) - 1, policy.waits.size() - 1)];
+    }
+    return rung(ladder, failures);
+}
+
+smtp::Duration jittered(double jitter, smtp::Duration wait, Random& random) {
+    if (jitter <= 0) return wait;
+    const double extra = static_cast<double>(wait.count()) * jitter * random.fraction();
     return wait + smtp::Duration(std::llround(extra));
 }
 

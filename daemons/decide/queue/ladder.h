@@ -22,10 +22,14 @@ private:
 };
 
 // The rung after `failures` failures in a row (1, 2, …), without jitter.
-smtp::Duration rung(const Settings& settings, std::uint32_t failures);
+smtp::Duration rung(const Ladder& ladder, std::uint32_t failures);
+// [queue]'s, with what the route says instead.
+Ladder ladder_of(const Settings& settings, const RouteSettings& route);
+// The wait of a named policy after so many failures, without jitter.
+smtp::Duration wait_of(const RetryPolicy& policy, const Ladder& ladder, std::uint32_t failures);
 
-// Lengthened by 0 to settings.jitter, never shortened.
-smtp::Duration jittered(const Settings& settings, smtp::Duration wait, Random& random);
+// Lengthened by 0 to `jitter`, never shortened.
+smtp::Duration jittered(double jitter, smtp::Duration wait, Random& random);
 
 // first, 2·first, 4·first … up to most, for services that fail.
 smtp::Duration doubling(smtp::Duration first, smtp::Duration most, std::uint32_t failures);

@@ -1,5 +1,7 @@
 // What can be seen from outside: copies of the state, with the first thing that keeps each delivery waiting.
 #include "daemons/decide/queue/core.h"
+#include <algorithm>
+#include <limits>
 
 namespace decide::queue {
 
@@ -17,7 +19,7 @@ Waiting Core::waiting(const Delivery& d) const {
     }
     if (d.queue == none) return Waiting::own_time;
     const Queue& q = queues_[d.queue];
-    if (paused_ || q.paused || (q.link != none && links_[q.link].paused)) return Waiting::paused;
+    if (paused_ || q.stopped() || (q.link != none && links_[q.link].paused)) return Waiting::paused;
     if (d.state == DeliveryState::waiting) return Waiting::own_time;
     if (q.link == none) return Waiting::route;
     if (links_[q.link].health.health != Health::ready) return Waiting::link;
@@ -85,16 +87,74 @@ std::optional<MessageInfo> Core::next_message(std::uint32_t& cursor, smtp::Now n
     return std::nullopt;
 }
 
-std::vector<LinkInfo> Core::links(smtp::Now) const {
+// Arrival of the oldest message with a delivery in each queue.
+std::map<Slot, std::int64_t> Core::oldest_by_queue() const {
+    std::map<Slot, std::int64_t> out;
+    for (Slot slot = 1; slot <= deliveries_.top(); ++slot) {
+        const Delivery& d = deliveries_[slot];
+        if (d.message == none || d.queue == none) continue;
+        const std::int64_t arrival = messages_[d.message].arrival;
+        const auto [place, fresh] = out.try_emplace(d.queue, arrival);
+        if (!fresh) place->second = std::min(place->second, arrival);
+    }
+    return out;
+}
+
+std::string Core::idle_why(const Link& l) const {
+    if (l.in_flight > 0 || l.opening > 0) return "";
+    if (paused_) return "everything is paused";
+    if (l.paused) return "the link is paused";
+    if (l.health.health != Health::ready)
+        return l.health.probing ? "" : "it failed; the next try is not due yet";
+    if (l.offer == 0) return l.down ? "it is down; probed without mail" : "nothing is due";
+    if (now_.monotonic < l.next_message) return "its rate is used up for now";
+    if (l.hungry)
+        return open_ >= settings_.connections_total ? "all connections there may be are in use elsewhere"
+                                                    : "no delivery agent has room";
+    if (now_.monotonic < l.not_before) return "the peer asked for fewer connections";
+    return "";
+}
+
+std::string Core::idle_why(const Queue& q) const {
+    if (q.active > 0) return "";
+    if (paused_) return "everything is paused";
+    if (q.paused) return "the queue is paused";
+    if (q.pool_paused) return "its pool is paused";
+    if (q.lanes.count == 0) return q.waiting > 0 ? "what waits is not due yet" : "nothing is due";
+    if (q.link == none)
+        return !router_up_                     ? "the router is not there"
+               : q.route == RouteState::failed ? "its next hop could not be found; looked up again later"
+                                               : "its next hop is being looked up";
+    if (q.health.health != Health::ready)
+        return q.health.probing ? "" : "it failed; the next try is not due yet";
+    const std::string of_link = idle_why(links_[q.link]);
+    return of_link.empty() ? "other queues of the link have their turn" : "its link: " + of_link;
+}
+
+std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
     std::vector<LinkInfo> out;
+    std::map<Slot, LinkInfo> sums; // what its queues come to
+    const auto oldest = ages == Ages::yes ? oldest_by_queue() : std::map<Slot, std::int64_t>{};
+    for (Slot slot = 1; slot <= queues_.top(); ++slot) {
+        const Queue& q = queues_[slot];
+        if (q.name.empty() || q.link == none) continue;
+        LinkInfo& sum = sums[q.link];
+        sum.deliveries += q.deliveries;
+        sum.due += q.lanes.count;
+        if (const auto its = oldest.find(slot); its != oldest.end()) {
+            const smtp::WallTime arrival{smtp::Duration(its->second)};
+            sum.oldest = sum.oldest == smtp::WallTime{} ? arrival : std::min(sum.oldest, arrival);
+        }
+    }
     for (Slot slot = 1; slot <= links_.top(); ++slot) {
         const Link& l = links_[slot];
         if (l.name.empty()) continue;
-        LinkInfo info;
+        LinkInfo info = std::move(sums[slot]);
         info.name = l.name;
         info.mx = l.mx;
         info.local = l.kind == AgentKind::local;
         info.paused = paused_ || l.paused;
+        info.down = l.down;
         info.health = l.health.health;
         info.failures = l.health.failures;
         if (l.health.health != Health::ready) info.next_attempt = wall_of(l.health.due);
@@ -105,22 +165,24 @@ std::vector<LinkInfo> Core::links(smtp::Now) const {
         info.limit = l.window.limit();
         info.queues = l.queues;
         info.in_flight = l.in_flight;
-        info.due = l.offer;
+        info.offer = l.offer;
         info.transaction = l.transaction;
+        info.idle_why = idle_why(l);
         out.push_back(std::move(info));
     }
     return out;
 }
 
-std::vector<QueueInfo> Core::queues(smtp::Now) const {
+std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {
     std::vector<QueueInfo> out;
+    const auto oldest = ages == Ages::yes ? oldest_by_queue() : std::map<Slot, std::int64_t>{};
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         const Queue& q = queues_[slot];
         if (q.name.empty()) continue;
         QueueInfo info;
         info.name = q.name;
         if (q.link != none) info.link = links_[q.link].name;
-        info.paused = q.paused;
+        info.paused = paused_ || q.stopped();
         info.routed = q.link != none;
         info.health = q.health.health;
         info.failures = q.health.failures;
@@ -135,9 +197,27 @@ std::vector<QueueInfo> Core::queues(smtp::Now) const {
         info.due = q.lanes.count;
         info.in_flight = q.active;
         info.problem = q.lanes.lane[problem_lane].count;
+        if (const auto its = oldest.find(slot); its != oldest.end())
+            info.oldest = smtp::WallTime(smtp::Duration(its->second));
+        info.idle_why = idle_why(q);
         out.push_back(std::move(info));
     }
     return out;
+}
+
+std::optional<MessageInfo> Core::oldest(smtp::Now now) const {
+    if (oldest_id_ == 0 || messages_[oldest_].id != oldest_id_) {
+        oldest_id_ = 0;
+        std::int64_t earliest = std::numeric_limits<std::int64_t>::max();
+        for (Slot slot = 1; slot <= messages_.top(); ++slot) {
+            if (messages_[slot].id == 0 || messages_[slot].arrival >= earliest) continue;
+            earliest = messages_[slot].arrival;
+            oldest_ = slot;
+            oldest_id_ = messages_[slot].id;
+        }
+    }
+    if (oldest_id_ == 0) return std::nullopt;
+    return info(oldest_, now);
 }
 
 Counts Core::counts() const {
@@ -151,10 +231,22 @@ Counts Core::counts() const {
     out.links = links_by_name_.size();
     out.queues = queues_by_name_.size();
     out.connections = open_;
+    out.scheduled = scheduled_;
+    out.retrying = uncategorized_wait_;
+    out.free = alone_[0].count + alone_[1].count;
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
-        if (queues_[slot].name.empty()) continue;
-        out.due += queues_[slot].lanes.count;
-        out.active += queues_[slot].active;
+        const Queue& q = queues_[slot];
+        if (q.name.empty()) continue;
+        out.due += q.lanes.count;
+        out.active += q.active;
+        const Link* l = q.link == none ? nullptr : &links_[q.link];
+        if (paused_ || q.stopped() || (l && l->paused)) {
+            out.paused += q.lanes.count + q.waiting;
+            continue;
+        }
+        out.retrying += q.waiting;
+        const bool failing = q.health.health != Health::ready || (l && l->health.health != Health::ready);
+        (!l ? out.routing : failing ? out.retrying : out.free) += q.lanes.count;
     }
     return out;
 }

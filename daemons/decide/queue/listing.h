@@ -43,15 +43,52 @@ struct MessageInfo {
     std::vector<DeliveryInfo> deliveries;
 };
 
+// What stands between a delivery and a connection, in this order.
+enum class Gate : std::uint8_t {
+    schedule,
+    hold,
+    pause,
+    categorizer,
+    route,
+    link,
+    queue,
+    ladder,
+    rate,
+    window,
+    turn,
+};
+
+struct GateInfo {
+    Gate gate = Gate::schedule;
+    bool open = true;
+    std::string text; // closed: what it waits for, in plain words
+    Reason reason;    // closed: what was met, where that is why
+    smtp::WallTime until{};
+    Scope scope = Scope::everything; // pause
+    std::string name;                // pause: what is paused
+};
+
+struct Explanation {
+    std::vector<RecipientNumber> recipients; // empty: all of the envelope
+    std::string queue, link;
+    Waiting waiting = Waiting::connection;
+    bool active = false; // in flight: no gate is before it
+    std::vector<GateInfo> gates;
+    smtp::WallTime next_attempt{}; // earliest, as far as the gates know; {}: when its turn comes
+};
+
 struct LinkInfo {
     std::string name;
-    bool mx = false, local = false, paused = false;
+    bool mx = false, local = false, paused = false, down = false;
     Health health = Health::ready;
     std::uint32_t failures = 0;
     smtp::WallTime next_attempt{}, failing_since{};
     Reason last_error;
     std::uint32_t connections = 0, window = 0, limit = 0;
-    std::uint32_t queues = 0, in_flight = 0, due = 0;
+    std::uint32_t queues = 0, deliveries = 0, in_flight = 0, due = 0;
+    std::uint32_t offer = 0;      // what it could hand out now, the gates of its queues considered
+    smtp::WallTime oldest{};      // arrival of its oldest message, where that was asked for
+    std::string idle_why;         // why nothing is happening; "" when something is, or nothing is to be done
     smtp::Duration transaction{}; // measured
 };
 
@@ -63,12 +100,30 @@ struct QueueInfo {
     smtp::WallTime next_attempt{};
     Reason last_error;
     std::uint32_t deliveries = 0, due = 0, in_flight = 0, problem = 0;
+    smtp::WallTime oldest{};
+    std::string idle_why;
 };
+
+// Health of a link or queue that is not well, to be kept over a clean restart.
+struct Remembered {
+    bool link = false; // else a queue
+    std::string name;
+    bool mx = false, down = false;
+    Health health = Health::ready;
+    std::uint32_t failures = 0;
+    smtp::WallTime due{}, failing_since{}, retry_since{};
+    Reason last_error;
+};
+
+// Oldest messages are found by looking at every delivery: a few milliseconds for each hundred thousand.
+enum class Ages : std::uint8_t { no, yes };
 
 struct Counts {
     std::uint64_t messages = 0, deliveries = 0;
     std::uint64_t uncategorized = 0, waiting = 0, due = 0, active = 0, held = 0, reports = 0;
     std::uint64_t links = 0, queues = 0, connections = 0;
+    // Deliveries by what they wait for; `due` above counts all that could be, these only what nothing keeps.
+    std::uint64_t free = 0, scheduled = 0, retrying = 0, paused = 0, routing = 0;
 };
 
 } // namespace decide::queue

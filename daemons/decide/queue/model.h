@@ -68,7 +68,9 @@ struct Message {
     Slot extra = none;
     Slot time_prev = none, time_next = none;
     std::uint32_t bucket =
-        0; // young: Seconds when accepted; else minute (1970) of the sweeper's next look; 0: none
+        0; // young: Seconds when accepted; else second (1970) of the sweeper's next look; 0: none
+    std::uint16_t pool = 0;
+    std::uint8_t policy = 0; // Core::policies_; 0: its route's
     Lane lane = Lane::normal;
     spool::Location location = spool::Location::incoming;
     bool young : 1 = false; // in the list of those that may be done before they need a place in messages/
@@ -109,23 +111,29 @@ struct HealthState {
 
 enum class RouteState : std::uint8_t { unknown, asked, known, failed, impossible, store };
 
-// All deliveries for one destination. (Pools of source addresses will be part of its key.)
+// All deliveries for one destination from one pool of source addresses.
 struct Queue {
-    std::string name;
+    std::string name; // "example.org", "example.org@pool", "store:local"
+    std::uint16_t pool = 0, domain_length = 0;
+    std::string_view domain() const { return std::string_view(name).substr(0, domain_length); }
     Slot link = none;
     Slot ring_prev = none, ring_next = none; // among its link's queues with something to hand out
     bool in_ring = false;
-    bool paused = false;
+    bool paused = false, pool_paused = false;
+    bool stopped() const { return paused || pool_paused; }
     bool listed = false; // waits to be looked up
     Lanes lanes;
     std::uint32_t deliveries = 0, active = 0;
-    std::uint32_t offer = 0; // deliveries it could hand out now, as counted in its link
+    std::uint32_t waiting = 0; // in the heap, by their own ladders
+    std::uint32_t offer = 0;   // deliveries it could hand out now, as counted in its link
     HealthState health;
     std::optional<smtp::Monotonic> last_delivered;
     std::uint64_t failed_message = 0; // of the first failure of the row
     bool distinct = false;            // failures of different messages
     Slot head = none;                 // tried again first …
     std::uint32_t head_generation = 0;
+    std::uint16_t rule = 0; // Core::rules_
+    bool resetting = false; // its route is asked for anew, by a reset
     RouteState route = RouteState::unknown;
     std::uint32_t route_failures = 0;
     smtp::Monotonic route_until{}; // known, impossible: valid until; failed: next try
@@ -135,6 +143,14 @@ struct Queue {
     smtp::Monotonic timer{};
     std::uint32_t heap = 0;
     smtp::Monotonic empty_since{}; // no delivery, nothing to remember
+};
+
+// What a route says of queueing, worked out.
+struct Rule {
+    std::string name;
+    Ladder ladder;
+    smtp::Duration message_gap{}, connection_gap{}; // by the rates; 0: none
+    std::uint8_t policy = 0;
 };
 
 enum class ConnectionState : std::uint8_t { opening, up, closing };
@@ -162,6 +178,11 @@ struct Link {
     bool mx = false;
     bool paused = false, dirty = false, hungry = false;
     HealthState health;
+    std::uint16_t rule = 0;                            // Core::rules_: of the route that led here last
+    bool down = false;                                 // told to the router
+    smtp::Monotonic retry_since{};                     // {}: not in retry
+    std::optional<smtp::Monotonic> good_since;         // down: when the first good probe was
+    smtp::Monotonic next_message{}, next_connection{}; // by its rates
     std::uint32_t limit = 0; // of its connections, by its route; 0: the setting for its kind
     Window window;
     Slot ring = none; // queues with something to hand out; the next one's turn

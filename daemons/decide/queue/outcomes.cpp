@@ -130,8 +130,8 @@ void Core::message_waits(const Delivery& like, Slot& spare, Verdicts& v, smtp::M
     Delivery then = like;
     then.suspect = false;
     if (then.message_failures < 255) ++then.message_failures;
-    if (settings_.failures_before_problem != 0 && then.message_failures >= settings_.failures_before_problem)
-        then.problem = true;
+    const std::uint32_t problem = ladder(q).failures_before_problem;
+    if (problem != 0 && then.message_failures >= problem) then.problem = true;
     for (Entry& each : v.by_message) each.failures = one_more(each.failures);
     wait_again(then, spare, v.by_message, due, *v.message);
     if (then.problem || q.health.health == Health::ready || q.health.due != due) return;
@@ -152,8 +152,9 @@ void Core::recipients_wait(const Delivery& like, Slot& spare, Verdicts& v) {
             group.push_back(Entry{each.first.number, one_more(each.first.failures)});
             return true;
         });
-        const auto wait = store ? settings_.local_retry : rung(settings_, one_more(first.failures));
-        wait_again(then, spare, group, after(wait), *why);
+        const auto due = store ? after(settings_.local_retry)
+                               : own_due(like.message, like.queue, one_more(first.failures));
+        wait_again(then, spare, group, due, *why);
     }
 }
 
@@ -181,6 +182,13 @@ void Core::wait_again(const Delivery& like, Slot& spare, const std::vector<Entry
     const Message& m = messages_[message];
     if (!m.held && expires(m) <= wall_seconds()) {
         expire(message, list, reason);
+        return;
+    }
+    if (std::ranges::any_of(list, [&](const Entry& each) { return exhausted(message, each.failures); })) {
+        std::vector<Entry> over, rest; // the policy allows no further try
+        for (const Entry& each : list) (exhausted(message, each.failures) ? over : rest).push_back(each);
+        expire(message, over, reason);
+        if (!rest.empty()) wait_again(like, spare, rest, due, reason);
         return;
     }
     const Slot slot = another(like, spare, list);

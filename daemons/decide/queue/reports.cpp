@@ -136,7 +136,14 @@ void Core::service(Service which, Presence presence) {
         break;
     case Service::router:
         router_up_ = up;
-        if (up) break;
+        if (up) { // a new one knows of no link that is down
+            for (Slot slot = 1; slot <= links_.top(); ++slot)
+                if (!links_[slot].name.empty() && links_[slot].down) {
+                    emit(LinkState{links_[slot].name, true});
+                    want_reset();
+                }
+            break;
+        }
         lookups_ = 0;
         for (Slot slot = 1; slot <= queues_.top(); ++slot) {
             Queue& q = queues_[slot];

@@ -15,7 +15,10 @@ void Core::connected(ConnectionId id) {
     c.state = ConnectionState::up;
     c.last_done = now_.monotonic;
     l.last_progress = now_.monotonic;
-    if (c.probe && c.deliveries.empty()) link_succeeded(c.link); // its message was taken away: this must do
+    if (c.probe && c.deliveries.empty()) {
+        probe_succeeded(c.link); // without mail, or its message was taken away: this must do
+        close(slot);
+    }
     settle(slot);
     dirty(c.link);
 }
@@ -108,9 +111,24 @@ void Core::closed(const Closed& event) {
         const Slot delivery = c.deliveries.tail;
         const bool first = c.deliveries.count == 1;
         take_back(delivery);
+        if (failed && first && counted(delivery, reason)) continue;
         untried(delivery, failed && first ? End::back : End::front);
     }
     release_connection(slot);
+}
+
+// Under a policy that counts attempts a link's failure is one for the message the try was made for.
+bool Core::counted(Slot slot, const Reason& reason) {
+    const Delivery like = deliveries_[slot];
+    if (like.queue == none || !policy(like.message, like.queue).counts()) return false;
+    std::vector<Entry> list = entries(slot);
+    std::uint16_t most = 0;
+    for (Entry& each : list) most = std::max(most, ++each.failures);
+    Slot spare = slot;
+    wait_again(like, spare, list, own_due(like.message, like.queue, most), reason);
+    if (spare != none) free_delivery(spare);
+    finish(like.message);
+    return true;
 }
 
 void Core::agent_gone(AgentId id, Departure how) {

@@ -9,19 +9,48 @@ namespace {
 constexpr std::uint32_t max_lookups = 1000; // asked of the router at a time
 }
 
-Slot Core::queue_for(std::string_view destination, Fate fate) {
+std::uint16_t Core::pool_of(std::string_view name) {
+    const auto known = std::ranges::find(pools_, name);
+    if (known == pools_.end()) {
+        if (pools_.size() > 0xffff) return 0;
+        pools_.emplace_back(name);
+        return static_cast<std::uint16_t>(pools_.size() - 1);
+    }
+    return static_cast<std::uint16_t>(known - pools_.begin());
+}
+
+std::string Core::queue_name(std::string_view domain, std::string_view pool) {
+    return pool.empty() ? std::string(domain) : std::string(domain) + "@" + std::string(pool);
+}
+
+std::vector<Slot> Core::queues_of(std::string_view domain) const {
+    std::vector<Slot> out;
+    for (const std::string& pool : pools_)
+        if (const auto known = queues_by_name_.find(queue_name(domain, pool)); known != queues_by_name_.end())
+            out.push_back(known->second);
+    return out;
+}
+
+Slot Core::queue_for(std::string_view destination, Fate fate, std::uint16_t pool) {
     const bool store = fate == Fate::local;
     std::string key;
-    if (store) key = std::string(store_prefix) + std::string(destination);
-    if (const auto known = queues_by_name_.find(store ? std::string_view(key) : destination);
+    if (store)
+        key = std::string(store_prefix) + std::string(destination);
+    else if (pool != 0)
+        key = queue_name(destination, pools_[pool]);
+    if (const auto known = queues_by_name_.find(key.empty() ? destination : std::string_view(key));
         known != queues_by_name_.end())
         return known->second;
-    if (!store) key = std::string(destination);
+    if (key.empty()) key = std::string(destination);
     const Slot slot = queues_.allocate();
     Queue& q = queues_[slot];
     q.name = key;
+    q.pool = store ? 0 : pool;
+    q.domain_length = static_cast<std::uint16_t>(store ? key.size() : destination.size());
     q.paused = paused_queues_.contains(key);
+    q.pool_paused = paused_pools_.contains(pools_[q.pool]) && q.pool != 0;
     q.empty_since = now_.monotonic;
+    if (const auto known = remembered_queues_.extract(key)) restore_health(q.health, known.mapped());
     queues_by_name_.emplace(key, slot);
     if (store) {
         q.route = RouteState::store;
@@ -48,6 +77,16 @@ Slot Core::link_for(std::string_view name, AgentKind kind, bool mx) {
     else
         l.window = Window(mx ? settings_.window_start : settings_.window_start_route, limit_of(l));
     links_by_name_.emplace(l.name, slot);
+    if (const auto known = remembered_links_.extract(l.name)) {
+        const Remembered& r = known.mapped();
+        restore_health(l.health, r);
+        l.window.failed();
+        if (r.retry_since != smtp::WallTime{})
+            l.retry_since = std::min(now_.monotonic, std::max(start_, monotonic_of(r.retry_since)));
+        l.down = r.down && !mx;
+        if (l.down && router_up_) emit(LinkState{l.name, true});
+        dirty(slot);
+    }
     return slot;
 }
 
@@ -100,7 +139,7 @@ bool Core::routable(Slot queue) {
 void Core::refresh(Slot queue) {
     Queue& q = queues_[queue];
     std::uint32_t offer = 0;
-    if (routable(queue) && !q.paused && q.lanes.count > 0) {
+    if (routable(queue) && !q.stopped() && q.lanes.count > 0) {
         if (q.health.health == Health::ready) {
             offer = q.lanes.count;
         } else if (!q.health.probing) {
@@ -172,18 +211,20 @@ void Core::pump_routes() {
         q.listed = false;
         q.route = RouteState::asked;
         ++lookups_;
-        emit(AskRoute{q.name});
+        emit(AskRoute{q.domain()});
     }
 }
 
 void Core::routed(const Routed& event) {
-    const auto known = queues_by_name_.find(event.domain);
-    if (known == queues_by_name_.end()) return;
-    const Slot queue = known->second;
+    for (const Slot queue : queues_of(event.domain))
+        if (queues_[queue].route == RouteState::asked) routed(queue, event);
+}
+
+void Core::routed(Slot queue, const Routed& event) {
     Queue& q = queues_[queue];
-    if (q.route != RouteState::asked) return;
     --lookups_;
     const Slot before = q.link;
+    const bool found = event.kind != RouteKind::temporary;
     q.route_reason = event.reason ? *event.reason : Reason{};
     q.route_until = now_.monotonic + std::max(event.valid, smtp::Duration(std::chrono::seconds(1)));
     switch (event.kind) {
@@ -192,6 +233,8 @@ void Core::routed(const Routed& event) {
         q.route = RouteState::known;
         q.route_failures = 0;
         const Slot link = link_for(event.link, AgentKind::smtp, event.kind == RouteKind::mx);
+        q.rule = rule_of(event.rule);
+        links_[link].rule = q.rule;
         links_[link].limit = event.connections;
         links_[link].window.set_limit(limit_of(links_[link]));
         if (link != before) {
@@ -221,7 +264,8 @@ void Core::routed(const Routed& event) {
         fail_ready(queue);
         break;
     }
-    if (queues_by_name_.contains(event.domain)) refresh(queue);
+    route_reset(queue, found, q.link != before);
+    refresh(queue);
 }
 
 // Its domain cannot receive mail: everything that is due fails; what waits on a ladder of its own follows
@@ -269,7 +313,7 @@ void Core::queue_timer(Slot queue) {
     queue_timers_.remove(queue);
     Queue& q = queues_[queue];
     const bool old = q.deliveries == 0 && now_.monotonic - q.empty_since >= settings_.forget_after;
-    if (old && !q.listed && q.route != RouteState::asked) {
+    if (old && !q.listed && q.route != RouteState::asked && !q.resetting) {
         detach(queue);
         queues_by_name_.erase(q.name);
         queues_.release(queue);
@@ -287,6 +331,7 @@ void Core::queue_timer(Slot queue) {
 void Core::abandoned(Slot link) {
     Link& l = links_[link];
     if (l.queues > 0 || !l.connections.empty()) return;
+    if (l.down) return dirty(link); // it is probed
     l.empty_since = std::max(now_.monotonic, l.health.due);
     link_timers_.bring_forward(link, l.empty_since + settings_.forget_after);
 }
@@ -294,7 +339,13 @@ void Core::abandoned(Slot link) {
 void Core::link_timer(Slot link) {
     link_timers_.remove(link);
     Link& l = links_[link];
-    if (l.queues > 0 || !l.connections.empty())
+    if (may_go_down(l)) {
+        if (now_.monotonic - l.retry_since >= settings_.link_down_after)
+            went_down(link);
+        else
+            link_timers_.bring_forward(link, l.retry_since + settings_.link_down_after);
+    }
+    if (l.queues > 0 || !l.connections.empty() || l.down)
         dirty(link);
     else if (now_.monotonic - l.empty_since >= settings_.forget_after)
         forget_link(link);

@@ -1,15 +1,18 @@
 // Every number the queue works by, with its default: the keys of [queue] in the configuration, name for name.
-// A value: filled once from the configuration, passed by reference. Per-route values come with the policies.
+// A value: filled once from the configuration, passed by reference.
 #pragma once
 #include "libsmtp/time.h"
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
 
 namespace decide::queue {
 
-struct Settings {
-    // The ladder: glitch_count - 1 waits of glitch_interval, then retry_count of retry_interval, then
+struct Ladder {
+    // glitch_count - 1 waits of glitch_interval, then retry_count of retry_interval, then
     // retry_interval_after for ever. Each wait is lengthened by 0 to jitter (a fraction), never shortened.
     smtp::Duration glitch_interval = std::chrono::seconds(60);
     std::uint32_t glitch_count = 3;
@@ -19,7 +22,40 @@ struct Settings {
     double jitter = 0.10;
 
     std::uint32_t failures_before_problem = 2; // 0: no problem lane
-    std::uint32_t problem_share = 20;          // at least one delivery in so many is a problem message
+};
+
+// How a message's own tries follow one another, by a name that routes and messages use.
+struct RetryPolicy {
+    enum class Kind : std::uint8_t {
+        exchange,    // the ladder
+        exponential, // base, base·factor, base·factor² …
+        fixed,       // interval for ever
+        steps,       // each of `steps` once, then no more
+    };
+    std::string name;
+    Kind kind = Kind::exchange;
+    smtp::Duration base = std::chrono::seconds(5), interval = std::chrono::minutes(5);
+    std::uint32_t factor = 2;
+    double jitter = 0.20;
+    std::uint32_t attempts = 10;       // exponential, fixed: tries in all; 0: until it expires
+    std::vector<smtp::Duration> waits; // steps
+    bool counts() const { return kind == Kind::steps || (kind != Kind::exchange && attempts != 0); }
+    std::uint32_t most() const {
+        return kind == Kind::steps ? static_cast<std::uint32_t>(waits.size()) + 1 : attempts;
+    }
+};
+
+// What one [route] says of queueing; 0 and "": as [queue] does.
+struct RouteSettings {
+    smtp::Duration glitch_interval{}, retry_interval{}, retry_interval_after{};
+    std::uint32_t glitch_count = 0, retry_count = 0, failures_before_problem = 0;
+    std::uint32_t messages_per_second = 0, messages_per_hour = 0, connections_per_second = 0; // 0: no limit
+    std::string retry_policy;
+    bool operator==(const RouteSettings&) const = default;
+};
+
+struct Settings : Ladder {
+    std::uint32_t problem_share = 20; // at least one delivery in so many is a problem message
     smtp::Duration health_evidence =
         std::chrono::seconds(10); // a queue that delivered so recently is healthy
     smtp::Duration link_health_evidence =
@@ -30,10 +66,19 @@ struct Settings {
     smtp::Duration categorize_retry = std::chrono::minutes(1); // doubling to categorize_retry_max
     smtp::Duration categorize_retry_max = std::chrono::hours(1);
     std::uint32_t max_pending_categorizations = 1000;
+    bool recategorize_on_start =
+        false; // what the spool says of recipients is not trusted (the driver's affair)
     smtp::Duration routing_retry = std::chrono::minutes(1); // doubling to routing_retry_max
     smtp::Duration routing_retry_max = std::chrono::hours(1);
     smtp::Duration submit_retry = std::chrono::minutes(5);  // NDRs that could not be submitted
     smtp::Duration requeue_retry = std::chrono::minutes(5); // after an internal error: unreadable now …
+
+    // A configured link in retry for so long is down: its mail goes by the route's next one. Two good probes
+    // so far apart bring it back.
+    smtp::Duration link_down_after = std::chrono::minutes(5), link_up_after = std::chrono::minutes(5);
+    smtp::Duration reset_routes_retry = std::chrono::minutes(10); // not every route could be found anew
+    smtp::Duration overdue_spread =
+        std::chrono::minutes(1); // what is overdue at start is spread over so long
 
     smtp::Duration expiry = std::chrono::hours(24 * 5);
     smtp::Duration report_expiry = std::chrono::hours(24 * 2); // messages from the null sender
@@ -48,7 +93,7 @@ struct Settings {
     smtp::Duration drain_target =
         std::chrono::milliseconds(500);    // a connection more when the open ones need longer
     std::uint32_t window_start = 5;        // connections of an MX link before any success
-    std::uint32_t window_start_route = 20; // of a configured route, which is nobody's surprise
+    std::uint32_t window_start_route = 50; // of a configured route: half of what its operator allows it
     std::uint32_t connections_mx = 20;     // per link whose hosts come from MX records
     std::uint32_t connections_route = 100; // per link of a configured route
     std::uint32_t connections_local = 10;  // local deliveries at a time
@@ -62,6 +107,9 @@ struct Settings {
     smtp::Duration settle_after = std::chrono::seconds(2);
     // A link or queue with nothing to do and nothing to remember is forgotten after this.
     smtp::Duration forget_after = std::chrono::minutes(10);
+
+    std::map<std::string, RouteSettings, std::less<>> routes; // by pattern
+    std::vector<RetryPolicy> policies;
 };
 
 } // namespace decide::queue

@@ -1,5 +1,5 @@
 // Time passing over messages, whatever their queues do: leaving incoming/, the notice of delay, expiry.
-// A message is looked at when one of its moments comes, by the minute. Nothing expires without a try since
+// A message is looked at within a step of each of its moments. Nothing expires without a try since
 // its last wait of our own doing.
 #include "daemons/decide/queue/core.h"
 #include <algorithm>
@@ -8,13 +8,20 @@ namespace decide::queue {
 
 namespace {
 
-constexpr std::uint32_t look_again = 5; // minutes: overdue, but to be tried first
+constexpr std::uint32_t look_again = 5; // steps: overdue, but to be tried first
 
 std::uint32_t whole_seconds(smtp::Duration d) {
     return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(d).count());
 }
 
 } // namespace
+
+// A minute keeps the times to watch few; less where the settings' own times are short.
+std::uint32_t Core::sweep_step() const {
+    auto shortest = std::min(settings_.expiry, settings_.report_expiry);
+    if (settings_.delay_notice.count() > 0) shortest = std::min(shortest, settings_.delay_notice);
+    return std::clamp(whole_seconds(shortest / 60), 1u, 60u);
+}
 
 std::uint32_t Core::expires(const Message& m) const {
     if (m.expiry != 0) return m.expiry;
@@ -37,15 +44,14 @@ void Core::watch(Slot slot) {
     if (m.young) return;
     unwatch(slot);
     if (m.held) return;
-    const std::uint32_t now = wall_seconds();
+    const std::uint32_t now = wall_seconds(), step = sweep_step();
     std::uint32_t at = expires(m);
     if (!m.noticed && !m.null_sender && settings_.delay_notice.count() > 0) {
         const std::uint32_t notice = m.free_from + whole_seconds(settings_.delay_notice);
-        at = std::min(at, std::max(notice, now + 60 * look_again));
+        at = std::min(at, notice > now ? notice : now + look_again * step);
     }
-    const std::uint32_t minute = at > now ? at / 60 + 1 : now / 60 + look_again;
-    m.bucket = minute;
-    watched_[minute].push(messages_, slot, End::back);
+    m.bucket = at > now ? (at / step + 1) * step : now + look_again * step;
+    watched_[m.bucket].push(messages_, slot, End::back);
 }
 
 void Core::unwatch(Slot slot) {
@@ -68,7 +74,7 @@ bool Core::expirable(const Delivery& d) const {
     bool failing = d.state == DeliveryState::waiting;
     if (d.queue != none) {
         const Queue& q = queues_[d.queue];
-        if (q.paused) return false;
+        if (q.stopped()) return false;
         mark = std::max(mark, q.mark);
         tried = std::max({tried, q.health.last_failure, q.route_failed_at});
         failing = failing || q.health.health != Health::ready || q.route == RouteState::failed;

@@ -85,6 +85,7 @@ recipients = 5
 [listen.submission]
 addresses = "*:2587"
 service = "submission"
+tls = "no"
 submitters = ["10.0.0.0/8"]
 [relay]
 networks = []
@@ -136,6 +137,44 @@ dsn_full_content_limit = 1000
     CHECK(c.bounce.full_content_limit == 1000);
 }
 
+TEST_CASE("what a route says of queueing, and retry policies by name") {
+    const auto c = good(R"(
+[queue]
+link_down_after = "1m"
+recategorize_on_start = true
+[retry.quick]
+kind = "steps"
+steps = ["1m", "5m", "2h"]
+[retry.often]
+kind = "fixed"
+interval = "30s"
+attempts = 3
+[route."example.com"]
+next_hop = "[a.example]"
+messages_per_second = 5
+messages_per_hour = 100
+connections_per_second = 2
+retry_policy = "quick"
+glitch_interval = "7s"
+replies = ["550 5.7.1 at MAIL is temporary"]
+)");
+    CHECK(c.queue.link_down_after == 1min);
+    CHECK(c.queue.recategorize_on_start);
+    REQUIRE(c.queue.policies.size() == 2);
+    REQUIRE(c.queue.routes.contains("example.com"));
+    const auto& route = c.queue.routes.at("example.com");
+    CHECK(route.messages_per_second == 5);
+    CHECK(route.messages_per_hour == 100);
+    CHECK(route.connections_per_second == 2);
+    CHECK(route.retry_policy == "quick");
+    CHECK(route.glitch_interval == 7s);
+    CHECK(c.routes[0].replies[0].to_string() == "550 5.7.1 at MAIL is temporary");
+    for (const auto& policy : c.queue.policies) {
+        if (policy.name == "quick") CHECK(policy.waits == std::vector<smtp::Duration>{1min, 5min, 2h});
+        if (policy.name == "often") CHECK(policy.attempts == 3);
+    }
+}
+
 TEST_CASE("each kind of mistake is refused with its place and what was probably meant") {
     struct Row {
         const char *text, *problem;
@@ -184,6 +223,14 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
         {"[listen.a]\nservice = \"relay\"", "f.toml:1:9: listen.a: addresses is missing"},
         {"[listen.a]\naddresses = \"*:25\"\n[listen.b]\naddresses = \"*:25\"",
          "f.toml:4:1: listen.b.addresses: another listener has [::]:25"},
+        {"[retry.exchange]", "f.toml:1:8: retry.exchange: that name stands for the ladder of [queue]"},
+        {"[retry.a]\nkind = \"steps\"", "f.toml:1:8: retry.a: steps is missing"},
+        {"[route.\"a.example\"]\nnext_hop = \"mx\"\nretry_policy = \"b\"",
+         "f.toml:3:1: route.\"a.example\".retry_policy: there is no [retry.b]"},
+        {"[route.\"a.example\"]\nnext_hop = \"mx\"\nreplies = [\"550 is fine\"]",
+         "f.toml:3:12: route.\"a.example\".replies: \"550 is fine\" makes no sense; say as \"550 5.7.1 at "
+         "MAIL "
+         "is temporary\""},
         {"[route.\"a.example\"]", "f.toml:1:8: route.\"a.example\": next_hop is missing"},
         {"[route.\"a.example\"]\nnext_hop = []",
          "f.toml:2:12: route.\"a.example\".next_hop: the list is empty"},

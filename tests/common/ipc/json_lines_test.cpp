@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
+#include <poll.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
@@ -40,35 +41,39 @@ private:
         Log log(loop, "master");
         std::unique_ptr<Timer> slow;
         std::function<void(std::uint64_t, int)> stream;
-        JsonServer server(loop, log, std::move(fd), [&](const JsonServer::Request& request, const json& body) {
-            const std::string op = body["op"];
-            const auto peer = request.peer;
-            if (op == "end") {
-                server.finish(peer);
-                loop.later([&] { loop.stop(); });
-            } else if (op == "who") {
-                server.send(peer, {{"uid", request.credentials.uid}});
-                server.finish(peer);
-            } else if (op == "later") {
-                slow = std::make_unique<Timer>(loop, [&server, peer] {
-                    server.send(peer, {{"answer", 1}});
+        JsonServer server(
+            loop, log, std::move(fd), [&](const JsonServer::Request& request, const json& body) {
+                const std::string op = body["op"];
+                const auto peer = request.peer;
+                if (op == "end") {
                     server.finish(peer);
-                });
-                slow->start(20ms);
-            } else if (op == "many") {
-                stream = [&, peer](std::uint64_t, int from) {
-                    for (int i = from; i < 20'000; ++i) {
-                        if (server.congested(peer))
-                            return server.on_room(peer, [&stream, peer, i] { stream(peer, i); });
-                        server.send(peer, {{"n", i}, {"text", std::string(100, 'x')}});
-                    }
+                    loop.later([&] { loop.stop(); });
+                } else if (op == "who") {
+                    server.send(peer, {{"uid", request.credentials.uid}});
                     server.finish(peer);
-                };
-                stream(peer, 0);
-            } else {
-                server.refuse(peer, "there is no \"" + op + "\"");
-            }
-        });
+                } else if (op == "limited") {
+                    server.send(peer, {{"limit", body.value("limit", 0)}});
+                    server.finish(peer);
+                } else if (op == "later") {
+                    slow = std::make_unique<Timer>(loop, [&server, peer] {
+                        server.send(peer, {{"answer", 1}});
+                        server.finish(peer);
+                    });
+                    slow->start(20ms);
+                } else if (op == "many") {
+                    stream = [&, peer](std::uint64_t, int from) {
+                        for (int i = from; i < 20'000; ++i) {
+                            if (server.congested(peer))
+                                return server.on_room(peer, [&stream, peer, i] { stream(peer, i); });
+                            server.send(peer, {{"n", i}, {"text", std::string(100, 'x')}});
+                        }
+                        server.finish(peer);
+                    };
+                    stream(peer, 0);
+                } else {
+                    server.refuse(peer, "there is no \"" + op + "\"");
+                }
+            });
         loop.run();
     }
     std::string directory_;
@@ -81,14 +86,14 @@ std::string raw(const std::string& path, const std::string& bytes) {
     REQUIRE(write(fd->number(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
     shutdown(fd->number(), SHUT_WR);
     std::string out;
-    for (int i = 0; i < 500; ++i) {
+    while (true) {
+        pollfd ready{fd->number(), POLLIN, 0};
+        if (poll(&ready, 1, 5'000) != 1) return out + "(hangs)";
         char space[4096];
         const auto n = read(fd->number(), space, sizeof space);
-        if (n > 0) out.append(space, static_cast<std::size_t>(n));
-        else if (n == 0) return out;
-        else std::this_thread::sleep_for(10ms); // non-blocking: wait for the event
+        if (n <= 0) return out;
+        out.append(space, static_cast<std::size_t>(n));
     }
-    return out + "(hangs)";
 }
 
 } // namespace
@@ -110,14 +115,20 @@ TEST_CASE("commands ask and are answered: at once, later, in a stream that is no
     const auto refused = client->ask({{"op", "dance"}}, keep);
     REQUIRE_FALSE(refused);
     CHECK(refused.error().what == "there is no \"dance\"");
+    CHECK(client->refusal() == "bad-request");
 }
 
 TEST_CASE("nonsense is answered with words or a closed door") {
     Server server;
-    CHECK(raw(server.path, "EHLO x\r\n") == "{\"done\":true,\"error\":\"this is not a JSON object\"}\n");
+    CHECK(raw(server.path, "EHLO x\r\n") ==
+          "{\"code\":\"bad-request\",\"done\":true,\"error\":\"this is not a JSON object\"}\n");
     CHECK(raw(server.path, "[1]\n{\"version\":1}\n") ==
-          "{\"done\":true,\"error\":\"this is not a JSON object\"}\n{\"done\":true,\"error\":\"\\\"op\\\" is missing\"}\n");
-    CHECK(raw(server.path, "{\"version\":2,\"op\":\"who\"}\n").find("version 1 is spoken here") != std::string::npos);
+          "{\"code\":\"bad-request\",\"done\":true,\"error\":\"this is not a JSON "
+          "object\"}\n{\"code\":\"bad-request\",\"done\":true,\"error\":\"\\\"op\\\" is missing\"}\n");
+    CHECK(raw(server.path, "{\"version\":2,\"op\":\"who\"}\n").find("version 1 is spoken here") !=
+          std::string::npos);
+    CHECK(raw(server.path, "{\"version\":1,\"op\":\"limited\",\"limit\":\"x\"}\n").find("makes no sense") !=
+          std::string::npos);
     CHECK(raw(server.path, std::string(100'000, 'x')) == "");
     CHECK(raw(server.path, "") == "");
 }

@@ -125,8 +125,10 @@ public:
     // The world's answers.
     std::map<std::string, std::string> link_of;  // domain → link; else its own name
     std::map<std::string, RouteKind> route_kind; // else configured
-    bool connects = true;                        // connections come up at once
-    bool sorts = true;                           // the categorizer answers at once
+    std::string rule;                            // of every route
+    std::function<void(const std::string& link, bool down)> on_link_state;
+    bool connects = true; // connections come up at once
+    bool sorts = true;    // the categorizer answers at once
     bool reports_work = true;
     Reason reason{"4.0.0", "because", "", ""};
 
@@ -140,6 +142,9 @@ public:
     std::vector<RecordDeferral> deferrals;
     std::vector<RecordOutcome> outcomes;
     std::vector<std::pair<std::string, std::uint32_t>> link_events;
+    std::vector<std::pair<std::string, bool>> link_states; // down?
+    std::vector<NoticeReset> resets;
+    std::vector<std::string> policies; // recorded
     std::uint64_t last_id = 0x1000;
     std::uint64_t timers = 0;
     std::map<std::uint64_t, std::vector<std::string>> recipients;
@@ -166,6 +171,7 @@ private:
         r.kind = route_kind.contains(domain) ? route_kind[domain] : RouteKind::configured;
         const std::string link = link_of.contains(domain) ? link_of[domain] : domain;
         r.link = link;
+        r.rule = rule;
         r.valid = 1000h;
         r.reason = &reason;
         engine.routed(r, now(), out);
@@ -201,6 +207,12 @@ private:
     void act(const NoticeExpired& a, const Actions&) { expired.push_back(a.id); }
     void act(const MoveToMessages& a, const Actions&) { moved.push_back(a.id); }
     void act(const Remove& a, const Actions&) { removed.push_back(a.id); }
+    void act(const LinkState& a, const Actions&) {
+        link_states.emplace_back(a.link, a.down);
+        if (on_link_state) on_link_state(std::string(a.link), a.down);
+    }
+    void act(const NoticeReset& a, const Actions&) { resets.push_back(a); }
+    void act(const RecordPolicy& a, const Actions&) { policies.emplace_back(a.policy); }
     void act(const NoticeLink& a, const Actions&) { link_events.emplace_back(a.link, a.event); }
 };
 

@@ -214,3 +214,45 @@ TEST_CASE("an idle engine has no timers but those for forgetting") {
     CHECK(b.engine.counts().links == 0);
     CHECK(b.engine.counts().queues == 0);
 }
+
+TEST_CASE("each retry of our own services follows its setting") {
+    Settings s = Bench::exact();
+    SUBCASE("categorize_retry, categorize_retry_max") {
+        s.categorize_retry = 7s;
+        s.categorize_retry_max = 10s;
+        Bench b(s);
+        b.sorts = false;
+        const auto id = b.send({"x.example"});
+        for (const auto wait : {7s, 10s, 10s}) {
+            b.engine.categorization_failed(id, b.now(), b.out);
+            b.run();
+            b.asked.clear();
+            b.pass(wait - 1s);
+            CHECK(b.asked.empty());
+            b.pass(1s);
+            CHECK(b.asked.size() == 1);
+        }
+    }
+    SUBCASE("routing_retry, routing_retry_max") {
+        s.routing_retry = 5s;
+        s.routing_retry_max = 6s;
+        Bench b(s);
+        b.route_kind["x.example"] = RouteKind::temporary;
+        b.send({"x.example"});
+        CHECK(b.lookups.size() == 1);
+        b.pass(5s);
+        CHECK(b.lookups.size() == 2);
+        b.pass(6s);
+        CHECK(b.lookups.size() == 3);
+    }
+    SUBCASE("local_retry") {
+        s.local_retry = 3s;
+        Bench b(s);
+        b.send({"local"});
+        b.answer(b.take(), Outcome::deferred);
+        b.pass(2s);
+        CHECK(b.handed.empty());
+        b.pass(1s);
+        CHECK(b.handed.size() == 1);
+    }
+}

@@ -53,7 +53,8 @@ class Mta:
             "local": {"domains": ["test.example", "localhost"], "users": [self.user, "other"],
                       "aliases": [str(self.aliases)], "mailbox": f"maildir:{self.folder}/mail/{{user}}"},
             "listen.relay": {"addresses": [f"{self.address}:{self.relay_port}"], "service": "relay"},
-            "listen.submission": {"addresses": [f"{self.address}:{self.submission_port}"], "service": "submission"},
+            "listen.submission": {"addresses": [f"{self.address}:{self.submission_port}"], "service": "submission",
+                                  "tls": "no", "submitters": ["127.0.0.0/8"]},
             "dns": {"servers": ["127.0.0.1:1"], "timeout": "300ms", "tries": 2, "minimum_ttl": "0s", "failure_ttl": "0s",
                     "negative_ttl": "1s"},
             "queue": {"glitch_interval": "1s", "retry_interval": "2s", "retry_interval_after": "2s", "jitter": 0,
@@ -77,9 +78,11 @@ class Mta:
     # -- configuration
 
     def route(self, domain, *sinks):
-        """Mail for the domain goes to these servers, in order of preference."""
-        hops = [f"[{s.address}]:{s.port}" for s in sinks]
-        self.config[f'route."{domain}"'] = {"next_hop": hops[0] if len(hops) == 1 else hops}
+        """Mail for the domain goes to these servers, in order of preference; those in a list are equals."""
+        def hop(s):
+            return [hop(each) for each in s] if isinstance(s, list) else f"[{s.address}]:{s.port}"
+        hops = [hop(s) for s in sinks]
+        self.config[f'route."{domain}"'] = {"next_hop": hops[0] if len(hops) == 1 and isinstance(hops[0], str) else hops}
 
     def use_names(self, names):
         self.config["dns"]["servers"] = [f"{names.address}:{names.port}"]

@@ -109,7 +109,7 @@ class Sink:
         self.messages, self.commands, self.connections, self.refused = [], [], 0, []
         self.scripts, self.lock = {}, threading.Lock()
         self.listener, self.open = None, set()
-        self.most_at_once = 0
+        self.most_at_once, self.peers = 0, set()
         self.start()
 
     # -- what tests say
@@ -164,6 +164,7 @@ class Sink:
                 return
             with self.lock:
                 self.connections += 1
+                self.peers.add(peer[0])
                 self.open.add(connection)
                 self.most_at_once = max(self.most_at_once, len(self.open))
                 number = self.connections

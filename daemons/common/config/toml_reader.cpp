@@ -1,0 +1,301 @@
+#include "daemons/common/config/toml_reader.h"
+#include "daemons/common/config/units.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+#include <toml++/toml.h>
+#include <tuple>
+
+namespace config {
+
+namespace {
+
+Place place_of(const toml::source_region& region) { return {region.begin.line, region.begin.column}; }
+
+std::string_view type_name(const toml::node& node) {
+    switch (node.type()) {
+    case toml::node_type::table: return "a table";
+    case toml::node_type::array: return "a list";
+    case toml::node_type::string: return "a text";
+    case toml::node_type::integer: return "a number";
+    case toml::node_type::floating_point: return "a number with a fraction";
+    case toml::node_type::boolean: return "true or false";
+    default: return "a date or time";
+    }
+}
+
+// Levenshtein's distance, for short words.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        std::size_t diagonal = row[0];
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            const auto changed = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+        }
+    }
+    return row[b.size()];
+}
+
+// The word of `known` that was probably meant; always one, for a list of all keys helps nobody.
+std::string nearest(std::string_view odd, const std::vector<std::string>& known) {
+    odd = odd.substr(0, 64);
+    return *std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
+        return distance(odd, a) < distance(odd, b);
+    });
+}
+
+// Messages quote the text; control characters in it must not reach a terminal.
+void make_printable(std::string& message) {
+    std::replace_if(
+        message.begin(), message.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+    if (message.size() > 1000) message.resize(1000);
+}
+
+template <class... F> struct Overloaded : F... {
+    using F::operator()...;
+};
+
+} // namespace
+
+// The walk through the tables; defined here, for the header knows no TOML.
+struct TomlReader::Inside {
+    TomlReader& reader;
+
+    void read(const toml::table& root, std::span<Section> fixed, std::span<const NamedSections> named);
+    void named_sections(const toml::node& node, const NamedSections& named);
+    void section(const toml::node& node, const Section& section, const std::string& name);
+    void value(const toml::node& node, const Key& key, const std::string& path);
+    void next_hops(const toml::node& node, std::vector<std::vector<decide::NextHop>>& out,
+                   const std::string& path);
+    void add_hops(const toml::node& node, std::vector<std::vector<decide::NextHop>>& out, std::size_t level,
+                  const std::string& path);
+    std::string key_of_any_section(std::string_view name) const;
+    void wrong_type(const toml::node& node, const std::string& path, std::string_view expected) {
+        problem(place_of(node.source()),
+                fmt::format("{} is {}; expected {}", path, type_name(node), expected));
+    }
+    void problem(Place place, std::string message) { reader.problem(place, std::move(message)); }
+
+    std::span<Section> fixed;
+};
+
+void TomlReader::problem(Place place, std::string message) {
+    make_printable(message);
+    problems_.push_back({file_, place.line, place.column, std::move(message)});
+}
+
+std::vector<Problem> TomlReader::problems() {
+    std::sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) {
+        return std::tie(a.line, a.column, a.message) < std::tie(b.line, b.column, b.message);
+    });
+    return std::move(problems_);
+}
+
+// "smtpd.workers" for workers; "" if no section has it.
+std::string TomlReader::Inside::key_of_any_section(std::string_view name) const {
+    for (const auto& section : fixed)
+        for (const auto& key : section.keys)
+            if (key.name == name) return fmt::format("{}.{}", section.name, name);
+    return "";
+}
+
+bool TomlReader::read(std::string_view text, std::span<Section> fixed, std::span<const NamedSections> named) {
+    try {
+        const auto root = toml::parse(text, file_);
+        Inside{*this, fixed}.read(root, fixed, named);
+        return true;
+    } catch (const toml::parse_error& error) {
+        problem(place_of(error.source()), std::string(error.description()));
+        return false;
+    }
+}
+
+void TomlReader::Inside::read(const toml::table& root, std::span<Section> sections,
+                              std::span<const NamedSections> named) {
+    std::vector<std::string> known;
+    for (const auto& n : named) known.emplace_back(n.name);
+    for (const auto& s : sections) known.push_back(s.name);
+    for (auto&& [key, node] : root) {
+        const std::string name(key.str());
+        const auto found = std::ranges::find(sections, name, &Section::name);
+        const auto several = std::ranges::find(named, name, &NamedSections::name);
+        if (found != sections.end())
+            section(node, *found, name);
+        else if (several != named.end())
+            named_sections(node, *several);
+        else if (const auto elsewhere = key_of_any_section(name); !node.is_table() && !elsewhere.empty())
+            problem(place_of(key.source()),
+                    fmt::format("unknown key {} outside of all sections: did you mean {}?", name, elsewhere));
+        else
+            problem(place_of(key.source()),
+                    fmt::format("unknown {} {}: did you mean [{}]?", node.is_table() ? "section" : "key",
+                                name, nearest(name, known)));
+    }
+}
+
+void TomlReader::Inside::named_sections(const toml::node& node, const NamedSections& named) {
+    const auto* table = node.as_table();
+    if (!table) return wrong_type(node, std::string(named.name), fmt::format("sections {}", named.pattern));
+    for (auto&& [key, inner] : *table) {
+        const std::string word(key.str());
+        const auto path = named.quoted ? fmt::format("{}.\"{}\"", named.name, word)
+                                       : fmt::format("{}.{}", named.name, word);
+        if (!inner.is_table()) {
+            problem(place_of(key.source()),
+                    fmt::format("{} stands outside of a section {}", path, named.pattern));
+            continue;
+        }
+        reader.places_[path] = place_of(key.source());
+        named.take(word, path, [&, &inner = inner](Section into) { section(inner, into, path); });
+    }
+}
+
+void TomlReader::Inside::section(const toml::node& node, const Section& section, const std::string& name) {
+    const auto* table = node.as_table();
+    if (!table) return wrong_type(node, name, fmt::format("a section [{}]", name));
+    for (auto&& [key, inner] : *table) {
+        const auto known = std::find_if(section.keys.begin(), section.keys.end(),
+                                        [&](const Key& k) { return k.name == key.str(); });
+        const auto path = fmt::format("{}.{}", name, key.str());
+        if (known != section.keys.end()) {
+            reader.places_[path] = place_of(key.source());
+            value(inner, *known, path);
+            continue;
+        }
+        // A key in the wrong section is likelier than a misspelt one.
+        auto meant = key_of_any_section(key.str());
+        std::vector<std::string> names;
+        for (const auto& k : section.keys) names.emplace_back(k.name);
+        const auto close = nearest(key.str(), names);
+        if (meant.empty() || distance(key.str(), close) <= 2) meant = close;
+        problem(place_of(key.source()), fmt::format("unknown key {}: did you mean {}?", path, meant));
+    }
+}
+
+void TomlReader::Inside::value(const toml::node& node, const Key& key, const std::string& path) {
+    const auto refuse = [&](const toml::node& where, std::string_view why) {
+        problem(place_of(where.source()), fmt::format("{}: {}", path, why));
+    };
+    std::visit(
+        Overloaded{
+            [&](const Text& text) {
+                const auto* given = node.as_string();
+                if (!given) return wrong_type(node, path, "a text in quotation marks");
+                if (const auto wrong = text.set(given->get()); !wrong.empty()) refuse(node, wrong);
+            },
+            [&](const List& list) {
+                list.clear();
+                const auto add = [&](const toml::node& each) {
+                    const auto* given = each.as_string();
+                    if (!given) return wrong_type(each, path, "texts in quotation marks");
+                    if (const auto wrong = list.add(given->get()); !wrong.empty()) refuse(each, wrong);
+                };
+                if (const auto* array = node.as_array()) {
+                    for (const auto& each : *array) add(each);
+                } else if (node.is_string()) {
+                    add(node);
+                } else {
+                    wrong_type(node, path, "a list of texts");
+                }
+            },
+            [&](const Count& count) {
+                const auto* given = node.as_integer();
+                if (!given) return wrong_type(node, path, "a whole number");
+                if (given->get() < count.least || given->get() > count.most)
+                    return refuse(node, fmt::format("{} is out of range: {} to {}", given->get(), count.least,
+                                                    count.most));
+                *count.value = static_cast<std::uint32_t>(given->get());
+            },
+            [&](const Size& size) {
+                std::optional<std::uint64_t> bytes;
+                if (const auto* given = node.as_string())
+                    bytes = parse_size(given->get());
+                else if (const auto* number = node.as_integer()) {
+                    if (number->get() >= 0) bytes = static_cast<std::uint64_t>(number->get());
+                } else {
+                    return wrong_type(node, path, "a size such as \"50MiB\"");
+                }
+                if (!bytes) return refuse(node, "not a size; write it like \"50MiB\", \"100KiB\" or 4096");
+                if (*bytes < size.least || *bytes > size.most)
+                    return refuse(node, fmt::format("out of range: {} to {}", print_size(size.least),
+                                                    print_size(size.most)));
+                *size.value = *bytes;
+            },
+            [&](const Span& span) {
+                const auto* given = node.as_string();
+                if (!given) return wrong_type(node, path, "a duration such as \"60s\"");
+                const auto duration = parse_duration(given->get());
+                if (!duration)
+                    return refuse(
+                        node,
+                        fmt::format(
+                            "\"{}\" is not a duration; write it like \"60s\", \"10m\", \"5d\" or \"1h30m\"",
+                            given->get()));
+                if (*duration < span.least || *duration > span.most)
+                    return refuse(node, fmt::format("{} is out of range: {} to {}", given->get(),
+                                                    print_duration(span.least), print_duration(span.most)));
+                *span.value = *duration;
+            },
+            [&](const Flag& flag) {
+                const auto* given = node.as_boolean();
+                if (!given) return wrong_type(node, path, "true or false");
+                *flag.value = given->get();
+            },
+            [&](const Fraction& fraction) {
+                const auto given = node.value<double>();
+                if (!node.is_number()) return wrong_type(node, path, "a fraction such as 0.10");
+                if (!(*given >= 0 && *given <= 1)) return refuse(node, "out of range: 0 to 1");
+                *fraction.value = *given;
+            },
+            [&](const Counts& counts) {
+                const auto* array = node.as_array();
+                if (!array || array->size() != counts.values.size())
+                    return refuse(node,
+                                  fmt::format("expected a list of {} whole numbers", counts.values.size()));
+                for (std::size_t i = 0; i < counts.values.size(); ++i)
+                    value((*array)[i],
+                          {key.name, Count{&counts.values[i], counts.least, counts.most}, "", ""}, path);
+            },
+            [&](const NextHops& hops) { next_hops(node, *hops.value, path); },
+        },
+        key.target);
+}
+
+void TomlReader::Inside::next_hops(const toml::node& node, std::vector<std::vector<decide::NextHop>>& out,
+                                   const std::string& path) {
+    out.clear();
+    add_hops(node, out, 0, path);
+    if (out.empty() && node.is_array())
+        problem(place_of(node.source()), fmt::format("{}: the list is empty", path));
+}
+
+// Level 0: the value itself; 1: in the list, by preference; 2: in a list inside it, equals of the last.
+void TomlReader::Inside::add_hops(const toml::node& node, std::vector<std::vector<decide::NextHop>>& out,
+                                  std::size_t level, const std::string& path) {
+    if (const auto* array = node.as_array(); array && level < 2) {
+        if (level == 1) out.emplace_back();
+        for (const auto& each : *array) add_hops(each, out, level + 1, path);
+        if (level == 1 && out.back().empty()) out.pop_back();
+        return;
+    }
+    const auto* given = node.as_string();
+    if (!given)
+        return wrong_type(node, path, "a place such as \"[relay.example.net]:25\", or a list of them");
+    const auto hop = decide::NextHop::parse(given->get());
+    if (!hop) {
+        const bool bare = common::IpAddress::parse(given->get()) || common::Endpoint::parse(given->get(), 25);
+        return problem(
+            place_of(node.source()),
+            bare ? fmt::format("{}: an address goes in brackets: \"[192.0.2.1]:25\"", path)
+                 : fmt::format("{}: \"{}\" is not a next hop; write \"[host]:port\", \"name\" or \"mx\"",
+                               path, given->get()));
+    }
+    if (level < 2) out.emplace_back();
+    out.back().push_back(*hop);
+}
+
+} // namespace config

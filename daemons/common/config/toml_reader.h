@@ -1,0 +1,58 @@
+// Reads a TOML text into sections of keys (tables.h): what is unknown, of the wrong type or out of range
+// becomes a Problem with file, line, column and the nearest key there is. Used for the configuration and for
+// the scenarios of `postrider simulate`; knows nothing of what the keys mean. Only its .cpp knows the TOML
+// library.
+#pragma once
+#include "daemons/common/config/tables.h"
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace config {
+
+struct Place {
+    std::uint32_t line = 0, column = 0;
+    auto operator<=>(const Place&) const = default;
+};
+
+// Sections that come any number of times, each with a name: [listen.<name>].
+struct NamedSections {
+    std::string_view name, pattern; // "listen", "[listen.<name>]"
+    bool quoted = false;            // the name is written in quotation marks: [route."<domain>"]
+    // Called once for each; `fill` reads it into the keys it is given.
+    using Fill = std::function<void(Section)>;
+    std::function<void(const std::string& word, const std::string& path, const Fill& fill)> take;
+};
+
+class TomlReader {
+public:
+    explicit TomlReader(std::string_view file) : file_(file) {}
+
+    // False: it is no TOML at all, and problems() says where.
+    bool read(std::string_view text, std::span<Section> fixed, std::span<const NamedSections> named);
+
+    const std::string& file() const { return file_; }
+    // Does the text set that key ("smtpd.workers") or have that named section?
+    bool given(const std::string& path) const { return places_.contains(path); }
+    Place place(const std::string& path) const {
+        const auto found = places_.find(path);
+        return found == places_.end() ? Place{} : found->second;
+    }
+    void problem(Place place, std::string message);
+    void problem_at(const std::string& path, std::string message) {
+        problem(place(path), std::move(message));
+    }
+    // All there are, in the order of the file. Ends the reading.
+    std::vector<Problem> problems();
+
+private:
+    struct Inside;
+    std::string file_;
+    std::map<std::string, Place> places_; // of the keys that the text sets
+    std::vector<Problem> problems_;
+};
+
+} // namespace config

@@ -1,0 +1,25 @@
+// What a daemon may reach besides what it was handed: its row of the architecture's table, enforced by the
+// kernel (Landlock for files, seccomp for system calls), for good. Where the kernel lacks one, the rest still
+// holds and the text says so. Must be called before the process has threads.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/proto/hello.h"
+#include <string>
+#include <vector>
+
+namespace common {
+
+struct Allowance {
+    std::vector<std::string> read, // files below these, and their names
+        look,                      // names only
+        write;                     // everything but running programs
+    bool files_confined = true, network = true, programs = false;
+};
+
+// Of whom? Pure.
+Allowance allowance_of(proto::Role role, std::uint32_t instance, const config::Config& config);
+
+// What holds from now on, in a few words: "files, system calls".
+std::string confine(const Allowance& allowance);
+
+} // namespace common

@@ -1,0 +1,46 @@
+// A message while filters look at it, before its commit: its header as edited so far, its body, its envelope.
+// Takes the complete modifications of one filter after the other; seal() leaves them with the writer. Knows
+// the spool's writer; must not know who asks.
+#pragma once
+#include "daemons/common/milter/session.h"
+#include "libspool/envelope.h"
+#include "libspool/message_writer.h"
+#include <functional>
+
+namespace milter {
+
+class Message {
+public:
+    // All of the content has been appended to `writer`. Both outlive this; no question may be open when it
+    // goes unless the writer goes first.
+    Message(spool::MessageWriter& writer, spool::Envelope& envelope) : writer_(writer), envelope_(envelope) {}
+
+    // Reads the header, once; the message is as good as gone if that fails.
+    void load(std::function<void(spool::Result<>)> done);
+    // Its fields as edited so far, with our own Received field first.
+    const std::vector<std::string>& fields() const { return fields_; }
+    // A piece of the body from `offset`; empty at its end.
+    void read_body(std::uint64_t offset, std::size_t max,
+                   std::function<void(spool::Result<std::string>)> done);
+
+    // All of it, or what is wrong with it and nothing is changed.
+    std::expected<void, smtp::Malformed> apply(const Modifications& changes);
+    // When all filters are through: the envelope and edits as they are now go to the writer.
+    void seal();
+
+private:
+    void load_from_disk(std::size_t size, std::function<void(spool::Result<>)> done);
+    void take_header(std::string text);
+
+    spool::MessageWriter& writer_;
+    spool::Envelope& envelope_;
+    bool loaded_ = false;
+    std::string header_; // as stored, with its empty line
+    std::vector<std::string> fields_;
+    std::vector<spool::FieldEdit> edits_;
+};
+
+// Every lone CR or LF becomes CRLF.
+std::string with_crlf(std::string_view text);
+
+} // namespace milter

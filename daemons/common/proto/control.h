@@ -1,0 +1,103 @@
+// The operations of run/control, served by the queue-manager to `postrider` and to whoever else may open that
+// socket. Lines of JSON as ipc/json_lines.h frames them; here are the words. Knows no JSON library.
+//
+// A request: {"version":1,"op":…, fields}. The answer: lines as told below, then {"done":true}, or
+// {"done":true,"error":"in plain words","code":one of `code`} and nothing was changed.
+// Times are whole seconds since 1970, 0 when there is none; durations whole seconds. A field that says
+// nothing is "" or 0, never missing. More fields may come: ignore what you do not know.
+//
+// What an operation is for: messages by "ids": ["4F0D…", …] or by "filter": [words]. A filter's words must
+// all hold, several of one key are alternatives; * and ? are wildcards; case does not matter
+// (daemons/decide/queue/filter.h):
+//   sender=PATTERN ("<>": the null one)  recipient=PATTERN  domain=PATTERN  link=PATTERN  id=PATTERN
+//   age=+2h (at least), age=-10m (at most)   size=+1M, size=-10K
+//   state=new|scheduled|held|paused|routing|retrying|due|active|report   lane=high|normal|bulk
+//   reason=TEXT (somewhere in why it waits)   all (every message)
+#pragma once
+#include <string_view>
+
+namespace proto::control {
+
+namespace op {
+
+// ---- looking ----
+
+// One line: "messages", "loading", "accepting", "accepting_why", "delivering", "delivering_why",
+// "rates": {"in","out"} messages a second over the last minute, "oldest": {"id","arrival"},
+// "states": {"new","scheduled","held","paused","routing","retrying","due","active","report"} deliveries
+// ("held": messages),
+// "drain_seconds" (-1: nothing leaves), "connections", "services": {name: present},
+// "links": [at most 20 as `links` says, most overdue first], "pauses":
+// [{"scope","name","who","why","since"}], "troubles": [text].
+inline constexpr std::string_view status = "status";
+
+// A line per link: "link", "kind" (mx, configured, local), "state" (ready, glitch, retry, down), "paused",
+// "failures" (in a row), "failing_since", "next_attempt", "last_error", "last_error_status", "connections",
+// "window", "limit", "queues", "deliveries", "due", "in_flight", "oldest" (arrival of its oldest message, 0
+// in `status`), "transaction_ms", "idle_why" (why nothing is happening; "" when something is).
+inline constexpr std::string_view links = "links";
+// "link": name. Its line as above, then a line per queue of it as below.
+inline constexpr std::string_view link = "link";
+
+// A line per queue: "queue", "link", "state" (ready, glitch, retry, routing), "paused", "failures",
+// "next_attempt", "last_error", "last_error_status", "deliveries", "due", "in_flight", "problem", "oldest",
+// "idle_why".
+inline constexpr std::string_view queues = "queues";
+// "queue": name.
+inline constexpr std::string_view queue = "queue";
+
+// "filter" or "ids" (neither: all), "limit" (0: none). A line per message: "id", "state" (the first of its
+// deliveries'), "arrival", "expiry", "size", "lane", "sender", "recipients": [{"address","original","state",
+// "queue","link","failures","next_attempt","reason"}].
+inline constexpr std::string_view messages = "messages";
+// "id". One line: as above, and "location", "client", "helo", "protocol", "submitter", "envelope_id",
+// "policy", "problem", "held_by", "held_why", "rerouted_to", and for each recipient also "tries", "in_doubt",
+// "attempts": [{"first","last","count","host","outcome","stage","code","status","text","in_doubt","tls"}].
+inline constexpr std::string_view message = "message";
+// "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","from","who",
+// "until"}] in order (schedule, hold, pause, categorizer, route, link, queue, ladder, rate, window, turn),
+// "blocked_by" (the gate; "" when it is in flight), "next_attempt". "from": where the gate comes from
+// (configuration key, command, remote reply).
+inline constexpr std::string_view explain = "explain";
+
+// "address". Where mail for it would go: a line per final recipient: "address", "fate" (remote, local, discard, failed,
+// deferred), "user" (local), "status" and "text" (failed, deferred, or of a route that leads nowhere), and for a remote
+// one "queue", "kind" (mx, configured, temporary, permanent), "link", "link_state" ("" as long as no mail is for it),
+// "paused", "last_error", "hosts": [{"name","port","preference"}]. Nothing is sent.
+inline constexpr std::string_view try_address = "try";
+
+// ---- changing: durable before "done"; "why" is kept and shown beside who asked (the peer's user name) ----
+
+// "scope": everything, link, queue, pool; "name" ("" for everything); "why". It need not exist yet.
+inline constexpr std::string_view pause = "pause";
+inline constexpr std::string_view resume = "resume";
+
+// The others take "ids" or "filter", "why", "dry_run"; they answer one line: "matched", "changed" (0 in a dry
+// run), "would_change", "skipped" (already so, or gone meanwhile), "dry_run". force takes "scope" and "name"
+// instead, if given.
+inline constexpr std::string_view force = "force";
+inline constexpr std::string_view hold = "hold";
+inline constexpr std::string_view release = "release";
+inline constexpr std::string_view remove = "remove";             // without a report to anybody
+inline constexpr std::string_view expire = "expire";             // the sender is told
+inline constexpr std::string_view reroute = "reroute";           // "to": a next hop as in [route], "" back
+inline constexpr std::string_view reprioritise = "reprioritise"; // "lane"
+inline constexpr std::string_view requeue = "requeue"; // categorize anew; "policy" if another one is to hold
+inline constexpr std::string_view flush = "flush";     // force everything (sendmail -q)
+
+} // namespace op
+
+namespace code {
+
+inline constexpr std::string_view bad_request =
+    "bad-request";                                       // an operation, field or filter that makes no sense
+inline constexpr std::string_view unknown = "unknown";   // no such message, link or queue
+inline constexpr std::string_view no_match = "no-match"; // the filter matches nothing
+inline constexpr std::string_view already = "already";   // it is so already
+inline constexpr std::string_view loading = "loading";   // the spool is still being read: try again
+inline constexpr std::string_view failed = "failed";     // the disk said no
+inline constexpr std::string_view unavailable = "unavailable"; // who would know is not there right now
+
+} // namespace code
+
+} // namespace proto::control

@@ -1,0 +1,47 @@
+// master → daemons that speak TLS or check passwords: what only root can read, and what the workers of one kind
+// must share. Handed down as a sealed file beside Configure, never over a socket.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace proto::secrets {
+
+struct Certificate {
+    std::string file;       // as configured, for messages
+    std::string chain, key; // PEM
+    static void fields(auto& m, auto& f) {
+        f("file", m.file);
+        f("chain", m.chain);
+        f("key", m.key);
+    }
+};
+
+struct TicketKey {
+    std::string name, cipher, mac; // 16, 32 and 32 bytes
+    static void fields(auto& m, auto& f) {
+        f("name", m.name);
+        f("cipher", m.cipher);
+        f("mac", m.mac);
+    }
+};
+
+struct Secrets {
+    std::vector<Certificate> certificates; // in the order of tls.certificates
+    std::vector<TicketKey> ticket_keys;    // the first seals new tickets, all open old ones
+    std::string client_authorities;        // PEM; "" none
+    std::string passwords;                 // the text of auth.passwords; "" none
+    std::string pepper;                    // 32 bytes, the same for all workers until master ends
+    static void fields(auto& m, auto& f) {
+        f("certificates", m.certificates);
+        f("ticket_keys", m.ticket_keys);
+        f("client_authorities", m.client_authorities);
+        f("passwords", m.passwords);
+        f("pepper", m.pepper);
+    }
+};
+
+using Message = std::variant<Secrets>;
+
+} // namespace proto::secrets

@@ -1,0 +1,58 @@
+// What the TLS sessions of one listener share: certificates by name, keys for tickets, versions and ciphers.
+// Immutable; sessions keep theirs alive, so new certificates are simply a new Context. Knows no sockets.
+#pragma once
+#include "daemons/common/proto/secrets.h"
+#include "libspool/result.h"
+#include <memory>
+#include <openssl/ssl.h>
+#include <string>
+#include <vector>
+
+namespace tls {
+
+template <auto Free> struct Freeing {
+    template <class T> void operator()(T* what) const { Free(what); }
+};
+using SslContext = std::unique_ptr<SSL_CTX, Freeing<SSL_CTX_free>>;
+
+enum class Version : std::uint8_t { tls_1_2, tls_1_3 };
+enum class ClientCertificates : std::uint8_t { no, ask };
+
+struct ServerOptions {
+    std::string purpose; // the listener: a ticket of one is of no use at another
+    Version minimum = Version::tls_1_2;
+    std::string ciphers; // OpenSSL's words, for TLS 1.2; "" its default
+    bool tickets = true;
+    std::uint32_t ticket_lifetime = 3600; // seconds
+    ClientCertificates client_certificates = ClientCertificates::no;
+};
+
+class Context {
+public:
+    // The first certificate serves who asks for none of the names.
+    static spool::Result<std::shared_ptr<const Context>> server(const proto::secrets::Secrets& secrets,
+                                                                const ServerOptions& options);
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+
+    SSL_CTX* first() const { return contexts_.front().get(); }
+
+private:
+    Context() = default;
+    spool::Result<> add(const proto::secrets::Certificate& certificate, const ServerOptions& options,
+                        const std::string& authorities);
+    static int choose(SSL* ssl, int*, void* self);
+    static int ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
+                          EVP_MAC_CTX* mac, int sealing);
+
+    std::vector<SslContext> contexts_; // one per certificate
+    std::vector<proto::secrets::TicketKey> ticket_keys_;
+};
+
+// Does this chain hold certificates, and does the key fit? Master asks before it hands them down.
+spool::Result<> check(const proto::secrets::Certificate& certificate);
+
+// What OpenSSL's error queue says, in one line; empties it.
+std::string last_error();
+
+} // namespace tls

@@ -1,0 +1,136 @@
+// Why a delivery is still here: every gate between it and a connection, in order.
+#include "daemons/decide/queue/core.h"
+#include <fmt/format.h>
+
+namespace decide::queue {
+
+namespace {
+constexpr std::uint32_t counted_at_most = 100'000; // places in line
+}
+
+std::vector<Explanation> Core::explain(spool::QueueId id) const {
+    std::vector<Explanation> out;
+    const Slot message = find(id);
+    if (message == none) return out;
+    for (Slot each = messages_[message].first; each != none; each = deliveries_[each].next_of_message)
+        out.push_back(explanation(each));
+    return out;
+}
+
+// Places before it in its own flow: what its own submitter sent before it.
+std::uint32_t Core::before_in_line(Slot slot) const {
+    std::uint32_t count = 0;
+    for (Slot at = deliveries_[slot].prev; at != none && count < counted_at_most; at = deliveries_[at].prev)
+        ++count;
+    return count;
+}
+
+Explanation Core::explanation(Slot slot) const {
+    const Delivery& d = deliveries_[slot];
+    const Message& m = messages_[d.message];
+    Explanation out;
+    out.waiting = waiting(d);
+    out.active = d.state == DeliveryState::active;
+    if (!d.whole)
+        for (const Entry& entry : entries(slot)) out.recipients.push_back(entry.number);
+    auto gate = [&](Gate which, bool open) -> GateInfo& {
+        out.gates.push_back({.gate = which, .open = open});
+        return out.gates.back();
+    };
+    auto until = [&](GateInfo& g, smtp::Monotonic when) {
+        g.until = wall_of(when);
+        if (!g.open) out.next_attempt = std::max(out.next_attempt, g.until);
+    };
+    auto& schedule = gate(Gate::schedule, !(m.scheduled && m.free_from > wall_seconds()));
+    if (!schedule.open) until(schedule, monotonic_of(smtp::WallTime(std::chrono::seconds(m.free_from))));
+    gate(Gate::hold, !m.held);
+    if (d.queue == none) {
+        gate(Gate::pause, !paused_).name = "";
+        auto& categorizer = gate(Gate::categorizer, false);
+        categorizer.text = !categorizer_up_                  ? "the categorizer is not there"
+                           : d.state == DeliveryState::asked ? "the categorizer is being asked"
+                           : d.state == DeliveryState::waiting
+                               ? "the categorizer had no answer; it is asked again"
+                               : "the categorizer is asked when its turn comes";
+        if (d.state == DeliveryState::waiting && !d.scheduled) until(categorizer, d.due);
+        return out;
+    }
+    const Queue& q = queues_[d.queue];
+    out.queue = q.name;
+    const Link* l = q.link == none ? nullptr : &links_[q.link];
+    if (l) out.link = l->name;
+    auto& pause = gate(Gate::pause, !paused_ && !q.stopped() && !(l && l->paused));
+    pause.scope = paused_         ? Scope::everything
+                  : q.paused      ? Scope::queue
+                  : q.pool_paused ? Scope::pool
+                                  : Scope::link;
+    pause.name = paused_ ? "" : q.paused ? q.name : q.pool_paused ? pools_[q.pool] : l ? l->name : "";
+    gate(Gate::categorizer, true);
+
+    auto& route = gate(Gate::route, l != nullptr);
+    if (!l) {
+        route.reason = q.route_reason;
+        route.text = !router_up_                         ? "the router is not there"
+                     : q.route == RouteState::asked      ? "the router is being asked"
+                     : q.route == RouteState::failed     ? "its next hop could not be found"
+                     : d.state == DeliveryState::waiting ? "looked up when it is due"
+                                                         : "the router is asked when its turn comes";
+        if (q.route == RouteState::failed) until(route, q.route_until);
+    } else {
+        auto& link = gate(Gate::link, l->health.health == Health::ready);
+        if (!link.open) {
+            link.reason = l->health.last_error;
+            link.text = fmt::format("{} failures in a row{}", l->health.failures,
+                                    l->health.probing ? "; a try is under way" : "");
+            until(link, std::max(l->health.due, now_.monotonic));
+        }
+        auto& queue = gate(Gate::queue, q.health.health == Health::ready);
+        if (!queue.open) {
+            queue.reason = q.health.last_error;
+            queue.text = fmt::format("{} failures in a row{}", q.health.failures,
+                                     q.health.probing ? "; a try is under way" : "");
+            until(queue, std::max(q.health.due, now_.monotonic));
+        }
+    }
+    auto& ladder = gate(Gate::ladder, d.state != DeliveryState::waiting || d.scheduled);
+    if (!ladder.open) {
+        ladder.text = fmt::format("{} failed tries of its own", d.failures);
+        until(ladder, d.due);
+    }
+    if (!l) return out;
+    auto& rate = gate(Gate::rate, d.state != DeliveryState::ready || now_.monotonic >= l->next_message);
+    if (!rate.open) {
+        rate.text = "the route's rate is used up for now";
+        rate.reason.text =
+            fmt::format("route.\"{}\".messages_per_second, messages_per_hour", rules_[l->rule].name);
+        until(rate, l->next_message);
+    }
+    auto& window = gate(Gate::window, true);
+    bool agent_free = false;
+    for (const Agent& each : agents_)
+        agent_free = agent_free || (each.kind == l->kind && each.connections < each.capacity);
+    if (d.state == DeliveryState::ready && l->open() >= l->window.size()) {
+        window.open = false;
+        window.text = fmt::format("all {} connections of the link's window are in use (limit {})",
+                                  l->window.size(), l->window.limit());
+    } else if (d.state == DeliveryState::ready && l->hungry) {
+        window.open = false;
+        window.text =
+            agent_free ? fmt::format("{} of {} connections in all are in use: the link waits for its share",
+                                     open_, settings_.connections_total)
+                       : std::string("no delivery agent has room");
+    }
+    auto& turn = gate(Gate::turn, d.state != DeliveryState::ready && d.state != DeliveryState::alone);
+    if (d.state == DeliveryState::alone)
+        turn.text = "it was in flight when an agent died: it waits for an agent to itself";
+    if (d.state == DeliveryState::ready)
+        turn.text =
+            fmt::format("{} before it from the same submitter; {} are due in its queue{}",
+                        before_in_line(slot), q.lanes.count,
+                        d.problem ? "; it is a problem message: one in " +
+                                        std::to_string(settings_.problem_share) + " is its kind's turn"
+                                  : "");
+    return out;
+}
+
+} // namespace decide::queue

@@ -1,0 +1,64 @@
+// The one grammar by which messages are chosen: words KEY=VALUE that must all hold; several words of one key
+// are alternatives. Parser and matcher; pure. Knows a message only as Facts; must not know where those come
+// from.
+//
+//   sender=PATTERN recipient=PATTERN domain=PATTERN link=PATTERN id=PATTERN   * and ? are wildcards; "<>":
+//   nobody age=+2h age=-10m   at least, at most (s m h d w)       size=+1M size=-10K   (bytes, K, M, G)
+//   state=WORD lane=WORD reason=TEXT (somewhere in it) all
+// Case does not matter in any of them.
+#pragma once
+#include "libsmtp/time.h"
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace decide::queue {
+
+// A message as the filter sees it: of its recipients those still owed. What is empty is not known or not
+// there.
+struct Facts {
+    std::string id, sender, lane;
+    std::vector<std::string> recipients, domains, links, states, reasons;
+    smtp::Duration age{};
+    std::uint64_t size = 0;
+};
+
+class Filter {
+public:
+    // The error says which word is wrong and what would be right.
+    static std::expected<Filter, std::string> parse(std::span<const std::string> words);
+
+    bool matches(const Facts& facts) const;
+    // Is sender, recipient or reason asked for: must the message's file be read?
+    bool needs_file() const;
+    // No more than what the queue itself knows (all but sender, recipients, reasons) settles that it does not
+    // match.
+    bool ruled_out(const Facts& facts) const;
+
+private:
+    enum class Key : std::uint8_t { sender, recipient, domain, link, id, age, size, state, lane, reason };
+    struct Bound {
+        bool least = true; // else at most
+        std::int64_t value = 0;
+    };
+    struct Group { // of one key: any of these
+        Key key = Key::id;
+        std::vector<std::string> texts; // lower case
+        std::vector<Bound> bounds;      // age: µs; size: bytes; all of them must hold
+    };
+    Group& group(Key key);
+    static bool holds(const Group& group, const Facts& facts);
+
+    std::vector<Group> groups_;
+};
+
+// "2h" → 2 h. Digits and one unit of s, m, h, d, w.
+std::optional<smtp::Duration> duration_word(std::string_view text);
+// Does `text` match a pattern with * and ?, whatever the case? `pattern` is lower case.
+bool wildcard(std::string_view pattern, std::string_view text);
+
+} // namespace decide::queue

@@ -1,0 +1,229 @@
+// Links that are down and what follows: the router is told, mail moves, probes without mail bring them back.
+// And what a route says of its mail: ladder, policy, rates.
+#include "daemons/decide/queue/core.h"
+#include <algorithm>
+
+namespace decide::queue {
+
+namespace {
+
+constexpr auto between_resets = std::chrono::minutes(1);
+
+smtp::Duration gap(std::uint32_t per_second, std::uint32_t per_hour) {
+    smtp::Duration out{};
+    if (per_second > 0) out = smtp::Duration(std::chrono::seconds(1)) / per_second;
+    if (per_hour > 0) out = std::max(out, smtp::Duration(std::chrono::hours(1)) / per_hour);
+    return out;
+}
+
+} // namespace
+
+// ---- what routes say ----
+
+void Core::make_rules() {
+    policies_.assign(1, RetryPolicy{.name = "exchange", .jitter = settings_.jitter});
+    for (const RetryPolicy& each : settings_.policies)
+        if (policies_.size() < 255) policies_.push_back(each);
+    longest_rung_ = {};
+    for (const RetryPolicy& each : policies_)
+        if (each.kind != RetryPolicy::Kind::exchange)
+            longest_rung_ = std::max(longest_rung_, wait_of(each, settings_, std::max(each.most(), 1u)));
+    if (rules_.empty()) rules_.emplace_back();
+    for (Rule& rule : rules_) {
+        const auto its = settings_.routes.find(rule.name);
+        const RouteSettings route = its == settings_.routes.end() ? RouteSettings{} : its->second;
+        rule.ladder = ladder_of(settings_, route);
+        rule.message_gap = gap(route.messages_per_second, route.messages_per_hour);
+        rule.connection_gap = gap(route.connections_per_second, 0);
+        rule.policy = policy_of(route.retry_policy);
+        longest_rung_ =
+            std::max({longest_rung_, rule.ladder.retry_interval, rule.ladder.retry_interval_after});
+    }
+}
+
+std::uint16_t Core::rule_of(std::string_view name) {
+    const auto known = std::ranges::find(rules_, name, &Rule::name);
+    if (known != rules_.end()) return static_cast<std::uint16_t>(known - rules_.begin());
+    if (!settings_.routes.contains(name) || rules_.size() > 0xffff) return 0;
+    rules_.push_back({.name = std::string(name)});
+    make_rules();
+    return static_cast<std::uint16_t>(rules_.size() - 1);
+}
+
+// 0: none of that name.
+std::uint8_t Core::policy_of(std::string_view name) const {
+    const auto known = std::ranges::find(policies_, name, &RetryPolicy::name);
+    if (name.empty() || known == policies_.end()) return 0;
+    return static_cast<std::uint8_t>(known - policies_.begin());
+}
+
+// A later change of the configuration does not alter what is queued already.
+const RetryPolicy& Core::policy(Slot message, Slot queue) {
+    Message& m = messages_[message];
+    const std::uint8_t routes = rules_[queues_[queue].rule].policy;
+    if (m.policy == 0 && routes != 0) {
+        m.policy = routes;
+        emit(RecordPolicy{spool::QueueId{m.id}, policies_[routes].name});
+    }
+    return policies_[m.policy];
+}
+
+smtp::Monotonic Core::own_due(Slot message, Slot queue, std::uint32_t failures) {
+    const RetryPolicy& its = policy(message, queue);
+    const Ladder& rungs = ladder(queues_[queue]);
+    const double jitter = its.kind == RetryPolicy::Kind::exchange ? rungs.jitter : its.jitter;
+    return now_.monotonic + jittered(jitter, wait_of(its, rungs, failures), random_);
+}
+
+bool Core::exhausted(Slot message, std::uint32_t failures) const {
+    const RetryPolicy& its = policies_[messages_[message].policy];
+    return its.counts() && failures >= its.most();
+}
+
+// ---- rates ----
+
+bool Core::rate_open(Slot link) {
+    const Link& l = links_[link];
+    if (now_.monotonic >= l.next_message) return true;
+    link_timers_.bring_forward(link, l.next_message);
+    return false;
+}
+
+// ---- down and up ----
+
+void Core::went_down(Slot link) {
+    Link& l = links_[link];
+    l.down = true;
+    l.good_since.reset();
+    emit(LinkState{l.name, true});
+    want_reset();
+}
+
+void Core::came_up(Slot link) {
+    Link& l = links_[link];
+    l.down = false;
+    l.good_since.reset();
+    emit(LinkState{l.name, false});
+    want_reset();
+}
+
+// Nothing goes over a link that is down as long as there is another way: it is tried without mail, on its
+// ladder.
+void Core::probe(Slot link) {
+    Link& l = links_[link];
+    if (l.health.probing || !l.connections.empty()) return;
+    if (now_.monotonic < l.health.due) {
+        link_timers_.bring_forward(link, l.health.due);
+        return;
+    }
+    Agent* by = open_ < settings_.connections_total ? least_busy(l.kind) : nullptr;
+    if (!by) {
+        link_timers_.bring_forward(link, now_.monotonic + settings_.glitch_interval);
+        return;
+    }
+    const Slot slot = make_connection(link, *by);
+    connections_[slot].probe = true;
+    l.health.probing = true;
+}
+
+void Core::probe_succeeded(Slot link) {
+    Link& l = links_[link];
+    if (!l.down || l.offer > 0 ||
+        (l.good_since && now_.monotonic - *l.good_since >= settings_.link_up_after)) {
+        link_succeeded(link);
+        return;
+    }
+    if (!l.good_since) l.good_since = now_.monotonic;
+    l.health.due = *l.good_since + settings_.link_up_after;
+    link_timers_.bring_forward(link, l.health.due);
+}
+
+// ---- reset routes ----
+
+void Core::want_reset() {
+    const smtp::Monotonic earliest =
+        last_reset_ == smtp::Monotonic{} ? now_.monotonic : last_reset_ + between_resets;
+    const smtp::Monotonic at = std::max(earliest, now_.monotonic);
+    reset_at_ = reset_at_ ? std::min(*reset_at_, at) : at;
+}
+
+// Every queue that goes by a configured route is asked about anew.
+void Core::reset_routes() {
+    if (!reset_at_ || now_.monotonic < *reset_at_ || !router_up_ || reset_open_ > 0) return;
+    reset_at_.reset();
+    last_reset_ = now_.monotonic;
+    reset_moved_ = reset_queues_ = 0;
+    reset_failed_ = false;
+    for (Slot slot = 1; slot <= queues_.top(); ++slot) {
+        Queue& q = queues_[slot];
+        if (q.name.empty() || q.route != RouteState::known || q.link == none || links_[q.link].mx) continue;
+        q.route_until = now_.monotonic;
+        if (q.deliveries == 0) continue;
+        q.resetting = true;
+        ++reset_open_;
+        ++reset_queues_;
+        want_route(slot);
+    }
+    if (reset_open_ == 0) emit(NoticeReset{0, 0, {}});
+}
+
+void Core::route_reset(Slot queue, bool found, bool moved) {
+    Queue& q = queues_[queue];
+    if (!q.resetting) return;
+    q.resetting = false;
+    reset_moved_ += moved ? 1 : 0;
+    reset_failed_ = reset_failed_ || !found;
+    if (--reset_open_ > 0) return;
+    emit(NoticeReset{reset_queues_, reset_moved_, now_.monotonic - last_reset_});
+    if (reset_failed_ && !reset_at_) reset_at_ = now_.monotonic + settings_.reset_routes_retry;
+}
+
+// ---- over a clean restart ----
+
+std::vector<Remembered> Core::remembered() const {
+    std::vector<Remembered> out;
+    const auto keep = [&](const HealthState& h, Remembered r) {
+        r.health = h.health;
+        r.failures = h.failures;
+        r.due = wall_of(h.due);
+        r.failing_since = h.failing_since;
+        r.last_error = h.last_error;
+        out.push_back(std::move(r));
+    };
+    for (Slot slot = 1; slot <= links_.top(); ++slot) {
+        const Link& l = links_[slot];
+        if (l.name.empty() || (l.health.health == Health::ready && !l.down)) continue;
+        keep(l.health,
+             {.link = true,
+              .name = l.name,
+              .mx = l.mx,
+              .down = l.down,
+              .retry_since = l.retry_since == smtp::Monotonic{} ? smtp::WallTime{} : wall_of(l.retry_since)});
+    }
+    for (Slot slot = 1; slot <= queues_.top(); ++slot) {
+        const Queue& q = queues_[slot];
+        if (!q.name.empty() && q.health.health != Health::ready) keep(q.health, {.name = q.name});
+    }
+    for (const auto* others : {&remembered_links_, &remembered_queues_}) // not met again since the start
+        for (const auto& [name, each] : *others)
+            if (each.due + settings_.retry_interval_after > now_.wall) out.push_back(each);
+    return out;
+}
+
+void Core::restore(const std::vector<Remembered>& all) {
+    for (const Remembered& each : all) {
+        (each.link ? remembered_links_ : remembered_queues_).insert_or_assign(each.name, each);
+        if (each.link && each.down) link_for(each.name, AgentKind::smtp, each.mx);
+    }
+}
+
+void Core::restore_health(HealthState& h, const Remembered& from) {
+    h.health = from.health;
+    h.failures = from.failures;
+    h.failing_since = from.failing_since;
+    h.last_error = from.last_error;
+    // A clock that was set back must not keep it for ever.
+    h.due = monotonic_of(std::min(std::max(from.due, now_.wall), now_.wall + longest_wait()));
+}
+
+} // namespace decide::queue

@@ -1,0 +1,108 @@
+#include "daemons/master/key_ring.h"
+#include "daemons/common/auth/password_file.h"
+#include "daemons/common/ipc/message.h"
+#include "daemons/common/tls/context.h"
+#include "daemons/master/master.h"
+#include <sys/random.h>
+#include <sys/stat.h>
+
+namespace master {
+
+using spool::Error;
+using spool::Result;
+
+namespace {
+
+std::string random_bytes(std::size_t size) {
+    std::string bytes(size, '\0');
+    if (getrandom(bytes.data(), size, 0) != static_cast<ssize_t>(size)) std::abort();
+    return bytes;
+}
+
+Result<std::vector<proto::secrets::Certificate>> certificates_of(const config::Tls& tls) {
+    std::vector<proto::secrets::Certificate> out;
+    for (std::size_t i = 0; i < tls.certificates.size(); ++i) {
+        auto& each = out.emplace_back();
+        each.file = tls.certificates[i];
+        each.chain = TRY(read_file(tls.certificates[i]));
+        each.key = tls.keys.empty() ? each.chain : TRY(read_file(tls.keys[i]));
+        TRY(tls::check(each));
+    }
+    return out;
+}
+
+} // namespace
+
+KeyRing::KeyRing() { secrets_.pepper = random_bytes(32); }
+
+std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
+    std::vector<Stamp> stamps;
+    const auto look = [&](const std::string& path) {
+        if (path.empty()) return;
+        auto& stamp = stamps.emplace_back(Stamp{path});
+        struct stat facts;
+        if (::stat(path.c_str(), &facts) != 0) return;
+        stamp.changed = std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
+        stamp.size = facts.st_size;
+        stamp.inode = facts.st_ino;
+    };
+    for (const auto& path : config.tls.certificates) look(path);
+    for (const auto& path : config.tls.keys) look(path);
+    look(config.tls.client_authorities);
+    look(config.auth.passwords);
+    return stamps;
+}
+
+Result<> KeyRing::load(const config::Config& config, smtp::Monotonic now) {
+    auto seen = look_at(config);
+    proto::secrets::Secrets fresh;
+    fresh.certificates = TRY(certificates_of(config.tls));
+    if (!config.tls.client_authorities.empty())
+        fresh.client_authorities = TRY(read_file(config.tls.client_authorities));
+    if (!config.auth.passwords.empty()) {
+        fresh.passwords = TRY(read_file(config.auth.passwords));
+        if (auto read = auth::PasswordFile::parse(fresh.passwords); !read)
+            return std::unexpected(Error{0, config.auth.passwords + ": " + read.error().why});
+    }
+    fresh.ticket_keys = std::move(secrets_.ticket_keys);
+    fresh.pepper = std::move(secrets_.pepper);
+    secrets_ = std::move(fresh);
+    seen_ = std::move(seen);
+    turn_ticket_keys(config.tls, now);
+    return seal();
+}
+
+Result<bool> KeyRing::refresh(const config::Config& config, smtp::Monotonic now) {
+    if (auto seen = look_at(config); seen != seen_) {
+        seen_ = std::move(seen);
+        TRY(load(config, now));
+        return true;
+    }
+    if (!turn_ticket_keys(config.tls, now)) return false;
+    TRY(seal());
+    return true;
+}
+
+// One key seals, the one before it still opens.
+bool KeyRing::turn_ticket_keys(const config::Tls& tls, smtp::Monotonic now) {
+    auto& keys = secrets_.ticket_keys;
+    if (tls.certificates.empty() || !tls.session_tickets) {
+        keys.clear();
+        return false;
+    }
+    if (!keys.empty() && now - turned_ < tls.ticket_lifetime) return false;
+    turned_ = now;
+    keys.insert(keys.begin(), {random_bytes(16), random_bytes(32), random_bytes(32)});
+    if (keys.size() > 2) keys.resize(2);
+    return true;
+}
+
+Result<> KeyRing::seal() {
+    std::string bytes;
+    ipc::encode<proto::secrets::Message>(secrets_, bytes);
+    file_ = TRY(sealed(bytes));
+    explicit_bzero(bytes.data(), bytes.size());
+    return {};
+}
+
+} // namespace master

@@ -1,0 +1,130 @@
+// The verbs that change something: messages by ids or filter words; pause, resume and force of queues, links,
+// pools or everything. The queue-manager has it durable before it answers.
+#include "daemons/common/proto/control.h"
+#include "daemons/postrider/choice.h"
+#include "daemons/postrider/command.h"
+#include "daemons/postrider/text.h"
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace postrider {
+
+using nlohmann::json;
+namespace op = proto::control::op;
+
+namespace {
+
+json with_why(std::string_view op, const Arguments& arguments) {
+    json out = {{"op", op}};
+    if (const auto why = arguments.option("--why")) out["why"] = *why;
+    return out;
+}
+
+// Sums up what the requests came to: with many ids there are several.
+struct Total {
+    std::int64_t matched = 0, changed = 0, would_change = 0, skipped = 0;
+    void add(const json& line) {
+        matched += number_of(line, "matched");
+        changed += number_of(line, "changed");
+        would_change += number_of(line, "would_change");
+        skipped += number_of(line, "skipped");
+    }
+};
+
+int change(const Arguments& arguments, std::span<const std::string> words, json base, std::string_view done) {
+    const auto choice = choose(words);
+    if (!choice) return usage;
+    if (choice->everything())
+        return complain("say which messages: queue ids, filter words (sender=, recipient=, domain=, link=, "
+                        "age=, size=, "
+                        "state=, reason=), or all"),
+               usage;
+    const bool dry = arguments.has("--dry-run");
+    if (dry) base["dry_run"] = true;
+    Total total;
+    int worst = ok;
+    for (const auto& request : choice->requests(base))
+        if (const int status = ask_queue(arguments, request, [&](const json& line) { total.add(line); });
+            status != ok)
+            worst = status;
+    if (worst != ok && total.matched == 0) return worst;
+    if (arguments.json)
+        print_json({{"version", 1},
+                    {"matched", total.matched},
+                    {"changed", total.changed},
+                    {"would_change", total.would_change},
+                    {"skipped", total.skipped},
+                    {"dry_run", dry}});
+    else if (dry)
+        fmt::print("{} would be {}{}; nothing was changed\n", count_text(total.would_change, "message"), done,
+                   total.skipped > 0 ? fmt::format(", {} not (already so)", total.skipped) : "");
+    else
+        fmt::print("{} {}{}\n", count_text(total.changed, "message"), done,
+                   total.skipped > 0 ? fmt::format(", {} not (already so, or gone)", total.skipped) : "");
+    return worst;
+}
+
+int plain(const Arguments& arguments, std::string_view op, std::string_view done) {
+    return change(arguments, arguments.words, with_why(op, arguments), done);
+}
+
+// "link NAME", "queue NAME", "pool NAME", "all".
+int scoped(const Arguments& arguments, std::string_view op, std::string_view done) {
+    const auto& words = arguments.words;
+    const bool all = words[0] == "all" || words[0] == "everything";
+    if (!all && words[0] != "link" && words[0] != "queue" && words[0] != "pool")
+        return complain(fmt::format("\"{}\" is none of: queue NAME, link NAME, all", words[0])), usage;
+    if (all != (words.size() == 1))
+        return complain(all ? "\"all\" has no name behind it"
+                            : fmt::format("which {}? its name is missing", words[0])),
+               usage;
+    auto request = with_why(op, arguments);
+    request["scope"] = all ? "everything" : words[0];
+    request["name"] = all ? "" : words[1];
+    const int status = ask_queue(arguments, request, [](const json&) {});
+    if (status != ok) return status;
+    if (arguments.json)
+        print_json({{"version", 1}, {"scope", request["scope"]}, {"name", request["name"]}, {"done", done}});
+    else
+        fmt::print("{} {}\n", all ? "everything" : fmt::format("{} {}", words[0], fitted(words[1], 400)),
+                   done);
+    return ok;
+}
+
+} // namespace
+
+int pause(const Arguments& a) { return scoped(a, op::pause, "is paused"); }
+int resume(const Arguments& a) { return scoped(a, op::resume, "is resumed"); }
+int force(const Arguments& a) { return scoped(a, op::force, "is tried now"); }
+
+int message_hold(const Arguments& a) { return plain(a, op::hold, "held"); }
+int message_release(const Arguments& a) { return plain(a, op::release, "released"); }
+int message_remove(const Arguments& a) { return plain(a, op::remove, "removed"); }
+int message_retry(const Arguments& a) { return plain(a, op::force, "tried now"); }
+int message_expire(const Arguments& a) { return plain(a, op::expire, "expired"); }
+
+int message_requeue(const Arguments& a) {
+    auto request = with_why(op::requeue, a);
+    if (const auto policy = a.option("--policy")) request["policy"] = *policy;
+    return change(a, a.words, std::move(request), "requeued");
+}
+
+int message_reroute(const Arguments& a) {
+    auto request = with_why(op::reroute, a);
+    const bool back = a.words[0] == "back";
+    request["to"] = back ? "" : a.words[0];
+    return change(a, std::span(a.words).subspan(1), std::move(request),
+                  back ? "back on the usual route" : "rerouted to " + a.words[0]);
+}
+
+int message_priority(const Arguments& a) {
+    constexpr std::array<std::string_view, 3> lanes = {"high", "normal", "bulk"};
+    if (std::ranges::find(lanes, a.words[0]) == lanes.end())
+        return complain(fmt::format("\"{}\" is none of high, normal, bulk", a.words[0])), usage;
+    auto request = with_why(op::reprioritise, a);
+    request["lane"] = a.words[0];
+    return change(a, std::span(a.words).subspan(1), std::move(request), "put into the lane " + a.words[0]);
+}
+
+} // namespace postrider

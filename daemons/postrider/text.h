@@ -1,0 +1,46 @@
+// Facts as a terminal shows them: columns, ages, sizes, times. Pure.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace postrider {
+
+// "3 h 12 min", "45 s".
+std::string duration_text(std::int64_t seconds);
+// "45s", "12m", "3h05m", "2d04h": for columns. "-" for less than nothing.
+std::string age_text(std::int64_t seconds);
+// "812", "4.1K", "12M".
+std::string size_text(std::uint64_t bytes);
+// "2026-11-20 19:10:03", in the zone of who reads it; "-" for 0.
+std::string time_text(std::int64_t seconds);
+// "1 message", "2 messages".
+std::string count_text(std::int64_t count, std::string_view what);
+// Cut to `width` characters with "…" at the end (0: not cut); a control character becomes "?".
+std::string fitted(std::string_view text, std::size_t width);
+
+// Rows under a heading, each column as wide as its widest cell; numbers are set to the right.
+class Table {
+public:
+    // A heading that begins with '>' is of a column set to the right.
+    explicit Table(std::vector<std::string_view> headings);
+    void row(std::vector<std::string> cells);
+    bool empty() const { return rows_.empty(); }
+    // The last column is cut at `width`; 0: nothing is cut.
+    std::string text(std::size_t width, std::string_view indent = "") const;
+
+private:
+    std::vector<std::string_view> headings_;
+    std::vector<bool> right_;
+    std::vector<std::vector<std::string>> rows_;
+};
+
+// A member of an object that need not be there.
+std::int64_t number_of(const nlohmann::json& object, const char* key);
+std::string text_of(const nlohmann::json& object, const char* key);
+bool flag_of(const nlohmann::json& object, const char* key);
+const nlohmann::json& list_of(const nlohmann::json& object, const char* key); // an empty one if there is none
+
+} // namespace postrider

@@ -1,0 +1,132 @@
+// The queue-manager's side of run/control (proto/control.h): takes a request, looks into the engine and the
+// files, changes both, answers. An operator's word is durable before it is answered. Knows the engine's
+// judgement only through its interface; must not know the daemons' conversations.
+#pragma once
+#include "daemons/common/ipc/json_lines.h"
+#include "daemons/decide/queue/engine.h"
+#include "daemons/decide/queue/filter.h"
+#include "daemons/queue-manager/inquiry.h"
+#include "daemons/queue-manager/pauses.h"
+#include "libspool/commit_pool.h"
+#include "libspool/message_state.h"
+#include "libspool/store.h"
+#include <deque>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace queue_manager {
+
+// What the rest of the queue-manager knows and `status` tells.
+struct Situation {
+    bool loading = false, stopping = false;
+    std::string not_accepting, not_delivering; // why not; "" if it is
+    double in = 0, out = 0;                    // messages a second
+    std::vector<std::pair<std::string, bool>> services;
+    std::vector<std::string> troubles;
+};
+
+class Control {
+public:
+    struct Hands {
+        common::Loop& loop;
+        common::Log& log;
+        spool::CommitPool& pool;
+        spool::Store& store;
+        const decide::queue::Engine& engine;
+        // Tells the engine something and carries out what it says.
+        std::function<void(
+            const std::function<void(decide::queue::Engine&, smtp::Now, decide::queue::Actions&)>&)>
+            tell;
+        std::function<Situation()> situation;
+        std::function<void()> written;               // something is to be flushed at the end of the turn
+        std::function<void(spool::QueueId)> removed; // the engine has forgotten it: remove its file
+        std::function<bool(spool::QueueId)> foreign; // an agent of an earlier queue-manager has it in flight
+        std::function<std::string(std::string_view)> bad_next_hop; // what is wrong with it; "" nothing
+        std::function<bool(std::string_view)> knows_policy;
+        std::function<void(const std::string& address, Inquiry::Done done)> inquire;
+    };
+
+    // `pauses`: as the file had them; the engine has been told.
+    Control(Hands hands, Pauses pauses) : hands_(std::move(hands)), pauses_(std::move(pauses)) {}
+    void listen(common::Fd fd);
+    // By whom and why, if everything is paused.
+    std::optional<std::string> everything_paused() const;
+
+private:
+    using Request = ipc::JsonServer::Request;
+    using json = nlohmann::json;
+
+    // One message of a selection; without a state if the file was not asked for.
+    struct Chosen {
+        decide::queue::MessageInfo info;
+        std::optional<spool::MessageState> state;
+    };
+    // A walk over the messages of a selection, a batch at a time.
+    struct Walk {
+        std::uint64_t peer = 0;
+        std::vector<spool::QueueId> ids; // named ones; empty: by filter
+        std::size_t at = 0;
+        decide::queue::Filter filter;
+        std::uint32_t cursor = 0;
+        bool read_files = false, over = false;
+        // Calls on(walk) again when it is through with these; none left and over: the end.
+        std::function<void(const std::shared_ptr<Walk>&, std::vector<Chosen>)> take;
+    };
+    // A change to the messages of a selection.
+    struct Change {
+        Request request;
+        std::string op, who, why, lane, policy, to;
+        bool dry_run = false;
+        std::uint64_t matched = 0, changed = 0, skipped = 0;
+        std::string failure;  // of the disk
+        std::size_t open = 0; // of the batch at hand
+    };
+
+    void handle(const Request& request, const json& body);
+    bool look(const Request& request, const json& body, std::string_view op);
+    bool change(const Request& request, const json& body, std::string_view op);
+    json status() const;
+    void say_links(const Request& request, const std::string& name);
+    void say_queues(const Request& request, const std::string& name);
+    void say_messages(const Request& request, const json& body);
+    void say_message(const Request& request, const json& body, bool explain);
+
+    void try_address(const Request& request, const std::string& address);
+    void say_roads(const Request& request, const Inquiry::Findings& findings);
+    void set_pause(const Request& request, const json& body, bool on);
+    void next_pause();
+    void force(const Request& request, const json& body);
+    void change_messages(const Request& request, const json& body, std::string op);
+    void change_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk,
+                      std::vector<Chosen> chosen);
+    std::vector<spool::Property> records_of(const Change& change, const Chosen& chosen) const;
+    bool apply(const Change& change, spool::QueueId id); // to the engine; false: it was so, or has gone
+    bool skipped(const Change& change, const Chosen& chosen) const;
+    void finish(const std::shared_ptr<Change>& change, bool by_filter);
+    void after_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk);
+
+    // The selection a request names, or null: refused.
+    std::shared_ptr<Walk> selection(const Request& request, const json& body, bool optional);
+    void step(const std::shared_ptr<Walk>& walk);
+    // The user name of whoever asks, looked up on a thread.
+    void with_name(const Request& request, std::function<void(std::string who)> then);
+    void refuse(const Request& request, std::string_view error, std::string_view code);
+
+    struct PauseRequest {
+        Request request;
+        Pause pause;
+        bool on;
+    };
+
+    Hands hands_;
+    Pauses pauses_;
+    std::unique_ptr<ipc::JsonServer> server_;
+    std::deque<PauseRequest> pause_requests_; // one after the other: each writes the whole file
+    bool writing_pauses_ = false;
+};
+
+} // namespace queue_manager

@@ -1,0 +1,288 @@
+// Choosing messages by id or filter, listing them, and the operator's changes to them: each is written to the
+// message's file and synced, then the engine is told.
+#include "daemons/common/proto/control.h"
+#include "daemons/queue-manager/control.h"
+#include "daemons/queue-manager/control_text.h"
+#include "libspool/message_reader.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace queue_manager {
+
+namespace op = proto::control::op;
+namespace code = proto::control::code;
+using decide::queue::Lane;
+using decide::queue::MessageInfo;
+
+namespace {
+
+constexpr std::size_t batch = 128;       // messages read at a time
+constexpr std::size_t looked_at = 2'000; // of which the queue itself can tell that they do not match
+
+std::string text(const nlohmann::json& body, const char* key) {
+    const auto found = body.find(key);
+    return found != body.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+// The list of words under `key`; nullopt: something else is there.
+std::optional<std::vector<std::string>> words(const nlohmann::json& body, const char* key) {
+    std::vector<std::string> out;
+    const auto found = body.find(key);
+    if (found == body.end()) return out;
+    if (!found->is_array()) return {};
+    for (const auto& word : *found) {
+        if (!word.is_string()) return {};
+        out.push_back(word.get<std::string>());
+    }
+    return out;
+}
+
+std::optional<Lane> lane_of(std::string_view word) {
+    for (const auto lane : {Lane::high, Lane::normal, Lane::bulk})
+        if (word_of(lane) == word) return lane;
+    return {};
+}
+
+std::vector<std::uint32_t> open_recipients(const spool::MessageState& state) {
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t number = 0; number < state.recipients.size(); ++number)
+        if (!state.recipients[number].accounted_for()) out.push_back(number);
+    return out;
+}
+
+} // namespace
+
+std::shared_ptr<Control::Walk> Control::selection(const Request& request, const json& body, bool optional) {
+    const auto ids = words(body, "ids"), filter = words(body, "filter");
+    auto walk = std::make_shared<Walk>();
+    walk->peer = request.peer;
+    if (!ids || !filter || (!ids->empty() && !filter->empty()))
+        return refuse(request, "\"ids\" or \"filter\": one of them, a list of words", code::bad_request),
+               nullptr;
+    if (!ids->empty()) {
+        std::string unknown;
+        for (const auto& word : *ids) {
+            const auto id = spool::QueueId::parse(word);
+            if (id && hands_.engine.message(*id, common::Loop::now()))
+                walk->ids.push_back(*id);
+            else
+                unknown += (unknown.empty() ? "" : ", ") + word;
+        }
+        if (unknown.empty()) return walk;
+        const bool loading = hands_.situation().loading;
+        refuse(request,
+               fmt::format("there is no message {}{}: nothing was changed", unknown,
+                           loading ? " yet, for the spool is still being read" : ""),
+               loading ? code::loading : code::unknown);
+        return nullptr;
+    }
+    auto parsed =
+        decide::queue::Filter::parse(filter->empty() && optional ? std::vector<std::string>{"all"} : *filter);
+    if (!parsed) return refuse(request, parsed.error(), code::bad_request), nullptr;
+    walk->filter = *std::move(parsed);
+    return walk;
+}
+
+// The next batch: what the queue itself can rule out is left out, the rest is read on a thread.
+void Control::step(const std::shared_ptr<Walk>& walk) {
+    const auto now = common::Loop::now();
+    std::vector<Chosen> chosen;
+    if (!walk->ids.empty()) {
+        while (walk->at < walk->ids.size() && chosen.size() < batch)
+            if (auto info = hands_.engine.message(walk->ids[walk->at++], now))
+                chosen.push_back({*std::move(info), {}});
+        walk->over = walk->at == walk->ids.size();
+    } else {
+        for (std::size_t looked = 0; looked < looked_at && chosen.size() < batch && !walk->over; ++looked) {
+            auto info = hands_.engine.next_message(walk->cursor, now);
+            walk->over = walk->cursor == 0;
+            if (info && !walk->filter.ruled_out(facts_of(*info, nullptr, now.wall)))
+                chosen.push_back({*std::move(info), {}});
+        }
+    }
+    const bool read = walk->read_files || walk->filter.needs_file();
+    hands_.pool.post([this, walk, chosen = std::move(chosen), read]() mutable {
+        for (auto& each : chosen) {
+            if (!read) break;
+            auto reader = spool::MessageReader::open(hands_.pool.disk(), each.info.id, each.info.location,
+                                                     spool::ReadLock::none);
+            if (reader) each.state = reader->state(); // else it has just gone
+        }
+        hands_.pool.complete([this, walk, chosen = std::move(chosen), read]() mutable {
+            const auto wall = common::Loop::now().wall;
+            std::erase_if(chosen, [&](const Chosen& each) {
+                if (read && !each.state) return true;
+                return !walk->filter.matches(facts_of(each.info, each.state ? &*each.state : nullptr, wall));
+            });
+            if (chosen.empty() && !walk->over) return step(walk);
+            walk->take(walk, std::move(chosen));
+        });
+    });
+}
+
+void Control::say_messages(const Request& request, const json& body) {
+    auto walk = selection(request, body, true);
+    if (!walk) return;
+    walk->read_files = true;
+    const auto limit = body.value("limit", std::uint64_t{0});
+    walk->take = [this, request, limit, said = std::uint64_t{0}](const std::shared_ptr<Walk>& self,
+                                                                 std::vector<Chosen> chosen) mutable {
+        for (const auto& each : chosen) {
+            if (limit != 0 && said == limit) break;
+            ++said;
+            if (!server_->send(request.peer, json_of(each.info, *each.state, Detail::line)))
+                return; // hung up
+        }
+        if (self->over || (limit != 0 && said == limit)) {
+            server_->finish(request.peer);
+        } else if (server_->congested(request.peer)) {
+            server_->on_room(request.peer, [this, self] { step(self); });
+        } else {
+            step(self);
+        }
+    };
+    step(walk);
+}
+
+// ---- changes ----
+
+void Control::change_messages(const Request& request, const json& body, std::string what) {
+    auto change = std::make_shared<Change>();
+    change->request = request;
+    change->op = std::move(what);
+    change->why = text(body, "why");
+    change->lane = text(body, "lane");
+    change->policy = text(body, "policy");
+    change->to = text(body, "to");
+    change->dry_run = body.value("dry_run", false);
+    if (change->op == op::reprioritise && !lane_of(change->lane))
+        return refuse(request, "the lanes are high, normal and bulk", code::bad_request);
+    if (change->op == op::requeue && !change->policy.empty() && !hands_.knows_policy(change->policy))
+        return refuse(request, fmt::format("there is no retry policy \"{}\"", change->policy),
+                      code::bad_request);
+    if (change->op == op::reroute && !change->to.empty())
+        if (const auto wrong = hands_.bad_next_hop(change->to); !wrong.empty())
+            return refuse(request, wrong, code::bad_request);
+    auto walk = selection(request, body, false);
+    if (!walk) return;
+    walk->read_files = !change->dry_run && change->op != op::force;
+    walk->take = [this, change](const std::shared_ptr<Walk>& self, std::vector<Chosen> chosen) {
+        change_batch(change, self, std::move(chosen));
+    };
+    with_name(request, [this, change, walk](std::string who) {
+        change->who = std::move(who);
+        step(walk);
+    });
+}
+
+bool Control::skipped(const Change& change, const Chosen& chosen) const {
+    const auto& info = chosen.info;
+    if (hands_.foreign(info.id)) return true; // its end is not known yet
+    if (change.op == op::hold) return info.held;
+    if (change.op == op::release) return !info.held;
+    if (change.op == op::force) return info.held;
+    if (change.op == op::reprioritise) return word_of(info.lane) == change.lane;
+    if (change.op == op::reroute && chosen.state) return chosen.state->rerouted_to == change.to;
+    return false;
+}
+
+std::vector<spool::Property> Control::records_of(const Change& change, const Chosen& chosen) const {
+    const auto now = common::Loop::now().wall;
+    std::vector<spool::Property> out;
+    const auto open = open_recipients(*chosen.state);
+    if (change.op == op::hold || change.op == op::release) {
+        out.emplace_back(spool::Held{change.op == op::hold, now, change.who, change.why});
+    } else if (change.op == op::remove) {
+        out.emplace_back(spool::Decided{
+            open, spool::Status::removed, now, {.status = {}, .text = change.why}, change.who});
+    } else if (change.op == op::expire) {
+        out.emplace_back(spool::ExpiryChanged{now, "", now, change.who, change.why});
+        if (chosen.info.held) out.emplace_back(spool::Held{false, now, change.who, change.why});
+    } else if (change.op == op::reprioritise) {
+        out.emplace_back(spool::PriorityChanged{0, change.lane, now, change.who, change.why});
+    } else if (change.op == op::reroute) {
+        out.emplace_back(spool::Rerouted{change.to, now, change.who, change.why});
+        out.emplace_back(spool::Rescheduled{open, {}, 0});
+    } else if (change.op == op::requeue) {
+        out.emplace_back(spool::Requeued{open, change.policy, now, change.who, change.why});
+    }
+    return out;
+}
+
+bool Control::apply(const Change& change, spool::QueueId id) {
+    bool done = false;
+    hands_.tell([&](auto& engine, smtp::Now now, auto& out) {
+        if (change.op == op::force) done = engine.force(id, now, out);
+        if (change.op == op::hold) done = engine.hold(id, now, out);
+        if (change.op == op::release) done = engine.release(id, now, out);
+        if (change.op == op::remove) done = engine.forget(id, now, out);
+        if (change.op == op::expire) done = engine.expire(id, now, out);
+        if (change.op == op::reprioritise) done = engine.change_lane(id, *lane_of(change.lane), now, out);
+        if (change.op == op::reroute || change.op == op::requeue) done = engine.requeue(id, now, out);
+    });
+    if (done && change.op != op::force)
+        hands_.log.info("{}: {} by {}{}{}", id.text(), change.op, change.who, change.why.empty() ? "" : ": ",
+                        change.why);
+    if (done && change.op == op::remove) hands_.removed(id);
+    return done;
+}
+
+void Control::change_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk,
+                           std::vector<Chosen> chosen) {
+    change->matched += chosen.size();
+    change->open = 1; // this loop
+    for (auto& each : chosen) {
+        const auto id = each.info.id;
+        if (skipped(*change, each)) {
+            ++change->skipped;
+        } else if (change->dry_run) {
+            ++change->changed;
+        } else if (change->op == op::force) {
+            ++(apply(*change, id) ? change->changed : change->skipped);
+        } else {
+            ++change->open;
+            hands_.store.append(id, each.info.location, records_of(*change, each), spool::Sync::yes,
+                                [this, change, walk, id](spool::Result<> written) {
+                                    if (written)
+                                        ++(apply(*change, id) ? change->changed : change->skipped);
+                                    else if (written.error().code == ENOENT)
+                                        ++change->skipped; // finished meanwhile
+                                    else
+                                        change->failure = written.error().what;
+                                    after_batch(change, walk);
+                                });
+        }
+    }
+    hands_.written();
+    after_batch(change, walk);
+}
+
+void Control::after_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk) {
+    if (--change->open > 0) return;
+    if (!walk->over && change->failure.empty()) return step(walk);
+    finish(change, walk->ids.empty());
+}
+
+void Control::finish(const std::shared_ptr<Change>& change, bool by_filter) {
+    const auto& request = change->request;
+    if (!change->failure.empty())
+        return refuse(request,
+                      fmt::format("{} of {} messages were changed, then the disk failed: {}", change->changed,
+                                  change->matched, change->failure),
+                      code::failed);
+    if (change->matched == 0 && by_filter)
+        return refuse(request, "the filter matches no message: nothing was changed", code::no_match);
+    if (change->changed == 0 && !by_filter)
+        return refuse(
+            request,
+            fmt::format("{}: it is so already, or cannot be changed now: nothing was changed", change->op),
+            code::already);
+    server_->send(request.peer, {{"matched", change->matched},
+                                 {"changed", change->dry_run ? 0 : change->changed},
+                                 {"skipped", change->skipped},
+                                 {"would_change", change->changed},
+                                 {"dry_run", change->dry_run}});
+    server_->finish(request.peer);
+}
+
+} // namespace queue_manager

@@ -1,0 +1,335 @@
+#include "daemons/queue-manager/control_text.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace queue_manager {
+
+using namespace decide::queue;
+using nlohmann::json;
+
+std::int64_t seconds_of(smtp::WallTime time) {
+    return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+std::string_view word_of(Waiting waiting) {
+    switch (waiting) {
+    case Waiting::categorizer: return "new";
+    case Waiting::scheduled: return "scheduled";
+    case Waiting::held: return "held";
+    case Waiting::route: return "routing";
+    case Waiting::own_time:
+    case Waiting::queue:
+    case Waiting::link: return "retrying";
+    case Waiting::paused: return "paused";
+    case Waiting::connection:
+    case Waiting::suspect: return "due";
+    case Waiting::active: return "active";
+    case Waiting::report: return "report";
+    }
+    return "";
+}
+
+std::string_view word_of(Lane lane) {
+    switch (lane) {
+    case Lane::high: return "high";
+    case Lane::normal: return "normal";
+    case Lane::bulk: return "bulk";
+    }
+    return "";
+}
+
+namespace {
+
+std::string_view word(Gate gate) {
+    switch (gate) {
+    case Gate::schedule: return "schedule";
+    case Gate::hold: return "hold";
+    case Gate::pause: return "pause";
+    case Gate::categorizer: return "categorizer";
+    case Gate::route: return "route";
+    case Gate::link: return "link";
+    case Gate::queue: return "queue";
+    case Gate::ladder: return "ladder";
+    case Gate::rate: return "rate";
+    case Gate::window: return "window";
+    case Gate::turn: return "turn";
+    }
+    return "";
+}
+
+std::string_view word(smtp::Stage stage) {
+    constexpr std::array<std::string_view, 13> words = {"",        "lookup",    "connect", "banner", "ehlo",
+                                                        "tls",     "auth",      "mail",    "rcpt",   "data",
+                                                        "content", "final dot", "local"};
+    return words[static_cast<std::size_t>(stage)];
+}
+
+std::string_view word(spool::Outcome outcome) {
+    switch (outcome) {
+    case spool::Outcome::delivered: return "delivered";
+    case spool::Outcome::deferred: return "deferred";
+    case spool::Outcome::failed: return "failed";
+    }
+    return "";
+}
+
+std::string text_of(const Reason& reason) { return reason.text; }
+
+json history_of(const spool::RecipientState& recipient) {
+    json attempts = json::array();
+    for (const auto& each : recipient.attempts)
+        attempts.push_back({{"first", seconds_of(each.first)},
+                            {"last", seconds_of(each.last)},
+                            {"count", each.count},
+                            {"host", each.host},
+                            {"outcome", word(each.outcome)},
+                            {"stage", word(each.reply.stage)},
+                            {"code", each.reply.code},
+                            {"status", each.reply.status},
+                            {"text", each.reply.text},
+                            {"in_doubt", each.in_doubt},
+                            {"tls", each.tls}});
+    return attempts;
+}
+
+const DeliveryInfo* delivery_of(const MessageInfo& info, std::uint32_t number) {
+    for (const auto& delivery : info.deliveries)
+        if (delivery.recipients.empty() ||
+            std::ranges::find(delivery.recipients, number) != delivery.recipients.end())
+            return &delivery;
+    return nullptr;
+}
+
+std::string state_of(const MessageInfo& info) {
+    if (info.active) return "active";
+    if (info.held) return "held";
+    return std::string(info.deliveries.empty() ? "report" : word_of(info.deliveries.front().waiting));
+}
+
+} // namespace
+
+json json_of(const LinkInfo& link) {
+    return {
+        {"link", link.name},
+        {"kind", link.local ? "local"
+                 : link.mx  ? "mx"
+                            : "configured"},
+        {"state", link.down ? std::string_view("down") : decide::queue::word_of(link.health)},
+        {"paused", link.paused},
+        {"failures", link.failures},
+        {"failing_since", seconds_of(link.failing_since)},
+        {"next_attempt", seconds_of(link.next_attempt)},
+        {"last_error", text_of(link.last_error)},
+        {"last_error_status", link.last_error.status},
+        {"connections", link.connections},
+        {"window", link.window},
+        {"limit", link.limit},
+        {"queues", link.queues},
+        {"deliveries", link.deliveries},
+        {"due", link.due},
+        {"in_flight", link.in_flight},
+        {"oldest", seconds_of(link.oldest)},
+        {"transaction_ms", std::chrono::duration_cast<std::chrono::milliseconds>(link.transaction).count()},
+        {"idle_why", link.idle_why}};
+}
+
+json json_of(const QueueInfo& queue) {
+    return {{"queue", queue.name},
+            {"link", queue.link},
+            {"state", queue.routed ? decide::queue::word_of(queue.health) : std::string_view("routing")},
+            {"paused", queue.paused},
+            {"failures", queue.failures},
+            {"next_attempt", seconds_of(queue.next_attempt)},
+            {"last_error", text_of(queue.last_error)},
+            {"last_error_status", queue.last_error.status},
+            {"deliveries", queue.deliveries},
+            {"due", queue.due},
+            {"in_flight", queue.in_flight},
+            {"problem", queue.problem},
+            {"oldest", seconds_of(queue.oldest)},
+            {"idle_why", queue.idle_why}};
+}
+
+json json_of(const Inquiry::Road& road) {
+    constexpr std::string_view fates[] = {"remote", "local", "discard", "failed", "deferred"};
+    constexpr std::string_view kinds[] = {"mx", "configured", "temporary", "permanent"};
+    const auto& outcome = road.outcome;
+    json out = {{"address", outcome.address}, {"fate", fates[static_cast<std::size_t>(outcome.fate)]},
+                {"user", outcome.user},       {"status", outcome.status},
+                {"text", outcome.text},       {"queue", ""},
+                {"kind", ""},                 {"link", ""},
+                {"hosts", json::array()}};
+    if (!road.route) return out;
+    out["queue"] = road.route->domain;
+    out["kind"] = kinds[static_cast<std::size_t>(road.route->kind)];
+    out["link"] = road.route->link;
+    if (!road.route->text.empty()) out["status"] = road.route->status, out["text"] = road.route->text;
+    for (const auto& host : road.route->hosts)
+        out["hosts"].push_back({{"name", host.name}, {"port", host.port}, {"preference", host.preference}});
+    return out;
+}
+
+json json_of(const Pause& pause) {
+    return {{"scope", word_of(pause.scope)},
+            {"name", pause.name},
+            {"who", pause.who},
+            {"why", pause.why},
+            {"since", seconds_of(pause.since)}};
+}
+
+json json_of(const MessageInfo& info, const spool::MessageState& state, Detail detail) {
+    const bool all = detail == Detail::everything;
+    json recipients = json::array();
+    for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
+        const auto& recipient = state.recipients[number];
+        const auto* delivery = delivery_of(info, number);
+        if (recipient.status == spool::Status::expanded) continue;
+        if (recipient.accounted_for() && !all) continue;
+        json line = {{"address", recipient.address},
+                     {"original", state.envelope_of(recipient).address},
+                     {"state", "finished"},
+                     {"queue", ""},
+                     {"link", ""},
+                     {"failures", recipient.failures},
+                     {"next_attempt", 0},
+                     {"reason", recipient.reply.text}};
+        if (delivery != nullptr && !recipient.accounted_for()) {
+            line["state"] = word_of(delivery->waiting);
+            line["queue"] = delivery->queue;
+            line["link"] = delivery->link;
+            line["next_attempt"] = seconds_of(delivery->next_attempt);
+            if (!delivery->reason.text.empty()) line["reason"] = delivery->reason.text;
+        }
+        if (all) {
+            line["tries"] = recipient.tries;
+            line["in_doubt"] = recipient.in_doubt;
+            line["attempts"] = history_of(recipient);
+        }
+        recipients.push_back(std::move(line));
+    }
+    json out = {{"id", info.id.text()},
+                {"state", state_of(info)},
+                {"arrival", seconds_of(info.arrival)},
+                {"expiry", seconds_of(info.expiry)},
+                {"size", info.size},
+                {"lane", word_of(info.lane)},
+                {"sender", state.envelope.reverse_path},
+                {"recipients", std::move(recipients)}};
+    if (!all) return out;
+    const auto& e = state.envelope;
+    out["location"] = info.location == spool::Location::incoming ? "incoming" : "messages";
+    out["client"] = e.client_address.empty() ? "" : fmt::format("{}[{}]", e.client_name, e.client_address);
+    out["helo"] = e.helo;
+    out["protocol"] = e.protocol;
+    out["submitter"] = e.submitter;
+    out["envelope_id"] = e.envid;
+    out["policy"] = state.retry_policy;
+    out["problem"] = state.problem;
+    out["held_by"] = state.held_by;
+    out["held_why"] = state.held_why;
+    out["rerouted_to"] = state.rerouted_to;
+    return out;
+}
+
+namespace {
+
+struct Source {
+    std::string from, who;
+};
+
+// Where a closed gate comes from.
+Source source_of(const GateInfo& gate, const spool::MessageState& state,
+                 const spool::RecipientState& recipient, const Pauses& pauses) {
+    switch (gate.gate) {
+    case Gate::schedule: return {"asked for by the sender", ""};
+    case Gate::hold: return {state.held_why, state.held_by};
+    case Gate::pause: {
+        const auto* pause = find(pauses, gate.scope, gate.name);
+        if (pause == nullptr) return {"postrider is stopping", ""};
+        return {fmt::format("command: pause {}{}{}{}", word_of(pause->scope), pause->name.empty() ? "" : " ",
+                            pause->name, pause->why.empty() ? "" : ": " + pause->why),
+                pause->who};
+    }
+    case Gate::categorizer: return {"categorizer", ""};
+    case Gate::route:
+    case Gate::link:
+    case Gate::queue:
+        if (gate.reason.text.empty()) return {"", ""};
+        return {(gate.reason.remote_reply.empty() ? "" : "remote reply: ") + gate.reason.text, ""};
+    case Gate::ladder: return {recipient.reply.text, ""};
+    case Gate::rate:
+    case Gate::window: return {gate.reason.text, ""};
+    case Gate::turn: return {"", ""};
+    }
+    return {};
+}
+
+} // namespace
+
+std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& explanations,
+                            const spool::MessageState& state, const Pauses& pauses) {
+    std::vector<json> out;
+    for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
+        const auto& recipient = state.recipients[number];
+        if (recipient.accounted_for()) continue;
+        json line = {{"id", id.text()},
+                     {"address", recipient.address},
+                     {"queue", ""},
+                     {"link", ""},
+                     {"gates", json::array()},
+                     {"blocked_by", ""},
+                     {"next_attempt", 0},
+                     {"state", "report"}};
+        const auto its = std::ranges::find_if(explanations, [&](const Explanation& each) {
+            return each.recipients.empty() ||
+                   std::ranges::find(each.recipients, number) != each.recipients.end();
+        });
+        if (its != explanations.end()) {
+            line["queue"] = its->queue;
+            line["link"] = its->link;
+            line["state"] = word_of(its->waiting);
+            line["next_attempt"] = seconds_of(its->next_attempt);
+            for (const auto& gate : its->gates) {
+                const auto source = gate.open ? Source{} : source_of(gate, state, recipient, pauses);
+                line["gates"].push_back({{"gate", word(gate.gate)},
+                                         {"open", gate.open || its->active},
+                                         {"text", gate.text},
+                                         {"from", source.from},
+                                         {"who", source.who},
+                                         {"until", seconds_of(gate.until)}});
+                if (!gate.open && !its->active && line["blocked_by"] == "")
+                    line["blocked_by"] = word(gate.gate);
+            }
+        }
+        out.push_back(std::move(line));
+    }
+    return out;
+}
+
+Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::WallTime now) {
+    Facts facts;
+    facts.id = info.id.text();
+    facts.lane = word_of(info.lane);
+    facts.age = now - info.arrival;
+    facts.size = info.size;
+    if (info.held) facts.states.emplace_back("held");
+    for (const auto& delivery : info.deliveries) {
+        facts.states.emplace_back(word_of(delivery.waiting));
+        if (!delivery.queue.empty()) facts.domains.push_back(delivery.queue);
+        if (!delivery.link.empty()) facts.links.push_back(delivery.link);
+        if (!delivery.reason.text.empty()) facts.reasons.push_back(delivery.reason.text);
+    }
+    if (state == nullptr) return facts;
+    facts.sender = state->envelope.reverse_path;
+    for (const auto& recipient : state->recipients) {
+        if (recipient.accounted_for()) continue;
+        facts.recipients.push_back(recipient.address);
+        const auto& original = state->envelope_of(recipient).address;
+        if (original != recipient.address) facts.recipients.push_back(original);
+        if (!recipient.reply.text.empty()) facts.reasons.push_back(recipient.reply.text);
+    }
+    return facts;
+}
+
+} // namespace queue_manager

@@ -1,0 +1,36 @@
+// What the control socket says, as JSON: values in, values out. Pure; the words are those of proto/control.h.
+#pragma once
+#include "daemons/decide/queue/filter.h"
+#include "daemons/decide/queue/listing.h"
+#include "daemons/queue-manager/inquiry.h"
+#include "daemons/queue-manager/pauses.h"
+#include "libspool/message_state.h"
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+#include <vector>
+
+namespace queue_manager {
+
+std::int64_t seconds_of(smtp::WallTime time);
+std::string_view word_of(decide::queue::Waiting waiting);
+std::string_view word_of(decide::queue::Lane lane);
+
+nlohmann::json json_of(const decide::queue::LinkInfo& link);
+nlohmann::json json_of(const decide::queue::QueueInfo& queue);
+nlohmann::json json_of(const Pause& pause);
+nlohmann::json json_of(const Inquiry::Road& road);
+
+enum class Detail : std::uint8_t { line, everything };
+nlohmann::json json_of(const decide::queue::MessageInfo& info, const spool::MessageState& state,
+                       Detail detail);
+
+// A line per recipient that something is still owed to. `pauses`: who closed which gate.
+std::vector<nlohmann::json> explained(spool::QueueId id,
+                                      const std::vector<decide::queue::Explanation>& explanations,
+                                      const spool::MessageState& state, const Pauses& pauses);
+
+// The message as filter words see it; without a state: as far as the queue itself knows.
+decide::queue::Facts facts_of(const decide::queue::MessageInfo& info, const spool::MessageState* state,
+                              smtp::WallTime now);
+
+} // namespace queue_manager

@@ -1,0 +1,58 @@
+// Where would mail for this address go? Asks categorizer and router as for a message, but for nobody's
+// message: nothing is recorded, sent or remembered. Knows their words; must not know sockets or the engine.
+#pragma once
+#include "daemons/common/proto/categorize.h"
+#include "daemons/common/proto/route.h"
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace queue_manager {
+
+class Inquiry {
+public:
+    // One final recipient; `route` only of a remote one.
+    struct Road {
+        proto::categorize::Outcome outcome;
+        std::optional<proto::route::Routed> route;
+    };
+    struct Findings {
+        std::vector<Road> roads;
+        std::string error; // "" unless nothing could be found out
+    };
+    using Done = std::function<void(const Findings&)>;
+    // False: nobody is there to be asked.
+    struct Experts {
+        std::function<bool(const proto::categorize::Categorize&)> categorizer;
+        std::function<bool(const proto::route::Route&)> router;
+    };
+
+    explicit Inquiry(Experts experts) : experts_(std::move(experts)) {}
+
+    // `done` is called once, perhaps from within.
+    void ask(const std::string& address, Done done);
+    // An answer to somebody; false: not to a question of ours.
+    bool answered(const proto::categorize::Categorized& answer);
+    bool answered(const proto::route::Routed& answer);
+    // One of those who are asked went away: its answers will never come.
+    void lost(std::string_view who);
+
+private:
+    struct Question {
+        Findings findings;
+        std::string address;
+        std::size_t open = 0; // routes asked for
+        Done done;
+    };
+    void finish(std::map<std::uint64_t, Question>::iterator question, std::string error = {});
+
+    // Numbers that no queue id has.
+    static constexpr std::uint64_t first_number = std::uint64_t{1} << 63;
+    Experts experts_;
+    std::uint64_t last_ = first_number;
+    std::map<std::uint64_t, Question> questions_;
+};
+
+} // namespace queue_manager

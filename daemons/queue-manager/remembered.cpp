@@ -1,0 +1,107 @@
+// What a clean stop keeps of links and queues that are not well, in index/snapshot, and a start is told.
+#include "daemons/queue-manager/queue_manager.h"
+#include "libspool/fields.h"
+#include "libspool/snapshot.h"
+#include <fmt/format.h>
+
+namespace queue_manager {
+
+namespace {
+
+struct KeptHost {
+    std::string name;
+    std::uint16_t port = 0, preference = 0;
+    static void fields(auto& m, auto& f) {
+        f(1, m.name);
+        f(2, m.port);
+        f(3, m.preference);
+    }
+};
+struct Kept {
+    bool link = false, mx = false, down = false;
+    std::string name, rule, status, text, remote_reply, remote_host;
+    decide::queue::Health health = decide::queue::Health::ready;
+    std::uint32_t failures = 0;
+    smtp::WallTime due{}, failing_since{}, retry_since{};
+    std::vector<KeptHost> hosts;
+    static void fields(auto& m, auto& f) {
+        f(1, m.link);
+        f(2, m.mx);
+        f(3, m.down);
+        f(4, m.name);
+        f(5, m.rule);
+        f(6, m.status);
+        f(7, m.text);
+        f(8, m.remote_reply);
+        f(9, m.remote_host);
+        f(10, m.health);
+        f(11, m.failures);
+        f(12, m.due);
+        f(13, m.failing_since);
+        f(14, m.retry_since);
+        f(15, m.hosts);
+    }
+};
+struct AllKept {
+    std::vector<Kept> all;
+    static void fields(auto& m, auto& f) { f(1, m.all); }
+};
+
+} // namespace
+
+void QueueManager::remember() {
+    if (!lock_) return;
+    AllKept kept;
+    for (const auto& each : engine_.remembered()) {
+        Kept k{.link = each.link, .mx = each.mx, .down = each.down, .name = each.name};
+        k.status = each.last_error.status;
+        k.text = each.last_error.text;
+        k.remote_reply = each.last_error.remote_reply;
+        k.remote_host = each.last_error.remote_host;
+        k.health = each.health;
+        k.failures = each.failures;
+        k.due = each.due;
+        k.failing_since = each.failing_since;
+        k.retry_since = each.retry_since;
+        if (const auto link = links_.find(each.name); each.link && link != links_.end()) {
+            k.rule = link->second.rule;
+            for (const auto& host : link->second.hosts)
+                k.hosts.push_back({host.name, host.port, host.preference});
+        }
+        kept.all.push_back(std::move(k));
+    }
+    const auto written =
+        spool::write_snapshot(*disk_, {common::Loop::now().wall, {}, spool::fields::Writer::bytes_of(kept)});
+    if (!written)
+        log_.warning("index/snapshot: {}: links and queues begin anew at the next start",
+                     written.error().what);
+}
+
+void QueueManager::recall() {
+    auto snapshot = spool::take_snapshot(*disk_);
+    if (!snapshot) return log_.warning("index/snapshot: {}", snapshot.error().what);
+    if (!*snapshot) return;
+    const auto kept = spool::fields::read<AllKept>((*snapshot)->state, "snapshot");
+    if (!kept) return;
+    std::vector<decide::queue::Remembered> all;
+    for (const Kept& k : kept->all) {
+        all.push_back({.link = k.link,
+                       .name = k.name,
+                       .mx = k.mx,
+                       .down = k.down,
+                       .health = k.health,
+                       .failures = k.failures,
+                       .due = k.due,
+                       .failing_since = k.failing_since,
+                       .retry_since = k.retry_since,
+                       .last_error = {k.status, k.text, k.remote_reply, k.remote_host}});
+        if (!k.link || k.hosts.empty()) continue;
+        auto& link = links_[k.name];
+        link.mx = k.mx;
+        link.rule = k.rule;
+        for (const auto& host : k.hosts) link.hosts.push_back({host.name, host.port, host.preference});
+    }
+    tell([&](smtp::Now now, auto& out) { engine_.restore(all, now, out); });
+}
+
+} // namespace queue_manager

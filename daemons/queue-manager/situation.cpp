@@ -1,0 +1,122 @@
+// What the queue-manager tells its control side of itself, and what it lends it.
+#include "daemons/decide/routing.h"
+#include "daemons/queue-manager/queue_manager.h"
+#include <fmt/format.h>
+
+namespace queue_manager {
+
+namespace {
+
+// Mail for ourselves sent to ourselves would come back for ever.
+bool is_ours(const decide::NextHop& hop, const config::Config& config) {
+    const auto address = common::IpAddress::parse(hop.name);
+    for (const auto& listener : config.listeners)
+        for (const auto& endpoint : listener.addresses) {
+            if (endpoint.port != hop.port) continue;
+            if (hop.name == config.mta.hostname || hop.name == "localhost") return true;
+            if (address &&
+                (*address == endpoint.address ||
+                 (endpoint.address == common::IpAddress{} && address->is_loopback()) ||
+                 (endpoint.address == common::IpAddress::parse("0.0.0.0") && address->is_loopback())))
+                return true;
+        }
+    return false;
+}
+
+std::string bad_next_hop(std::string_view text, const config::Config& config) {
+    const auto hop = decide::NextHop::parse(text);
+    if (!hop || hop->kind == decide::NextHop::Kind::recipient)
+        return fmt::format("\"{}\" is no next hop: say [host]:port, or host for its MX hosts", text);
+    if (hop->kind == decide::NextHop::Kind::host && is_ours(*hop, config))
+        return fmt::format("{} is this system itself: the mail would come back for ever", text);
+    return "";
+}
+
+} // namespace
+
+void QueueManager::begin_control(common::Fd fd) {
+    auto pauses = load_pauses(*disk_);
+    if (!pauses) {
+        log_.critical("pauses: {}: everything is paused; say again what is to be, then resume everything",
+                      pauses.error().what);
+        trouble("pauses", "what was paused is not known (" + pauses.error().what + "): everything is paused");
+        pauses = Pauses{{decide::queue::Scope::everything, "", "queue-manager", pauses.error().what,
+                         common::Loop::now().wall}};
+    }
+    for (const Pause& each : *pauses)
+        tell([&](smtp::Now now, auto& out) { engine_.pause(each.scope, each.name, now, out); });
+    control_ = std::make_unique<Control>(
+        Control::Hands{
+            .loop = around_.loop,
+            .log = log_,
+            .pool = pool_,
+            .store = store_,
+            .engine = engine_,
+            .tell =
+                [this](const auto& what) {
+                    tell([&](smtp::Now now, auto& out) { what(engine_, now, out); });
+                },
+            .situation = [this] { return situation(); },
+            .written = [this] { turn_.schedule(); },
+            .removed =
+                [this](spool::QueueId id) {
+                    loader_.finished(id);
+                    log_.info("{}: removed", id.text());
+                    store_.remove(id, spool::Location::messages, [this, id](spool::Result<> removed) {
+                        if (!removed) return failed_on_disk(id, removed.error());
+                        loader_.gone(id);
+                    });
+                    turn_.schedule();
+                },
+            .foreign = [this](spool::QueueId id) { return locked_.contains(id); },
+            .bad_next_hop = [this](std::string_view text) { return bad_next_hop(text, *config_); },
+            .knows_policy =
+                [this](std::string_view name) {
+                    return name == "exchange" || std::ranges::count(config_->queue.policies, name,
+                                                                    &decide::queue::RetryPolicy::name) > 0;
+                },
+            .inquire = [this](const std::string& address,
+                              Inquiry::Done done) { inquiry_.ask(address, std::move(done)); },
+        },
+        *std::move(pauses));
+    if (fd) control_->listen(std::move(fd));
+}
+
+Situation QueueManager::situation() {
+    const auto now = common::Loop::now();
+    Situation out;
+    out.loading = loader_.loading();
+    out.stopping = stopping_;
+    out.in = in_.per_second(now.monotonic);
+    out.out = out_.per_second(now.monotonic);
+    out.services = {{"categorizer", categorizer_.present()},
+                    {"router", router_.present()},
+                    {"bounce", bounce_.present()}};
+    for (const auto& [about, text] : troubles_) out.troubles.push_back(text);
+    const auto space = disk_->space();
+    bool writer = false;
+    for (const auto& [slot, each] : writers_) writer = writer || each.channel != nullptr;
+    if (stopping_)
+        out.not_accepting = out.not_delivering = "postrider is stopping";
+    else if (!writer)
+        out.not_accepting = "nobody who takes mail in is connected (smtpd, pickup)";
+    else if (!space)
+        out.not_accepting = space.error().what;
+    else if (space->bytes_free < config_->spool.minimum_free)
+        out.not_accepting =
+            fmt::format("{} bytes are free on the spool's disk, {} must be (spool.minimum_free)",
+                        space->bytes_free, config_->spool.minimum_free);
+    else if (space->files_total > 0 && space->files_free < config_->spool.minimum_free_inodes)
+        out.not_accepting =
+            fmt::format("{} inodes are free on the spool's disk, {} must be (spool.minimum_free_inodes)",
+                        space->files_free, config_->spool.minimum_free_inodes);
+    if (out.not_delivering.empty() && control_ && control_->everything_paused())
+        out.not_delivering = *control_->everything_paused();
+    if (out.not_delivering.empty() && agents_.empty()) out.not_delivering = "no delivery agent is connected";
+    if (out.not_delivering.empty() && !router_.present()) out.not_delivering = "the router is not connected";
+    if (out.not_delivering.empty() && !categorizer_.present())
+        out.not_delivering = "the categorizer is not connected";
+    return out;
+}
+
+} // namespace queue_manager

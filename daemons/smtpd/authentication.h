@@ -1,0 +1,96 @@
+// One AUTH exchange of one client: what it says goes in, what it is to be told comes out, now or later. Two
+// ways to decide: the password file, and Dovecot's auth service. Knows neither the session nor the log.
+#pragma once
+#include "daemons/common/auth/password_file.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/loop.h"
+#include "libsmtp/secret.h"
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace smtpd {
+
+// What the next reply says.
+struct AuthStep {
+    enum class Kind : std::uint8_t {
+        challenge,   // 334 with `text`, in base64
+        success,     // `user` is who it is
+        failure,     // wrong: `text` says why, for the log
+        malformed,   // the client does not speak the mechanism
+        unavailable, // cannot be decided now
+    };
+    Kind kind = Kind::failure;
+    std::string text, user;
+};
+
+class Authentication {
+public:
+    using Done = std::function<void(AuthStep)>; // once for each start() and respond(), perhaps at once
+    virtual ~Authentication() = default;
+    // `initial` and `response`: base64 as the client sent it.
+    virtual void start(const std::string& mechanism, const smtp::Secret* initial, Done done) = 0;
+    virtual void respond(const smtp::Secret& response, Done done) = 0;
+};
+
+// What is known of the channel, for both kinds.
+struct AuthChannel {
+    std::string client, server; // addresses
+    bool secured = false;
+    std::function<std::string(std::string_view type)> binding; // smtp::ScramServer::Binding; null without TLS
+};
+
+// Passwords are checked on the loop's thread pool, at most so many at a time.
+class PasswordAuthentication final : public Authentication {
+public:
+    PasswordAuthentication(common::Loop& loop, std::shared_ptr<const auth::PasswordFile> file,
+                           std::string pepper, AuthChannel channel);
+    ~PasswordAuthentication() override;
+
+    void start(const std::string& mechanism, const smtp::Secret* initial, Done done) override;
+    void respond(const smtp::Secret& response, Done done) override;
+
+private:
+    enum class Waits : std::uint8_t {
+        plain,
+        login_user,
+        login_password,
+        scram_first,
+        scram_final,
+        scram_over
+    };
+    struct Work;
+    void take(std::string&& message, Done done);
+    void plain(std::string_view message, Done done);
+    void scram_first(std::string_view message, const Done& done);
+    void check(std::string user, std::string_view password, Done done);
+
+    common::Loop& loop_;
+    std::shared_ptr<const auth::PasswordFile> file_;
+    std::string pepper_, user_;
+    AuthChannel channel_;
+    Waits waits_ = Waits::plain;
+    std::optional<smtp::ScramServer> scram_;
+    Work* work_ = nullptr;
+};
+
+// Counts failures of each client network, so that guessing is slow. Knows no clock.
+class Guesses {
+public:
+    void failed(const std::string& network, smtp::Monotonic now, smtp::Duration window);
+    bool too_many(const std::string& network, std::uint32_t most, smtp::Monotonic now,
+                  smtp::Duration window) const;
+
+private:
+    struct Count {
+        std::uint32_t failures = 0;
+        smtp::Monotonic since;
+    };
+    std::unordered_map<std::string, Count> counts_;
+    smtp::Monotonic swept_;
+};
+
+} // namespace smtpd

@@ -1,0 +1,299 @@
+#include "daemons/smtpd/checks.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace smtpd {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// --- rates
+
+class RateCheck final : public Check {
+public:
+    RateCheck(common::Rates& rates, const config::Smtpd& limits, bool trusted)
+        : rates_(rates), limits_(limits), trusted_(trusted) {}
+
+    std::optional<Opinion> ask(Stage stage, const Facts& facts, Done) override {
+        if (stage == Stage::mail)
+            return judge("m", facts, limits_.messages_per_minute, limits_.user_messages_per_hour,
+                         "too many messages");
+        if (stage == Stage::rcpt)
+            return judge("r", facts, limits_.recipients_per_minute, limits_.user_recipients_per_hour,
+                         "too many recipients");
+        return Opinion{};
+    }
+
+private:
+    Opinion judge(std::string_view what, const Facts& facts, std::uint32_t of_network, std::uint32_t of_user,
+                  std::string_view complaint) {
+        const auto now = common::Loop::now().monotonic;
+        const auto refusal = [&](std::string_view whose) {
+            return Opinion::refusal({450, {4, 7, 1}, fmt::format("Error: {} {}", complaint, whose)});
+        };
+        if (!facts.sasl_user.empty()) {
+            if (rates_.take(fmt::format("{}u{}", what, facts.sasl_user), of_user, 1h, now)) return {};
+            return refusal("from user " + smtp::printable(facts.sasl_user, 100));
+        }
+        if (trusted_ || rates_.take(fmt::format("{}n{}", what, facts.client.network), of_network, 1min, now))
+            return {};
+        return refusal("from " + facts.client.network);
+    }
+    common::Rates& rates_;
+    config::Smtpd limits_;
+    bool trusted_;
+};
+
+// --- greeting delay: the session itself refuses who speaks meanwhile
+
+class GreetingDelay final : public Check {
+public:
+    GreetingDelay(common::Deadlines& deadlines, smtp::Duration delay)
+        : delay_(delay), deadline_(deadlines, [this] {
+              const auto done = std::move(done_);
+              if (done) done({});
+          }) {}
+    std::optional<Opinion> ask(Stage stage, const Facts&, Done done) override {
+        if (stage != Stage::connect) return Opinion{};
+        done_ = std::move(done);
+        deadline_.set(common::Loop::now().monotonic + delay_);
+        return {};
+    }
+
+private:
+    smtp::Duration delay_;
+    Done done_;
+    common::Deadline deadline_;
+};
+
+// --- DNS lists: looked up while the client says who it is, told at RCPT
+
+class DnsListCheck final : public Check {
+public:
+    DnsListCheck(std::shared_ptr<dns::Resolver> resolver, common::Log& log,
+                 std::vector<config::DnsList> lists, std::uint32_t threshold)
+        : resolver_(std::move(resolver)), log_(log), lists_(std::move(lists)), threshold_(threshold) {}
+
+    std::optional<Opinion> ask(Stage stage, const Facts& facts, Done done) override {
+        if (stage == Stage::connect) begin(facts.client);
+        if (stage != Stage::rcpt || facts.postmaster) return Opinion{};
+        facts_ = &facts;
+        if (open_ == 0) return opinion();
+        done_ = std::move(done);
+        return {};
+    }
+
+private:
+    void begin(const Client& client) {
+        auto name = dns::reverse_name(client.address); // "2.0.0.127.in-addr.arpa"
+        for (const std::string_view end : {".in-addr.arpa", ".ip6.arpa"})
+            if (name.ends_with(end)) name.resize(name.size() - end.size());
+        lookups_.resize(lists_.size());
+        for (std::size_t i = 0; i < lists_.size(); ++i) {
+            ++open_;
+            lookups_[i] =
+                resolver_->look_up(name + "." + lists_[i].zone, dns::Type::a,
+                                   [this, i](const dns::Answer& answer) { heard(lists_[i], answer); });
+        }
+    }
+    void heard(const config::DnsList& list, const dns::Answer& answer) {
+        static const auto refused_to_answer = *common::Network::parse("127.255.255.0/24");
+        --open_;
+        if (answer.said == dns::Said::failed) log_.warning("DNS list {}: {}", list.zone, answer.why);
+        const bool named = std::ranges::any_of(answer.addresses, [&](const auto& address) {
+            return common::contains(list.answers, address) && !refused_to_answer.contains(address);
+        });
+        if (named) {
+            sum_ += list.allow ? -static_cast<std::int64_t>(list.weight) : list.weight;
+            if (!list.allow) named_by_ += (named_by_.empty() ? "" : ", ") + list.zone;
+        }
+        if (open_ > 0 || !done_) return;
+        const auto done = std::move(done_);
+        done(opinion());
+    }
+    Opinion opinion() const {
+        if (sum_ < static_cast<std::int64_t>(threshold_)) return {};
+        return Opinion::refusal({554,
+                                 {5, 7, 1},
+                                 fmt::format("Service unavailable; Client host [{}] blocked using {}",
+                                             facts_->client.address_text, named_by_)});
+    }
+
+    std::shared_ptr<dns::Resolver> resolver_;
+    common::Log& log_;
+    std::vector<config::DnsList> lists_;
+    std::uint32_t threshold_;
+    std::size_t open_ = 0;
+    std::int64_t sum_ = 0;
+    std::string named_by_;
+    const Facts* facts_ = nullptr;
+    Done done_;
+    std::vector<dns::Lookup> lookups_;
+};
+
+// --- policy services
+
+class PolicyCheck final : public Check {
+public:
+    PolicyCheck(std::shared_ptr<Advisers> advisers, PolicyClient& client, common::Log& log)
+        : advisers_(std::move(advisers)), client_(client), log_(log) {}
+    ~PolicyCheck() override {
+        if (question_ != 0) client_.cancel(question_);
+    }
+    std::optional<Opinion> ask(Stage stage, const Facts& facts, Done done) override {
+        if (stage != client_.service().stage) return Opinion{};
+        question_ =
+            client_.ask(policy_request(stage, facts),
+                        [this, stage, &facts, done = std::move(done)](std::optional<std::string> action) {
+                            question_ = 0;
+                            done(judge(std::move(action), stage, facts));
+                        });
+        return {};
+    }
+
+private:
+    Opinion judge(std::optional<std::string> action, Stage stage, const Facts& facts) {
+        if (action) {
+            auto opinion = opinion_of(*action, stage, facts);
+            if (opinion) return *std::move(opinion);
+            log_.warning("policy service {}: {}", client_.service().name, opinion.error().why);
+        }
+        if (client_.service().on_failure == config::OnFailure::accept) return {};
+        if (client_.service().on_failure == config::OnFailure::reject)
+            return Opinion::refusal({554, {5, 3, 5}, "Error: a policy service is not available"});
+        return Opinion::refusal(
+            {451, {4, 3, 5}, "Error: a policy service is not available, try again later"});
+    }
+    std::shared_ptr<Advisers> advisers_;
+    PolicyClient& client_;
+    common::Log& log_;
+    std::uint64_t question_ = 0;
+};
+
+// --- milters
+
+class MilterCheck final : public Check {
+public:
+    MilterCheck(common::Loop& loop, common::Log& log, const config::Milter& settings)
+        : client_(loop, log, settings) {}
+    bool insists() const override { return true; }
+    void transaction_over() override { client_.transaction_over(); }
+
+    std::optional<Opinion> ask(Stage stage, const Facts& facts, Done done) override {
+        auto word =
+            client_.ask(event_of(stage, facts), [stage, done = std::move(done)](const milter::Word& late) {
+                done(opinion_of(stage, late));
+            });
+        if (!word) return {};
+        return opinion_of(stage, *word);
+    }
+
+private:
+    static Opinion opinion_of(Stage stage, const milter::Word& word) {
+        Opinion opinion;
+        opinion.hold = word.changes.quarantine;
+        if (word.what == milter::Word::What::discard) opinion.discard = "discarded by a filter";
+        if (word.what != milter::Word::What::refuse) return opinion;
+        auto reply = word.reply;
+        if (stage == Stage::connect) reply.code = reply.permanent() ? 554 : 421; // RFC 5321, 3.1
+        return Opinion::refusal(std::move(reply));
+    }
+
+    static milter::Event event_of(Stage stage, const Facts& facts) {
+        milter::Event event;
+        event.stage = stage;
+        event.client_name =
+            facts.client.name == "unknown" ? "[" + facts.client.address_text + "]" : facts.client.name;
+        event.client_address = facts.client.address_text;
+        event.client_port = facts.client.port;
+        event.message = facts.message;
+        auto& macros = event.macros;
+        const auto add = [&](const char* name, const std::string& value) {
+            if (!value.empty()) macros.emplace_back(name, value);
+        };
+        switch (stage) {
+        case Stage::connect:
+            add("j", facts.server);
+            add("{daemon_name}", facts.listener);
+            add("v", "Postrider");
+            add("_", facts.client.peer());
+            add("{client_addr}", facts.client.address_text);
+            add("{client_name}", facts.client.name);
+            break;
+        case Stage::helo:
+            event.text = facts.helo;
+            add("{tls_version}", facts.tls_version);
+            add("{cipher}", facts.tls_cipher);
+            add("{cert_subject}", facts.tls_peer);
+            break;
+        case Stage::mail:
+            event.text = facts.sender;
+            add("i", facts.queue_id);
+            add("{auth_type}", facts.sasl_method);
+            add("{auth_authen}", facts.sasl_user);
+            add("{auth_author}", facts.sasl_sender);
+            add("{mail_addr}", facts.sender);
+            break;
+        case Stage::rcpt:
+            event.text = facts.recipient;
+            add("i", facts.queue_id);
+            add("{rcpt_addr}", facts.recipient);
+            break;
+        case Stage::data:
+        case Stage::end_of_data: add("i", facts.queue_id); break;
+        }
+        return event;
+    }
+
+    milter::Client client_;
+};
+
+bool concerns(const std::vector<std::string>& listeners, const config::Listener& listener) {
+    if (listeners.empty()) return listener.service == config::Service::relay;
+    return std::ranges::find(listeners, listener.name) != listeners.end();
+}
+
+} // namespace
+
+std::shared_ptr<Advisers> make_advisers(common::Loop& loop, common::Log& log, const config::Config& config) {
+    auto advisers = std::make_shared<Advisers>();
+    for (const auto& policy : config.policies)
+        advisers->policies.push_back(std::make_unique<PolicyClient>(loop, log, policy));
+    return advisers;
+}
+
+std::unique_ptr<Screen> make_screen(Service& service, const Rules& rules, const Client& client) {
+    std::vector<std::unique_ptr<Check>> checks;
+    const auto& config = *rules.config;
+    const auto& limits = config.smtpd;
+    const bool trusted = common::contains(config.relay.networks, client.address);
+    if ((!trusted && (limits.messages_per_minute != 0 || limits.recipients_per_minute != 0)) ||
+        limits.user_messages_per_hour != 0 || limits.user_recipients_per_hour != 0)
+        checks.push_back(std::make_unique<RateCheck>(service.rates, limits, trusted));
+    if (!trusted) {
+        std::vector<config::DnsList> lists;
+        std::ranges::copy_if(config.dns_lists, std::back_inserter(lists),
+                             [&](const auto& list) { return concerns(list.listeners, rules.listener); });
+        if (!lists.empty()) // before the delay, which the look-ups can use
+            checks.push_back(std::make_unique<DnsListCheck>(service.resolver, service.log, std::move(lists),
+                                                            limits.dns_list_threshold));
+        if (limits.greeting_delay > 0s && rules.listener.service == config::Service::relay)
+            checks.push_back(std::make_unique<GreetingDelay>(service.deadlines, limits.greeting_delay));
+        for (auto& policy : service.advisers->policies)
+            if (concerns(policy->service().listeners, rules.listener))
+                checks.push_back(std::make_unique<PolicyCheck>(service.advisers, *policy, service.log));
+    }
+    for (const auto& settings : config.milters)
+        if (settings.listeners.empty() ||
+            std::ranges::find(settings.listeners, rules.listener.name) != settings.listeners.end())
+            checks.push_back(std::make_unique<MilterCheck>(service.loop, service.log, settings));
+    if (checks.empty()) return nullptr;
+    auto screen = std::make_unique<Screen>(std::move(checks));
+    screen->facts.client = client;
+    screen->facts.server = rules.normal.hostname;
+    screen->facts.listener = rules.listener.name;
+    return screen;
+}
+
+} // namespace smtpd

@@ -1,0 +1,21 @@
+// Who is asked about the clients of a listener, by its configuration: builds the Screen of a session. The
+// checks themselves are few lines each around what a worker has once: rates, resolver, policy clients.
+#pragma once
+#include "daemons/common/milter/client.h"
+#include "daemons/smtpd/policy_client.h"
+#include "daemons/smtpd/rules.h"
+#include "daemons/smtpd/screen.h"
+#include "daemons/smtpd/service.h"
+
+namespace smtpd {
+
+// Whoever can be asked, by one configuration; lives until its last session has gone.
+struct Advisers {
+    std::vector<std::unique_ptr<PolicyClient>> policies;
+};
+std::shared_ptr<Advisers> make_advisers(common::Loop& loop, common::Log& log, const config::Config& config);
+
+// Null: nobody is asked about this client.
+std::unique_ptr<Screen> make_screen(Service& service, const Rules& rules, const Client& client);
+
+} // namespace smtpd

@@ -1,0 +1,97 @@
+#include "daemons/smtpd/policy_client.h"
+#include <utility>
+
+namespace smtpd {
+
+using namespace std::chrono_literals;
+
+PolicyClient::PolicyClient(common::Loop& loop, common::Log& log, const config::PolicyService& service)
+    : loop_(loop), log_(log), service_(service), patience_(loop, [this] { give_up(); }) {}
+
+std::uint64_t PolicyClient::ask(std::string request, Done done) {
+    const auto id = ++last_;
+    open_.emplace(
+        id, Question{std::move(request), std::move(done), common::Loop::now().monotonic + service_.timeout});
+    waiting_.push_back(id);
+    if (!patience_.armed()) patience_.start(service_.timeout);
+    dispatch();
+    return id;
+}
+
+void PolicyClient::dispatch() {
+    for (auto line = lines_.begin(); line != lines_.end() && !waiting_.empty();) {
+        if (line->question != 0) {
+            ++line;
+            continue;
+        }
+        const auto id = waiting_.front();
+        waiting_.pop_front();
+        if (open_.contains(id)) put(line, id);
+    }
+    while (!waiting_.empty() && lines_.size() < service_.connections) {
+        const auto id = waiting_.front();
+        waiting_.pop_front();
+        if (!open_.contains(id)) continue;
+        open_line();
+        put(std::prev(lines_.end()), id);
+    }
+}
+
+void PolicyClient::open_line() {
+    const auto line = lines_.emplace(lines_.end());
+    line->stream = std::make_unique<common::ClientStream>(
+        loop_, service_.address,
+        common::ClientStream::Callbacks{[this, line](std::string_view bytes) { heard(line, bytes); },
+                                        [this, line](const std::string& why) { lost(line, why); }});
+}
+
+void PolicyClient::put(Lines::iterator line, std::uint64_t question) {
+    line->question = question;
+    line->stream->send(open_.at(question).request);
+}
+
+void PolicyClient::heard(Lines::iterator line, std::string_view bytes) {
+    const auto state = line->question == 0 ? PolicyAnswer::State::malformed : line->answer.feed(bytes);
+    if (state == PolicyAnswer::State::incomplete) return;
+    if (state == PolicyAnswer::State::malformed) return lost(line, "its answer is malformed");
+    line->fresh = false;
+    const auto question = std::exchange(line->question, 0);
+    auto action = line->answer.take();
+    dispatch();
+    finish(question, std::move(action));
+}
+
+// The line is gone, and with it perhaps a question.
+void PolicyClient::lost(Lines::iterator line, const std::string& why) {
+    const auto id = line->question;
+    const bool stale = !line->fresh;
+    lines_.erase(line);
+    const auto question = open_.find(id);
+    if (question == open_.end()) return dispatch();
+    if (stale && !std::exchange(question->second.repeated, true)) {
+        waiting_.push_front(id);
+        return dispatch();
+    }
+    log_.warning("policy service {}: {}", service_.name, why);
+    dispatch();
+    finish(id, {});
+}
+
+void PolicyClient::finish(std::uint64_t question, std::optional<std::string> action) {
+    auto asked = open_.extract(question); // gone: cancelled
+    if (!asked.empty()) asked.mapped().done(std::move(action));
+}
+
+void PolicyClient::give_up() {
+    const auto now = common::Loop::now().monotonic;
+    while (!open_.empty() && open_.begin()->second.until <= now) {
+        const auto id = open_.begin()->first;
+        std::erase_if(lines_, [&](const Line& line) { return line.question == id; });
+        log_.warning("policy service {}: {}: no answer in time", service_.name, service_.address.to_string());
+        finish(id, {});
+    }
+    dispatch();
+    if (!open_.empty()) patience_.start(std::max<smtp::Duration>(open_.begin()->second.until - now, 1ms));
+}
+
+} // namespace smtpd

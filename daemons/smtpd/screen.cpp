@@ -1,0 +1,59 @@
+#include "daemons/smtpd/screen.h"
+#include <iterator>
+
+namespace smtpd {
+
+std::string_view command_of(Stage stage) {
+    constexpr std::string_view commands[] = {"CONNECT", "HELO", "MAIL", "RCPT", "DATA", "END-OF-MESSAGE"};
+    return commands[static_cast<std::size_t>(stage)];
+}
+
+std::optional<Opinion> Screen::ask(Stage stage, Check::Done done) {
+    stage_ = stage;
+    next_ = 0;
+    sum_ = {};
+    auto opinion = go_on();
+    if (!opinion) done_ = std::move(done);
+    return opinion;
+}
+
+std::optional<Opinion> Screen::go_on() {
+    while (next_ < checks_.size()) {
+        auto& check = *checks_[next_++];
+        if (sum_.kind == Opinion::Kind::permit && !check.insists()) continue;
+        auto opinion = check.ask(stage_, facts, [this](Opinion late) { heard(std::move(late)); });
+        if (!opinion) return {};
+        if (add(*std::move(opinion))) break;
+    }
+    return std::move(sum_);
+}
+
+bool Screen::add(Opinion opinion) {
+    const auto append = [](auto& to, auto& from) {
+        to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
+    };
+    append(sum_.fields, opinion.fields);
+    append(sum_.copies, opinion.copies);
+    for (auto part : {&Opinion::hold, &Opinion::discard, &Opinion::warning})
+        if (sum_.*part == "") sum_.*part = std::move(opinion.*part);
+    if (opinion.kind != Opinion::Kind::none) sum_.kind = opinion.kind;
+    if (opinion.kind != Opinion::Kind::refuse) return false;
+    sum_.reply = std::move(opinion.reply);
+    return true;
+}
+
+void Screen::heard(Opinion opinion) {
+    if (!add(std::move(opinion))) {
+        auto rest = go_on();
+        if (!rest) return;
+        sum_ = *std::move(rest);
+    }
+    const auto done = std::move(done_);
+    done(std::move(sum_));
+}
+
+void Screen::transaction_over() {
+    for (auto& check : checks_) check->transaction_over();
+}
+
+} // namespace smtpd

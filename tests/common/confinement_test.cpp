@@ -1,0 +1,152 @@
+// Tries to break out from inside: each daemon's allowance in a process of its own.
+#include "daemons/common/confinement.h"
+#include <algorithm>
+#include <cerrno>
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <linux/landlock.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace fs = std::filesystem;
+using proto::Role;
+
+namespace {
+
+struct Place {
+    fs::path path;
+    config::Config config;
+    Place() {
+        char name[] = "/tmp/confinement-test-XXXXXX";
+        path = ::mkdtemp(name);
+        for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run"})
+            fs::create_directories(path / "spool" / part);
+        for (auto part : {"messages/a0/MESSAGE", "incoming/11/OTHER", "incoming/10/writer"})
+            std::ofstream(path / "spool" / part) << "secret";
+        std::ofstream(path / "elsewhere") << "secret";
+        config.spool.directory = path / "spool";
+    }
+    ~Place() { fs::remove_all(path); }
+
+    // What a daemon of that role gets done, by name: "read messages/a0/MESSAGE" … "" for errno 0.
+    int tries(Role role, const std::function<int(Place&)>& attempt) {
+        const auto child = ::fork();
+        if (child == 0) {
+            common::confine(common::allowance_of(role, 0x10, config));
+            ::_exit(attempt(*this));
+        }
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+    }
+};
+
+int opening(const fs::path& path, int how) {
+    const int fd = ::open(path.c_str(), how | O_CLOEXEC, 0600);
+    return fd >= 0 ? 0 : errno;
+}
+auto read_of(std::string part) {
+    return [part](Place& place) { return opening(place.path / part, O_RDONLY); };
+}
+auto creation_of(std::string part) {
+    return [part](Place& place) { return opening(place.path / part, O_RDWR | O_CREAT | O_EXCL); };
+}
+auto write_of(std::string part) {
+    return [part](Place& place) { return opening(place.path / part, O_WRONLY); };
+}
+int inet(Place&) { return ::socket(AF_INET, SOCK_STREAM, 0) >= 0 ? 0 : errno; }
+int local(Place&) { return ::socket(AF_UNIX, SOCK_STREAM, 0) >= 0 ? 0 : errno; }
+int shell(Place&) {
+    ::execl("/bin/true", "true", nullptr);
+    return errno;
+}
+int tracing(Place&) { return ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0 ? 0 : errno; }
+
+bool kernel_has_landlock() {
+    return ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) >= 2;
+}
+bool has_seccomp(Place& place) {
+    return place.tries(Role::smtpd, [](Place& p) {
+        const auto said = common::confine(common::allowance_of(Role::smtpd, 0x10, p.config));
+        return said.find("not system calls") == said.npos && !said.starts_with("no") ? 0 : 1;
+    }) == 0;
+}
+
+} // namespace
+
+TEST_CASE("files: each daemon its row of the table, and nothing else") {
+    if (!kernel_has_landlock()) return;
+    Place place;
+    const auto message = "spool/messages/a0/MESSAGE";
+    struct Row {
+        Role role;
+        bool read_message, write_message, create_own, create_other, read_elsewhere;
+    };
+    for (const auto& row : {Row{Role::smtpd, false, false, true, false, false},
+                            Row{Role::pickup, false, false, true, false, false},
+                            Row{Role::smtp_client, true, false, false, false, false},
+                            Row{Role::router, false, false, false, false, false},
+                            Row{Role::categorizer, true, false, false, false, true},
+                            Row{Role::bounce, true, false, true, false, false},
+                            Row{Role::queue_manager, true, true, true, true, false}}) {
+        CAPTURE(proto::name_of(row.role));
+        fs::remove(place.path / "spool/incoming/10/NEW");
+        fs::remove(place.path / "spool/incoming/11/NEW");
+        CHECK(place.tries(row.role, read_of(message)) == (row.read_message ? 0 : EACCES));
+        CHECK(place.tries(row.role, write_of(message)) == (row.write_message ? 0 : EACCES));
+        CHECK(place.tries(row.role, creation_of("spool/incoming/10/NEW")) == (row.create_own ? 0 : EACCES));
+        CHECK(place.tries(row.role, creation_of("spool/incoming/11/NEW")) == (row.create_other ? 0 : EACCES));
+        CHECK(place.tries(row.role, read_of("elsewhere")) == (row.read_elsewhere ? 0 : EACCES));
+        CHECK(place.tries(row.role, write_of("elsewhere")) == EACCES);
+        CHECK(place.tries(row.role, creation_of("new")) == EACCES);
+        CHECK(place.tries(row.role, [](Place&) { return opening("/etc/hosts", O_RDONLY); }) == 0);
+        CHECK(place.tries(row.role, [](Place&) {
+            return opening("/etc/postrider-was-here", O_WRONLY | O_CREAT);
+        }) == EACCES);
+    }
+    CHECK(place.tries(Role::smtpd, read_of("spool/incoming/11/OTHER")) == EACCES);
+    CHECK(place.tries(Role::smtpd, [](Place& p) {
+        return ::rename((p.path / "spool/incoming/10/writer").c_str(),
+                        (p.path / "spool/messages/a0/X").c_str()) == 0
+                   ? 0
+                   : errno;
+    }) != 0);
+    CHECK(place.tries(Role::smtpd, [](Place& p) {
+        return ::unlink((p.path / "spool/messages/a0/MESSAGE").c_str()) == 0 ? 0 : errno;
+    }) == EACCES);
+}
+
+TEST_CASE("name servers can be read wherever /etc/resolv.conf leads") {
+    for (const auto role : {Role::smtpd, Role::router})
+        for (const std::string place : {"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"}) {
+            const auto allowed = common::allowance_of(role, 0x10, Place().config).read;
+            CHECK(std::ranges::find(allowed, place) != allowed.end());
+        }
+}
+
+TEST_CASE("system calls: no programs, no tracing; no network where there is nothing to talk to") {
+    Place place;
+    if (!has_seccomp(place)) return;
+    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer,
+                            Role::bounce, Role::queue_manager}) {
+        CAPTURE(proto::name_of(role));
+        CHECK(place.tries(role, shell) == EPERM);
+        CHECK(place.tries(role, tracing) == EPERM);
+        const bool talks =
+            role == Role::smtpd || role == Role::pickup || role == Role::smtp_client || role == Role::router;
+        CHECK(place.tries(role, inet) == (talks ? 0 : EPERM));
+        CHECK(place.tries(role, local) == 0);
+    }
+}
+
+TEST_CASE("who becomes the recipient is kept by the recipient's rights") {
+    Place place;
+    CHECK(place.tries(Role::local, read_of("elsewhere")) == 0);
+    CHECK(place.tries(Role::local, shell) == 0);
+}

@@ -1,0 +1,221 @@
+// The operator's hand: what each word does, and that explain names the one gate that blocks.
+#include "tests/decide/queue/bench.h"
+
+using namespace decide::queue;
+using namespace decide::queue::test;
+
+namespace {
+
+// The gates that are closed for the message's first delivery, and no other.
+std::vector<Gate> closed(Bench& b, spool::QueueId id) {
+    std::vector<Gate> out;
+    const auto all = b.engine.explain(id);
+    REQUIRE(!all.empty());
+    for (const GateInfo& gate : all.front().gates)
+        if (!gate.open) out.push_back(gate.gate);
+    return out;
+}
+
+GateInfo gate(Bench& b, spool::QueueId id, Gate which) {
+    for (const auto& each : b.engine.explain(id))
+        for (const GateInfo& g : each.gates)
+            if (g.gate == which) return g;
+    return {};
+}
+
+using Gates = std::vector<Gate>;
+
+} // namespace
+
+TEST_CASE("explain: each gate, the only one that blocks") {
+    Settings s = Bench::exact();
+    SUBCASE("schedule") {
+        Bench b;
+        const auto id = b.send({"x.example"}, {.not_before = b.now().wall + 1h});
+        // Not sorted yet: it is not asked about before its time.
+        CHECK(closed(b, id).front() == Gate::schedule);
+        CHECK(gate(b, id, Gate::schedule).until == b.now().wall + 1h);
+    }
+    SUBCASE("hold") {
+        Bench b;
+        const auto id = b.send({"x.example"}, {.held = true});
+        CHECK(closed(b, id) == Gates{Gate::hold, Gate::categorizer}); // asked about when it is released
+        const auto sorted = b.send({"y.example"});
+        b.answer(b.take(), Outcome::deferred);
+        b.pass(59s);
+        b.engine.hold(sorted, b.now(), b.out);
+        b.run();
+        b.pass(2s);
+        CHECK(closed(b, sorted) == Gates{Gate::hold});
+    }
+    SUBCASE("pause of everything, a queue, a link, a pool") {
+        for (const Scope scope : {Scope::everything, Scope::queue, Scope::link, Scope::pool}) {
+            Bench b;
+            const std::string name = scope == Scope::everything ? ""
+                                     : scope == Scope::pool     ? "blue"
+                                                                : "x.example";
+            b.link_of["x.example"] = "x.example";
+            CHECK(b.engine.pause(scope, scope == Scope::queue ? "x.example@blue" : name, b.now(), b.out));
+            const auto id = b.send({"x.example"}, {.pool = "blue"});
+            CHECK(b.handed.empty());
+            CHECK(gate(b, id, Gate::pause).open == false);
+            CHECK(gate(b, id, Gate::pause).scope == scope);
+            CHECK(b.engine.counts().paused == 1);
+            CHECK(b.engine.counts().free == 0);
+            CHECK_FALSE(
+                b.engine.pause(scope, scope == Scope::queue ? "x.example@blue" : name, b.now(), b.out));
+            CHECK(b.engine.resume(scope, scope == Scope::queue ? "x.example@blue" : name, b.now(), b.out));
+            CHECK_FALSE(
+                b.engine.resume(scope, scope == Scope::queue ? "x.example@blue" : name, b.now(), b.out));
+            b.run();
+            CHECK(b.handed.size() == 1);
+        }
+    }
+    SUBCASE("categorizer") {
+        Bench b;
+        b.sorts = false;
+        const auto id = b.send({"x.example"});
+        CHECK(closed(b, id) == Gates{Gate::categorizer});
+        CHECK(b.engine.counts().uncategorized == 1);
+    }
+    SUBCASE("route") {
+        Bench b;
+        b.route_kind["x.example"] = RouteKind::temporary;
+        const auto id = b.send({"x.example"});
+        CHECK(closed(b, id).front() == Gate::route);
+        CHECK(gate(b, id, Gate::route).reason.text == "because");
+        CHECK(gate(b, id, Gate::route).until == b.now().wall + 1min);
+        CHECK(b.engine.counts().routing == 1);
+    }
+    SUBCASE("link") {
+        Bench b;
+        b.connects = false;
+        const auto id = b.send({"x.example"});
+        b.refuse(b.opened.front());
+        CHECK(closed(b, id).front() == Gate::link);
+        CHECK(gate(b, id, Gate::link).until == b.now().wall + 1min);
+        CHECK(gate(b, id, Gate::link).reason.text == "because");
+        CHECK(b.engine.counts().retrying == 1);
+    }
+    SUBCASE("ladder") {
+        Bench b;
+        const auto id = b.send({"x.example"});
+        b.answer(b.take(), Outcome::deferred);
+        CHECK(closed(b, id) == Gates{Gate::ladder});
+        CHECK(gate(b, id, Gate::ladder).until == b.now().wall + 1min);
+    }
+    SUBCASE("queue") {
+        Bench b;
+        b.send({"x.example"});
+        b.answer(b.take(), Outcome::deferred, FailureKind::message);
+        const auto id = b.send({"x.example"});
+        CHECK(closed(b, id) == Gates{Gate::queue, Gate::turn});
+    }
+    SUBCASE("window, then the turn") {
+        s.connections_route = 1;
+        s.batch = 1;
+        Bench b(s);
+        b.send({"x.example"});
+        const auto id = b.send({"x.example"});
+        CHECK(closed(b, id) == Gates{Gate::window, Gate::turn});
+        CHECK(gate(b, id, Gate::turn).text.starts_with("0 before it"));
+        const auto behind = b.send({"x.example"});
+        CHECK(gate(b, behind, Gate::turn).text.starts_with("1 before it"));
+    }
+}
+
+TEST_CASE("hand: expire tells the sender at once, in flight when it comes back") {
+    Bench b;
+    const auto waits = b.send({"x.example"});
+    b.answer(b.take(), Outcome::deferred);
+    CHECK(b.engine.expire(waits, b.now(), b.out));
+    b.run();
+    b.pass(5s);
+    REQUIRE(b.reports.size() == 1);
+    CHECK(b.reports[0].recipients[0].expired);
+    CHECK(b.removed == std::vector{waits});
+    const auto flies = b.send({"x.example"});
+    CHECK(b.engine.expire(flies, b.now(), b.out));
+    b.run();
+    CHECK(b.reports.size() == 1);
+    b.answer(b.take(), Outcome::deferred);
+    b.pass(5s);
+    CHECK(b.reports.size() == 2);
+    CHECK_FALSE(b.engine.expire(flies, b.now(), b.out));
+}
+
+TEST_CASE("hand: another lane") {
+    Settings s = Bench::exact();
+    s.connections_route = 1;
+    s.batch = 1;
+    Bench b(s);
+    b.send({"x.example"});
+    b.send({"x.example"});
+    const auto last = b.send({"x.example"});
+    CHECK(b.engine.change_lane(last, Lane::high, b.now(), b.out));
+    CHECK_FALSE(b.engine.change_lane(last, Lane::high, b.now(), b.out));
+    b.answer(b.take(), Outcome::delivered);
+    CHECK(b.take().id == last);
+}
+
+TEST_CASE("hand: requeue asks the categorizer anew and begins the ladder anew") {
+    Bench b;
+    const auto id = b.send({"x.example", "y.example"});
+    b.answer(b.take(), Outcome::deferred);
+    b.answer(b.take(), Outcome::deferred);
+    b.pass(60s);
+    b.answer(b.take(), Outcome::deferred);
+    b.answer(b.take(), Outcome::deferred);
+    b.asked.clear();
+    CHECK(b.engine.requeue(id, b.now(), b.out));
+    b.run();
+    CHECK(b.asked == std::vector{id});
+    REQUIRE(b.handed.size() == 2);
+    b.deferrals.clear();
+    b.answer(b.take(), Outcome::deferred);
+    CHECK(b.deferrals.back().failures == 1);
+    b.answer(b.take(), Outcome::delivered);
+    b.pass(60s);
+    b.answer(b.take(), Outcome::delivered);
+    CHECK(b.removed == std::vector{id});
+}
+
+TEST_CASE("counts follow what waits for what") {
+    Bench b;
+    const auto scheduled = b.send({"s.example"}, {.not_before = b.now().wall + 1h});
+    b.send({"r.example"});
+    b.answer(b.take(), Outcome::deferred);
+    auto counts = b.engine.counts();
+    CHECK(counts.scheduled == 1);
+    CHECK(counts.retrying == 1);
+    CHECK(counts.waiting == 2);
+    CHECK(b.engine.oldest(b.now())->id == scheduled);
+    b.engine.force(scheduled, b.now(), b.out);
+    b.run();
+    counts = b.engine.counts();
+    CHECK(counts.scheduled == 0);
+    CHECK(counts.active == 1);
+    b.answer(b.take(), Outcome::delivered);
+    b.pass(60s);
+    b.answer(b.take(), Outcome::delivered);
+    counts = b.engine.counts();
+    CHECK(counts.retrying + counts.scheduled + counts.free + counts.paused + counts.active == 0);
+    CHECK_FALSE(b.engine.oldest(b.now()));
+}
+
+TEST_CASE("a queued message with one recipient costs at most 200 bytes") {
+    Settings s = Bench::exact();
+    s.connections_route = 1;
+    Bench b(s);
+    b.connects = false;
+    constexpr std::size_t many = 200'000;
+    for (std::size_t n = 0; n < many; ++n) {
+        b.send({"x.example"}, {.submitter = "someone"});
+        b.asked.clear();
+        b.active.clear();
+        b.moved.clear();
+    }
+    b.pass(10s); // they have left incoming/ and are watched
+    CHECK(b.engine.counts().messages == many);
+    CHECK(b.engine.bytes() / many <= 200);
+}

@@ -1,0 +1,271 @@
+"""The operator's commands on a running MTA: looking at the queue, and changing it."""
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+
+from harness.watch import wait_until
+
+
+@pytest.fixture
+def deferring(relaying):
+    """(mta, sink): the sink puts every recipient off."""
+    mta, sink = relaying
+    sink.at("rcpt", "450 4.2.0 Not now")
+    return mta, sink
+
+
+def waiting(mta, *addresses, sender="sender@test.example"):
+    ids = [mta.submit(a, sender=sender) for a in addresses]
+    for each in ids:
+        mta.wait_log(f"{each}: .* status=deferred")
+        wait_until(lambda: message(mta, each)["recipients"][0]["state"] == "retrying", 15, f"{each} to be put off")
+    return ids
+
+
+def message(mta, queue_id):
+    return json.loads(mta.command("message", "show", queue_id, "--json").stdout)
+
+
+def fails(mta, status, *arguments, **options):
+    done = mta.command(*arguments, check=False, **options)
+    assert done.returncode == status, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
+    assert done.stderr.startswith("postrider: ")
+    return done.stderr
+
+
+def test_the_status_page(deferring):
+    mta, sink = deferring
+    page = mta.command("status").stdout
+    assert re.search(r"^Accepting   yes$", page, re.M) and re.search(r"^Delivering  yes$", page, re.M)
+    assert re.search(r"^Queue       0 messages$", page, re.M)
+    [old] = waiting(mta, "user@remote.example")
+    page = mta.command("status").stdout
+    assert re.search(rf"^Queue       1 message; the oldest has been here \d+ s \({old}\)$", page, re.M)
+    assert "1 retrying" in page
+    mta.command("pause", "all", "--why", "moving house")
+    page = mta.command("status").stdout
+    assert re.search(r"^Delivering  NO: .*moving house", page, re.M)
+    assert re.search(r"^Paused      everything by \S+, \d+ s ago: moving house$", page, re.M)
+    facts = mta.status()
+    assert facts["running"] and facts["queue"]["messages"] == 1 and facts["queue"]["oldest"]["id"] == old
+    assert {"queue-manager", "router"} <= {p["process"].split()[0] for p in facts["processes"]}
+
+
+def test_links_and_queues(relaying):
+    mta, sink = relaying
+    sink.stop()
+    link = f"[{sink.address}]:{sink.port}"
+    mta.submit("user@remote.example")
+    wait_until(lambda: "Connection refused" in mta.command("link", "list").stdout, 15, "the link to have failed")
+    [facts] = [json.loads(l) for l in mta.command("link", "list", "--json").stdout.splitlines()]
+    assert facts["link"] == link and facts["deliveries"] == 1 and facts["state"] in ("glitch", "retry")
+    assert link in mta.command("status").stdout
+    shown = mta.command("link", "show", link).stdout
+    assert re.search(rf"^Link +{re.escape(link)}$", shown, re.M) and re.search(r"^Failures +\d+ in a row", shown, re.M)
+    assert re.search(r"^remote\.example +", shown, re.M)
+    assert re.search(r"^remote\.example .* 1 ", mta.command("queue", "list").stdout, re.M)
+    assert re.search(r"^Queue +remote\.example$", mta.command("queue", "show", "remote.example").stdout, re.M)
+    assert json.loads(mta.command("queue", "show", "remote.example", "--json").stdout)["link"] == link
+    assert "no link" in fails(mta, 1, "link", "show", "nowhere")
+    assert "no queue" in fails(mta, 1, "queue", "show", "nowhere.example")
+
+
+def test_the_history_of_every_attempt(deferring):
+    mta, sink = deferring
+    [queue_id] = waiting(mta, ["one@remote.example", "two@remote.example"])
+    wait_until(lambda: message(mta, queue_id)["recipients"][0]["tries"] >= 2, 20, "a second try")
+    shown = mta.command("message", "show", queue_id).stdout
+    for recipient in ("one", "two"):
+        part = shown.split(f"Recipient <{recipient}@remote.example>")[1].split("\nRecipient")[0]
+        assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*deferred", part)
+        assert f"[{sink.address}]:{sink.port}" in part and "at rcpt" in part.lower()
+        assert "450 4.2.0 Not now" in part
+    attempt = message(mta, queue_id)["recipients"][0]["attempts"][0]
+    assert attempt["outcome"] == "deferred" and attempt["code"] == 450
+
+
+def test_listing_and_cat(deferring):
+    mta, sink = deferring
+    first, second = waiting(mta, "one@remote.example", "two@remote.example")
+    listed = mta.command("message", "list").stdout
+    assert listed.splitlines()[-1] == "2 messages"
+    assert f"{first}  retrying" in listed and "two@remote.example (retrying" in listed and "Not now" in listed
+    assert [json.loads(l)["id"] for l in mta.command("message", "list", "recipient=two@*", "--json").stdout.splitlines()] == [second]
+    assert mta.command("message", "list", "--limit", "1").stdout.splitlines()[-1] == "1 message"
+    assert second not in mta.command("message", "list", first).stdout
+    cat = mta.command("message", "cat", first).stdout
+    assert "Subject: test" in cat and cat.rstrip().endswith("Hello.")
+    header = mta.command("message", "cat", first, "--header").stdout
+    assert "Subject: test" in header and "Hello." not in header
+    fails(mta, 1, "message", "list", "sender=nobody@*")
+    fails(mta, 64, "message", "list", "shape=round")
+    fails(mta, 64, "message", "list", "--limit", "x")
+    fails(mta, 1, "message", "show", "0123456789ABCD")
+    fails(mta, 1, "message", "cat", "0123456789ABCD")
+
+
+def test_changes_by_id_filter_and_standard_input(deferring):
+    mta, sink = deferring
+    ids = waiting(mta, *[f"user{n}@remote.example" for n in range(4)])
+    done = mta.command("message", "hold", "recipient=user0@*", "recipient=user1@*", "--dry-run")
+    assert done.stdout == "2 messages would be held; nothing was changed\n"
+    assert mta.command("message", "hold", ids[0], ids[1], "--why", "look first").stdout == "2 messages held\n"
+    assert "look first" in mta.command("message", "show", ids[0]).stdout
+    assert mta.command("message", "hold", "-", input=f"{ids[2]}\n").stdout == "1 message held\n"
+    fails(mta, 2, "message", "hold", ids[0])
+    facts = json.loads(mta.command("message", "release", ids[2], "--json").stdout)
+    assert facts["changed"] == 1 and facts["matched"] == 1 and facts["dry_run"] is False
+    assert mta.command("message", "remove", "state=held", "--why", "spam").stdout == "2 messages removed\n"
+    assert mta.queued_ids() == {ids[2], ids[3]}
+    assert mta.command("message", "priority", "bulk", ids[3]).stdout == "1 message put into the lane bulk\n"
+    assert message(mta, ids[3])["lane"] == "bulk"
+    sink.well_behaved()
+    assert "tried now" in mta.command("message", "retry", "all").stdout
+    mta.wait_until_empty()
+
+
+def test_what_makes_no_sense_changes_nothing(deferring):
+    mta, sink = deferring
+    [queue_id] = waiting(mta, "user@remote.example")
+    fails(mta, 64, "message", "remove")
+    fails(mta, 64, "message", "remove", queue_id, "all")
+    fails(mta, 64, "message", "remove", "-", input="")
+    fails(mta, 64, "message", "remove", "shape=round")
+    fails(mta, 64, "message", "remove", "all", "--force")
+    fails(mta, 64, "message", "priority", "fastest", "all")
+    fails(mta, 64, "message", "reroute", "nowhere:at:all", queue_id)
+    fails(mta, 1, "message", "remove", "sender=nobody@*")
+    fails(mta, 1, "message", "remove", "0123456789ABCD")
+    fails(mta, 64, "pause", "world")
+    fails(mta, 64, "pause", "link")
+    fails(mta, 64, "pause", "all", "of-it")
+    fails(mta, 1, "force", "link", "nowhere")
+    fails(mta, 2, "resume", "all")
+    fails(mta, 64, "explain")
+    assert mta.queued_ids() == {queue_id}
+
+
+def test_pause_resume_and_force(relaying):
+    mta, sink = relaying
+    assert mta.command("pause", "queue", "remote.example", "--why", "their move").stdout == "queue remote.example is paused\n"
+    assert "paused already" in fails(mta, 2, "pause", "queue", "remote.example")
+    queue_id = mta.submit("user@remote.example")
+    wait_until(lambda: message(mta, queue_id)["recipients"][0]["state"] == "paused", 15, "it to wait for the pause")
+    why = mta.command("explain", queue_id).stdout
+    assert re.search(r"=> pause +closed", why) and "their move" in why
+    mta.restart()
+    wait_until(lambda: "their move" in mta.command("status").stdout, 15, "the pause after a restart")
+    assert mta.command("resume", "queue", "remote.example").stdout == "queue remote.example is resumed\n"
+    sink.wait_for(1)
+    mta.wait_until_empty()
+    sink.at("rcpt", "450 4.2.0 Not now", times=1)
+    mta.config["queue"]["glitch_interval"] = "1h"
+    mta.write_config()
+    mta.command("reload")
+    waiting(mta, "user@remote.example")
+    assert mta.command("force", "all").stdout == "everything is tried now\n"
+    sink.wait_for(2)
+
+
+def test_expire_requeue_and_reroute(mta, remote):
+    here, there = remote(), remote()
+    here.stop()
+    mta.route("remote.example", here)
+    mta.start()
+    first = mta.submit("one@remote.example", sender=f"{mta.user}@test.example")
+    second = mta.submit("two@remote.example")
+    wait_until(lambda: "refused" in mta.command("link", "list").stdout, 15, "the link to have failed")
+    assert mta.command("message", "expire", first, "--why", "too late").stdout == "1 message expired\n"
+    assert "Action: failed" in mta.wait_mailbox(1)[0]
+    assert mta.command("message", "requeue", second).stdout == "1 message requeued\n"
+    wait_until(lambda: message(mta, second)["recipients"][0]["link"], 15, "a link again")
+    target = f"[{there.address}]:{there.port}"
+    assert mta.command("message", "reroute", target, second).stdout == f"1 message rerouted to {target}\n"
+    there.wait_for(1)
+    mta.wait_until_empty()
+
+
+def test_where_an_address_would_go(mta, remote, names):
+    mta.use_names(names)
+    mta.aliases.write_text("list: someone, far@elsewhere.example\n")
+    sink = remote()
+    mta.route("remote.example", sink)
+    names.mx("elsewhere.example", (10, "mx.elsewhere.example"))
+    names.address_of("mx.elsewhere.example", sink.address)
+    mta.start()
+    shown = mta.command("explain", "user@remote.example").stdout
+    assert "<user@remote.example>: remote" in shown and f"{sink.address} port {sink.port}" in shown
+    roads = [json.loads(l) for l in mta.command("explain", "list@test.example", "--json").stdout.splitlines()]
+    assert {r["fate"] for r in roads} == {"local", "remote"}
+    [far] = [r for r in roads if r["fate"] == "remote"]
+    assert far["address"] == "far@elsewhere.example" and far["kind"] == "mx"
+    assert far["hosts"] == [{"name": "mx.elsewhere.example", "port": 25, "preference": 10}]
+    nobody = json.loads(mta.command("explain", "nobody@test.example", "--json").stdout)
+    assert nobody["fate"] == "failed" and nobody["status"].startswith("5.1.1")
+    missing = json.loads(mta.command("explain", "x@nowhere.example", "--json").stdout)
+    assert missing["fate"] == "remote" and missing["kind"] in ("permanent", "temporary") and missing["text"]
+    fails(mta, 64, "explain", "<@>")
+    assert not sink.messages and not mta.spool_files(), "nothing is sent"
+
+
+def test_nothing_runs(mta):
+    mta.write_config()
+    for arguments in (["queue", "list"], ["message", "list"], ["pause", "all"], ["explain", "a@remote.example"], ["status"]):
+        assert "not running" in fails(mta, 3, *arguments)
+
+
+class Terminal:
+    """A command on a terminal of its own, 24 lines of 100 columns."""
+
+    def __init__(self, command):
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
+        self.slave, self.before = slave, termios.tcgetattr(slave)
+        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+        self.text = ""
+
+    def wait_for(self, what, seconds=10):
+        end = time.monotonic() + seconds
+        while not re.search(what, self.text):
+            assert time.monotonic() < end, f"{what!r} on the terminal, it has {self.text!r}"
+            if select.select([self.master], [], [], 0.2)[0]:
+                self.text += os.read(self.master, 65536).decode()
+
+    def finish(self):
+        assert self.process.wait(10) == 0
+        self.wait_for(r"\x1b\[\?25h\x1b\[\?1049l")
+        assert termios.tcgetattr(self.slave) == self.before, "the terminal is as it was"
+        os.close(self.master)
+        os.close(self.slave)
+
+
+@pytest.mark.parametrize("end", ["key", "signal"])
+def test_top_refreshes_and_gives_the_terminal_back(deferring, end):
+    mta, sink = deferring
+    screen = Terminal([mta.programs / "postrider", "top", "-c", mta.file, "--interval", "1"])
+    screen.wait_for(r"\x1b\[\?1049h")
+    screen.wait_for("Accepting   yes")
+    waiting(mta, "user@remote.example")
+    screen.wait_for("1 retrying")
+    longest = max(len(re.sub(r"\x1b\[[?0-9]*[a-zA-Z]", "", l)) for l in screen.text.split("\r\n"))
+    assert longest <= 100, screen.text
+    if end == "key":
+        os.write(screen.master, b"q")
+    else:
+        screen.process.send_signal(signal.SIGINT)
+    screen.finish()
+
+
+def test_top_needs_a_terminal(mta):
+    mta.write_config()
+    assert "needs a terminal" in fails(mta, 64, "top")
