@@ -1,6 +1,7 @@
 """Bad input at every door: each gets one clear answer, is bounded, and harms nobody else."""
 import os
 import re
+import signal
 import socket
 import threading
 import time
@@ -8,6 +9,8 @@ import time
 import pytest
 
 from harness.client import Client, Closed, message, stuffed
+from harness.doors import knock
+from harness.mta import kill
 from harness.watch import wait_until
 
 
@@ -31,7 +34,8 @@ def still_serves(mta):
     ("MAIL FROM:<a@test.example> ENVID=a+zz", "501"), ("MAIL FROM:<a@test.example> NOSUCH=1", "555"),
     ("MAIL FROM:<a@test.example> SIZE=99999999999", "552"), ("RCPT TO:<a@test.example>", "503"), ("DATA", "503"),
     ("MAIL FROM:<" + "x" * 65 + "@test.example>", "501"), ("VRFY someone", "252"), ("NOOP", "250"), ("HELP", "214"),
-    ("RSET", "250"), ("STARTTLS", "502"), ("EXPN list", "502"), ("BDAT 5", "50"),
+    ("RSET", "250"), ("STARTTLS", "502"), ("EXPN list", "502"), ("BDAT", "501 5.5.4"), ("BDAT -1", "501 5.5.4"), ("BDAT 18446744073709551616", "501 5.5.4"),
+    ("BDAT 5 LAST LAST", "501 5.5.4"), ("BDAT 0", "503 5.5.1"), ("BDAT 18446744073709551615", "503 5.5.1"),
 ], ids=lambda v: v[:40])
 def test_command_and_reply(running, line, reply):
     with running.client() as c:
@@ -67,6 +71,7 @@ def test_nobody_relays_by_accident(mta, remote, block):
     sink = remote()
     mta.route("*", sink)
     mta.config["relay"] = {"networks": ["192.0.2.0/24"]}
+    mta.config["listen.submission"]["submitters"] = ["192.0.2.0/24"]
     mta.start()
     with mta.client() as c:
         c.say("MAIL FROM:<a@test.example>")
@@ -149,12 +154,22 @@ def test_bare_newlines_in_commands_end_the_session(running):
     still_serves(running)
 
 
-def test_commands_pipelined_before_the_banner(running):
-    with Client(running.address, running.relay_port, greet=False) as c:
+def test_who_talks_before_the_banner_is_refused(shared):
+    """The server is stopped while they talk, so that what they say is there before it can greet."""
+    mta, sink = shared
+    doors = mta.pids("smtpd")
+    try:
+        for pid in doors:
+            kill(pid, signal.SIGSTOP)
+        c = Client(mta.address, mta.relay_port, greet=False)
         c.send(b"EHLO early.example\r\nMAIL FROM:<a@test.example>\r\n")
-        first = c.reply()
-        assert first.startswith(("220", "554", "421")), first
-    still_serves(running)
+    finally:
+        for pid in doors:
+            kill(pid, signal.SIGCONT)
+    with c:
+        assert c.closed_by_peer().startswith(b"554 5.5.0 ")
+    mta.wait_log(r"improper command pipelining after CONNECT from \S+\[127\.\S+\]: EHLO early\.example")
+    still_serves(mta)
 
 
 # -- limits
@@ -174,6 +189,70 @@ def test_long_lines_of_content_are_taken(shared, length):
     assert m.content.count(b"x") >= length
 
 
+def memory_peak(mta, role):
+    """In KiB, of the largest of that role's processes."""
+    return max(int(re.search(r"VmHWM:\s+(\d+)", open(f"/proc/{pid}/status").read())[1]) for pid in mta.pids(role))
+
+
+def test_endless_line_costs_no_memory(mta):
+    """48 MB without a newline against a limit of 1 MB: read, thrown away, refused."""
+    mta.config["smtpd"].update(message_size="1MiB", workers=1)
+    mta.start()
+    with mta.client() as c:
+        c.say("MAIL FROM:<a@test.example>")
+        c.say(f"RCPT TO:<{mta.user}@test.example>")
+        c.say("DATA")
+        for _ in range(48):
+            c.send(b"x" * (1 << 20))
+        c.send(b"\r\n.\r\n")
+        assert c.reply().startswith("552 5.3.4")
+        assert c.say("NOOP").startswith("250")
+    if not os.environ.get("ASAN_OPTIONS"):
+        assert memory_peak(mta, "smtpd") < 30_000
+    assert not mta.spool_files()
+
+
+def test_a_hundred_thousand_recipients(mta, remote):
+    """1,000 are taken, the others are told 452, and the log says so once."""
+    mta.config["smtpd"]["workers"] = 1
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.start()
+    replies = {"250": 0, "452": 0}
+    with mta.client() as c:
+        c.say("MAIL FROM:<a@test.example>")
+        for n in range(0, 100_000, 500):
+            c.send(b"".join(b"RCPT TO:<user%d@remote.example>\r\n" % k for k in range(n, n + 500)))
+            for _ in range(500):
+                replies[c.reply()[:3]] += 1
+        assert replies == {"250": 1000, "452": 99_000}
+        c.say("DATA")
+        c.send(stuffed(message()))
+        assert c.reply().startswith("250 2.0.0")
+        assert len(mta.spool_files()) <= 1
+    assert len(mta.logged(r"reject: RCPT from \S+: 452 4\.5\.3 Error: too many recipients; from=<a@test\.example>")) == 1
+    if not os.environ.get("ASAN_OPTIONS"):
+        assert memory_peak(mta, "smtpd") < 30_000
+    mta.wait_until_empty(40)
+
+
+def test_an_idle_crowd_gives_way(mta):
+    """Sessions that say nothing fill the house: more are told to come back, and an honest client gets in because the
+    others are let go sooner."""
+    mta.config["smtpd"].update(sessions=50, sessions_per_network=1000, workers=1, command_timeout="2s")
+    mta.config["listen.submission"]["sessions"] = 50
+    mta.start()
+    crowd = [Client(mta.address, mta.relay_port, greet=False, source=mta.block.host(100 + n % 100)) for n in range(60)]
+    try:
+        said = [c.reply()[:9] for c in crowd]
+        assert said.count("421 4.3.2") == 10 and sum(s.startswith("220") for s in said) == 50
+        mta.wait_log("of 50 sessions are in use: idle ones are let go sooner")
+        wait_until(mta.answers, 10, "an honest client to be served")
+    finally:
+        for c in crowd:
+            c.close()
+
+
 def test_message_too_large(mta, remote):
     mta.config["smtpd"]["message_size"] = "100KiB"
     sink = remote()
@@ -181,6 +260,8 @@ def test_message_too_large(mta, remote):
     mta.start()
     with mta.client() as c:
         assert c.say("MAIL FROM:<a@test.example> SIZE=200000").startswith("552 5.3.4")
+        mta.wait_log(r"NOQUEUE: reject: MAIL from \S+\[127\.\S+\]: 552 5\.3\.4 Message size exceeds fixed limit; "
+                     r"proto=ESMTP helo=<client\.example>")
         reply = c.deliver("a@test.example", ["user@remote.example"], message(body="x" * 70 + "\r\n" + ("y" * 70 + "\r\n") * 3000))
         assert reply.startswith("552 5.3.4"), reply
         assert c.say("NOOP").startswith("250")
@@ -303,9 +384,10 @@ def test_disconnect_at_every_point_leaves_nothing(running):
               b"Subject: half\r\n\r\nha", b"lf a mess\r\n", b"age\r\n.", b"\r"]
     for n in range(1, len(pieces) + 1):
         with running.client(hello=False) as c:
-            for piece in pieces[:n]:
+            for number, piece in enumerate(pieces[:n]):
                 c.send(piece)
-                time.sleep(0.01)
+                if number < 4:  # the commands are answered, their mail's text is not
+                    c.reply()
     running.wait_log(r"lost connection after \w+( \(\d+ bytes\))? from", count=len(pieces))
     wait_until(lambda: not running.spool_files(), 10, "the spool to be empty")
     assert running.queue() == []
@@ -322,13 +404,7 @@ SOCKETS = ["submit", "showq", "control", "master"]
 def test_noise_on_local_sockets(running, door, noise):
     path = running.spool / "run" / door
     pids = {role: running.pids(role) for role in ("master", "queue-manager", "pickup")}
-    with socket.socket(socket.AF_UNIX) as s:
-        s.settimeout(5)
-        here = os.open(path.parent, os.O_PATH)
-        try:
-            s.connect(f"/proc/self/fd/{here}/{door}")
-        finally:
-            os.close(here)
+    with knock(path) as s:
         try:
             s.sendall(noise)
             s.shutdown(socket.SHUT_WR)
@@ -344,11 +420,7 @@ def test_private_sockets_are_private(running):
     private = running.spool / "run" / "private"
     assert private.stat().st_mode & 0o077 == 0
     for name in ("queue-manager", "categorizer"):
-        with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(5)
-            here = os.open(private, os.O_PATH)
-            s.connect(f"/proc/self/fd/{here}/{name}")
-            os.close(here)
+        with knock(private / name) as s:
             s.sendall(b"\x40\0\0\0" + b"\xee" * 64)
             try:
                 assert s.recv(1000) == b"", "no token, no conversation"

@@ -1,0 +1,210 @@
+"""Mail filters: what they are told, what they may change, and what becomes of mail when they fail."""
+import re
+import struct
+
+import pytest
+
+from harness.watch import wait_until
+from harness.client import message
+from harness.milter import Milter
+
+
+@pytest.fixture
+def filters(mta, block):
+    """Makes milters of this MTA: filters("name", **settings) → Milter."""
+    made = []
+
+    def make(name, steps=0, actions=0x1ff, **settings):
+        one = Milter(block.host(40 + len(made)), block.port(), actions, steps)
+        made.append(one)
+        mta.config[f"milter.{name}"] = {"address": f"inet:{one.address}:{one.port}", "timeout": "2s", "message_timeout": "2s",
+                                        **settings}
+        return one
+    yield make
+    for one in made:
+        one.stop()
+
+
+def text(*words):
+    return b"".join(w.encode() + b"\0" for w in words)
+
+
+def send(mta, **more):
+    return mta.submit(f"{mta.user}@test.example", **more)
+
+
+def try_to_send(mta, content=None):
+    with mta.client() as c:
+        return c.deliver("a@test.example", [f"{mta.user}@test.example"], content or message())
+
+
+@pytest.mark.smoke
+def test_a_filter_sees_all_of_it_and_changes_it(mta, filters):
+    milter = filters("one")
+    milter.changes = [
+        ("h", text("X-Added", "at the end")), ("i", struct.pack(">I", 1) + text("X-Inserted", "below Received\n\tfolded")),
+        ("m", struct.pack(">I", 1) + text("Subject", "changed")), ("m", struct.pack(">I", 2) + text("X-Twice", "")),
+        ("+", text("<other@test.example>"))]
+    mta.start()
+    queued = send(mta, extra="X-Twice: first\r\nX-Twice: second\r\n", body="Hello.\r\n.dot")
+    mail = mta.wait_mailbox(1)[0]
+    assert re.fullmatch(r"CHMRTL+NB+E[AQ]*", milter.commands()), milter.commands()
+    seen = dict(milter.seen)
+    assert seen["C"].startswith(b"localhost\x004") and seen["C"].endswith(b"127.0.0.1\0")
+    assert seen["H"] == b"client.example\0" and seen["M"] == b"<sender@test.example>\0"
+    assert seen["R"] == f"<{mta.user}@test.example>\0".encode()
+    assert ("Subject", "test") in milter.headers() and not any(n == "Received" for n, _ in milter.headers())
+    assert milter.body() == b"Hello.\r\n.dot\r\n"
+    assert milter.macros["M"][b"i"] == queued.encode() and milter.macros["C"][b"j"] == b"mta.test.example"
+    header, _, body = mail.partition("\n\n")
+    lines = header.split("\n")
+    received = next(i for i, l in enumerate(lines) if l.startswith("Received:"))
+    inserted = lines.index("X-Inserted: below Received")
+    assert inserted > received and lines[inserted + 1] == "\tfolded"
+    assert "Subject: changed" in lines and "Subject: test" not in lines
+    assert "X-Twice: first" in lines and "X-Twice: second" not in lines and lines[-1] == "X-Added: at the end"
+    assert body == "Hello.\n.dot\n"
+    assert "X-Added: at the end" in mta.wait_mailbox(1, "other")[0]
+
+
+def test_several_filters_in_order_see_what_others_changed(mta, filters):
+    second = filters("b")
+    first = filters("a")
+    first.changes = [("h", text("X-First", "1")), ("b", b"new body\r\nwith a line\n"), ("b", b"and more")]
+    second.changes = [("m", struct.pack(">I", 1) + text("X-First", "2"))]
+    mta.start()
+    send(mta)
+    mail = mta.wait_mailbox(1)[0]
+    assert ("X-First", "1") in second.headers() and second.body() == b"new body\r\nwith a line\r\nand more"
+    header, _, body = mail.partition("\n\n")
+    assert "X-First: 2" in header and body == "new body\nwith a line\nand more\n"
+
+
+def test_a_large_message_and_a_replaced_body(mta, filters):
+    milter = filters("one", steps=0x80000 | 0x80)  # no answer to header fields and pieces of the body
+    mta.start()
+    body = "".join(f"line {n}\r\n" for n in range(400_000))
+    send(mta, body=body)
+    mail = mta.wait_mailbox(1, seconds=30)[0]
+    assert milter.body() == body.encode() + b"\r\n"
+    assert mail.partition("\n\n")[2] == body.replace("\r\n", "\n") + "\n"
+    milter.changes = [("b", b"x" * 60_000 + b"\r\n")] * 3 + [("h", text("X-Large", "yes"))]
+    send(mta, subject="replaced", body=body)
+    mail = next(m for m in mta.wait_mailbox(2, seconds=30) if "Subject: replaced" in m)
+    header, _, body = mail.partition("\n\n")
+    assert body == ("x" * 60_000 + "\n") * 3 and "X-Large: yes" in header
+    mta.wait_until_empty()
+
+
+def test_relayed_mail_goes_out_as_edited(mta, filters, remote):
+    sink = remote()
+    mta.route("remote.example", sink)
+    milter = filters("one")
+    milter.changes = [("i", struct.pack(">I", 0) + text("X-Top", "of all")), ("e", text("<changed@test.example>"))]
+    mta.start()
+    mta.submit("user@remote.example")
+    arrived = sink.wait_for(1)[0]
+    assert arrived.content.startswith(b"X-Top: of all\r\nReceived: ")
+    assert arrived.sender == "changed@test.example"
+
+
+@pytest.mark.parametrize("command, word, reply", [
+    ("M", b"r", "550 5.7.1 Command rejected"), ("R", b"t", "451 4.7.1 Service unavailable - try again later"),
+    ("T", text("y550 5.7.9 not today"), "550 5.7.9 not today"), ("L", b"r", "550 5.7.1 Command rejected"),
+    ("E", text("y451 4.7.9 later"), "451 4.7.9 later"), ("E", b"r", "550 5.7.1 Command rejected"), ("H", b"r", None)])
+def test_a_filter_refuses(mta, filters, command, word, reply):
+    milter = filters("one")
+    mta.start()
+    milter.replies[command] = word
+    milter.changes = [("h", text("X-Never", "seen"))]
+    if reply is None:
+        with mta.client(hello=False) as c:
+            assert c.say("EHLO client.example") == "550 5.7.1 Command rejected"
+    else:
+        assert try_to_send(mta) == reply
+        mta.wait_log("reject: (MAIL|RCPT|DATA|END-OF-MESSAGE) from .*" + re.escape(reply))
+    milter.replies.clear()
+    milter.changes = []
+    send(mta)
+    assert "X-Never" not in mta.wait_mailbox(1)[0]
+
+
+def test_accept_discard_quarantine(mta, filters):
+    milter = filters("one")
+    mta.start()
+    milter.replies["R"] = b"a"
+    send(mta)
+    assert re.fullmatch("CHMR[AQ]*", milter.commands())
+    milter.replies = {"E": b"d"}
+    gone = send(mta, subject="discarded")
+    mta.wait_log(f"{gone}: discard: END-OF-MESSAGE")
+    milter.replies, milter.changes = {}, [("q", text("looks odd"))]
+    held = send(mta, subject="held")
+    mta.wait_log(f"{held}: hold: END-OF-MESSAGE from .*: looks odd")
+    milter.changes = [("-", text(f"<{mta.user}@test.example>"))]
+    nobody = send(mta, subject="for nobody")
+    mta.wait_log(f"{nobody}: discard: a filter has removed all recipients")
+    assert len(mta.wait_mailbox(1)) == 1 and [(e[0], e[1]) for e in mta.queue()] == [(held, "!")]
+
+
+TROUBLE = {
+    "hangs at RCPT": {"R": "hang"}, "hangs at the end": {"E": "hang"}, "dies at MAIL": {"M": "die"},
+    "dies at the end": {"E": "die"}, "dies in the body": {"B": "die"},
+    "a length of nothing": {"R": (b"\0\0\0\0",)}, "a length of 4 GiB": {"E": (b"\xff\xff\xff\xffc",)},
+    "nonsense": {"L": (b"HTTP/1.1 400 Bad Request\r\n\r\n",)}, "half a change, then death": {"E": (b"\0\0\0\x0chX-A\0half",)},
+    "a change too early": {"R": b"hX-A\0b\0"}, "no header field": {"E": (b"\0\0\0\x09hX A\0b\0xc",)},
+    "an unknown word": {"T": b"Z"},
+}
+
+
+@pytest.mark.parametrize("default, reply, delivered, held", [
+    ("tempfail", "451 4.7.1", 0, 0), ("reject", "550 5.7.1", 0, 0), ("accept", "250 2.0.0", 1, 0), ("quarantine", "250 2.0.0", 0, 1)])
+def test_what_a_failing_filter_had_changed_is_forgotten(mta, filters, default, reply, delivered, held):
+    milter = filters("one", on_failure=default, timeout="300ms", message_timeout="300ms")
+    milter.changes = [("h", text("X-Half", "made"))]
+    mta.start()
+    mta.forget_the_log()
+    for n, (name, trouble) in enumerate(TROUBLE.items()):
+        milter.replies = trouble
+        answer = try_to_send(mta, message(f"message {n}"))
+        assert answer.startswith(reply), (name, answer)
+        mta.wait_log("warning: milter one: ", count=n + 1)
+    milter.stop()
+    assert try_to_send(mta).startswith(reply)
+    if delivered:
+        assert not any("X-Half" in m or "X-A" in m for m in mta.wait_mailbox(len(TROUBLE) + 1))
+    if held:
+        wait_until(lambda: len([e for e in mta.queue() if e[1] == "!"]) == len(TROUBLE) + 1, what="all to be held")
+    if not delivered and not held:
+        assert mta.queue() == [] and mta.mailbox() == []
+
+
+def test_what_it_did_not_ask_for_it_may_not_change(mta, filters):
+    milter = filters("one", actions=0x01, on_failure="accept")
+    milter.changes = [("b", b"another body")]
+    mta.start()
+    send(mta)
+    assert "another body" not in mta.wait_mailbox(1)[0]
+    mta.wait_log("warning: milter one: an odd or unannounced modification")
+
+
+def test_steps_it_does_not_want_are_left_out(mta, filters):
+    milter = filters("one", steps=0x1 | 0x2 | 0x10 | 0x200)  # no connect, HELO, body, DATA
+    mta.start()
+    send(mta)
+    mta.wait_mailbox(1)
+    assert re.fullmatch("MRL+NE[AQ]*", milter.commands()), milter.commands()
+
+
+def test_a_session_with_several_messages(mta, filters):
+    milter = filters("one")
+    mta.start()
+    with mta.client() as c:
+        for n in range(3):
+            assert c.deliver("a@test.example", [f"{mta.user}@test.example"], message(f"message {n}")).startswith("250")
+        c.say("MAIL FROM:<a@test.example>")
+        c.say("RSET")
+        assert c.deliver("a@test.example", [f"{mta.user}@test.example"], message("the last")).startswith("250")
+        c.say("QUIT")
+    mta.wait_mailbox(4)
+    assert re.fullmatch("CH(MRTL+NB+E){3}MAMRTL+NB+EQ?", milter.commands()), milter.commands()
