@@ -75,33 +75,38 @@ std::string failing_text(const json& line) {
                        text_of(line, "last_error"));
 }
 
-void print_link(const json& line) {
-    print_fact("Link", text_of(line, "link"));
-    print_fact("Kind", text_of(line, "kind"));
+// Of a link or a queue alike.
+void print_health(const json& line) {
     print_fact("State", state_text(line));
     print_fact("Failures", failing_text(line));
     if (number_of(line, "next_attempt") > 0)
         print_fact("Next try", time_text(number_of(line, "next_attempt")));
+}
+
+void print_idleness(const json& line) {
+    if (number_of(line, "oldest") > 0) print_fact("Oldest", duration_text(since(number_of(line, "oldest"))));
+    print_fact("Idle because", text_of(line, "idle_why"));
+}
+
+void print_link(const json& line) {
+    print_fact("Link", text_of(line, "link"));
+    print_fact("Kind", text_of(line, "kind"));
+    print_health(line);
     print_fact("Connections", fmt::format("{} of {} now, {} at most", number_of(line, "connections"),
                                           number_of(line, "window"), number_of(line, "limit")));
     print_fact("Mail", fmt::format("{} queued, {} due, {} in flight", number_of(line, "deliveries"),
                                    number_of(line, "due"), number_of(line, "in_flight")));
-    if (number_of(line, "oldest") > 0) print_fact("Oldest", duration_text(since(number_of(line, "oldest"))));
-    print_fact("Idle because", text_of(line, "idle_why"));
+    print_idleness(line);
 }
 
 void print_queue(const json& line) {
     print_fact("Queue", text_of(line, "queue"));
     print_fact("Link", text_of(line, "link"));
-    print_fact("State", state_text(line));
-    print_fact("Failures", failing_text(line));
-    if (number_of(line, "next_attempt") > 0)
-        print_fact("Next try", time_text(number_of(line, "next_attempt")));
+    print_health(line);
     print_fact("Mail", fmt::format("{} queued, {} due, {} in flight, {} problem messages",
                                    number_of(line, "deliveries"), number_of(line, "due"),
                                    number_of(line, "in_flight"), number_of(line, "problem")));
-    if (number_of(line, "oldest") > 0) print_fact("Oldest", duration_text(since(number_of(line, "oldest"))));
-    print_fact("Idle because", text_of(line, "idle_why"));
+    print_idleness(line);
 }
 
 void print_entry(const json& m, std::size_t width) {

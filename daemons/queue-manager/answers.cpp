@@ -1,0 +1,143 @@
+// What the other daemons answer: the categorizer, the router, the bounce daemon, the delivery agents. Each
+// answer is made the engine's own words and told to it; what must be durable first is written first.
+#include "daemons/common/kill_point.h"
+#include "daemons/queue-manager/queue_manager.h"
+#include <memory>
+#include <utility>
+
+namespace queue_manager {
+
+using common::Loop;
+
+// ---- the categorizer, the router, the bounce daemon ----
+
+void QueueManager::categorized(const proto::categorize::Categorized& answer) {
+    if (inquiry_.answered(answer)) return;
+    const spool::QueueId id{answer.request};
+    auto subject = subjects_.extract(id);
+    if (!subject) return; // forgotten meanwhile
+    Subject& asked = subject.mapped();
+    auto judgement = judge(asked, answer);
+    if (!judgement) {
+        log_.error("{}: the categorizer's answer does not fit the question: asking again later", id.text());
+        return tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
+    }
+    for (const Settled& each : judgement->recipients) {
+        using decide::queue::Fate;
+        using decide::queue::Outcome;
+        if (each.fate == Fate::failed) say_untried(id, {each.number}, Outcome::failed, each.reason);
+        if (each.fate == Fate::deferred) say_untried(id, {each.number}, Outcome::deferred, each.reason);
+    }
+    if (judgement->records.empty()) return settle(id, judgement->recipients, asked);
+    // An expansion is durable before its first attempt: a changed alias file must not be found after a crash.
+    KILL_POINT("queue-manager.expanded");
+    store_.append(id, spool::Location::incoming, std::move(judgement->records),
+                  judgement->expanded ? spool::Sync::yes : spool::Sync::no,
+                  [this, id, recipients = std::move(judgement->recipients),
+                   asked = std::move(asked)](spool::Result<> written) {
+                      if (written) return settle(id, recipients, asked);
+                      failed_on_disk(id, written.error());
+                      tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
+                  });
+    turn_.schedule();
+}
+
+void QueueManager::settle(spool::QueueId id, const std::vector<Settled>& recipients, const Subject& subject) {
+    const auto final = final_recipients(recipients, subject.rerouted_to);
+    const auto* outer = std::exchange(settling_, &subject);
+    tell([&](smtp::Now now, auto& out) { engine_.categorized({id, final}, now, out); });
+    settling_ = outer;
+}
+
+void QueueManager::routed(const proto::route::Routed& answer) {
+    if (inquiry_.answered(answer)) return;
+    const decide::queue::Reason reason{answer.status, answer.text, {}, {}};
+    using decide::queue::RouteKind;
+    const auto kind = static_cast<RouteKind>(answer.kind); // the same kinds in the same order
+    static_assert(static_cast<int>(RouteKind::permanent) == static_cast<int>(proto::route::Kind::permanent));
+    const bool reached = kind == RouteKind::mx || kind == RouteKind::configured;
+    if (reached) links_[answer.link] = {kind == RouteKind::mx, answer.rule, answer.hosts};
+    tell([&](smtp::Now now, auto& out) {
+        engine_.routed({answer.domain, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
+                        reached ? nullptr : &reason, answer.connections, answer.rule},
+                       now, out);
+    });
+}
+
+void QueueManager::reported(const proto::report::Reported& answer) {
+    auto asked = reports_.extract(answer.request);
+    if (!asked) return;
+    using proto::report::Outcome;
+    const bool later = answer.outcome == Outcome::try_later;
+    if (later) {
+        log_.warning("{}: no report could be made: {}: trying again", asked.mapped().text(), answer.text);
+        relieve();
+    }
+    reported_how_ = answer.outcome == Outcome::submitted    ? spool::Reported::submitted
+                    : answer.outcome == Outcome::not_wanted ? spool::Reported::not_wanted
+                                                            : spool::Reported::kept_in_bad;
+    tell([&](smtp::Now now, auto& out) {
+        engine_.reported(
+            {answer.request,
+             later ? decide::queue::ReportOutcome::try_later : decide::queue::ReportOutcome::done,
+             answer.outcome == Outcome::submitted ? answer.report_id : spool::QueueId{}},
+            now, out);
+    });
+}
+
+// ---- agents ----
+
+void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::delivery::Message&& message) {
+    using namespace proto::delivery;
+    if (auto* connected = std::get_if<Connected>(&message))
+        tell([&](smtp::Now now, auto& out) { engine_.connected(connected->connection, now, out); });
+    else if (auto* finished = std::get_if<Done>(&message))
+        done(agent, kind, *finished);
+    else if (auto* ended = std::get_if<Closed>(&message))
+        closed(*ended);
+}
+
+void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done) {
+    const auto id = done.queue_id;
+    if (loader_.loading() && !engine_.message(id, Loop::now())) {
+        early_.insert_or_assign(
+            id, Early{agent, kind, done}); // told by an agent before the spool was read so far
+        return;
+    }
+    // Acknowledged when everything it leads to is written: until then the agent keeps it.
+    acknowledgement_ = std::shared_ptr<void>(nullptr, [this, agent, delivery = done.delivery](void*) {
+        agents_.send(agent, proto::delivery::Acknowledged{delivery});
+    });
+    const bool was_locked = locked_.erase(id) > 0;
+    Result result(done, kind);
+    if (done.gone || done.unreadable) {
+        if (done.unreadable) {
+            put_in_quarantine(id, "found damaged when it was to be delivered");
+        } else {
+            log_.warning("{}: its file has gone: nothing was delivered", id.text());
+        }
+        tell([&](smtp::Now now, auto& out) { engine_.forget(id, now, out); });
+    } else if (auto failed = result.failed_attempts(); !failed.empty()) {
+        record(id, std::move(failed));
+    }
+    result_ = &result;
+    tell([&](smtp::Now now, auto& out) { engine_.done(result.event(), now, out); });
+    result_ = nullptr;
+    acknowledgement_.reset();
+    if (was_locked) tell([&](smtp::Now now, auto& out) { engine_.release(id, now, out); });
+}
+
+void QueueManager::closed(const proto::delivery::Closed& closed) {
+    const auto reason = reason_of(closed.reason, closed.host);
+    const auto failure = decide::classify({closed.reason.stage, closed.reason.code, closed.reason.status});
+    using namespace decide::queue;
+    tell([&](smtp::Now now, auto& out) {
+        engine_.closed(
+            {closed.connection, closed.failed, closed.was_up,
+             closed.reason.stage <= proto::delivery::Stage::connect ? Phase::connecting : Phase::session,
+             failure.push_back ? PushBack::yes : PushBack::no, closed.failed ? &reason : nullptr},
+            now, out);
+    });
+}
+
+} // namespace queue_manager
