@@ -1,9 +1,9 @@
 #include "daemons/master/key_ring.h"
 #include "daemons/common/auth/password_file.h"
 #include "daemons/common/ipc/message.h"
+#include "daemons/common/random.h"
 #include "daemons/common/tls/context.h"
 #include "daemons/master/master.h"
-#include <sys/random.h>
 #include <sys/stat.h>
 
 namespace master {
@@ -12,12 +12,6 @@ using spool::Error;
 using spool::Result;
 
 namespace {
-
-std::string random_bytes(std::size_t size) {
-    std::string bytes(size, '\0');
-    if (getrandom(bytes.data(), size, 0) != static_cast<ssize_t>(size)) std::abort();
-    return bytes;
-}
 
 Result<std::vector<proto::secrets::Certificate>> certificates_of(const config::Tls& tls) {
     std::vector<proto::secrets::Certificate> out;
@@ -33,7 +27,7 @@ Result<std::vector<proto::secrets::Certificate>> certificates_of(const config::T
 
 } // namespace
 
-KeyRing::KeyRing() { secrets_.pepper = random_bytes(32); }
+KeyRing::KeyRing() { secrets_.pepper = common::random_bytes(32); }
 
 std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
     std::vector<Stamp> stamps;
@@ -92,7 +86,7 @@ bool KeyRing::turn_ticket_keys(const config::Tls& tls, smtp::Monotonic now) {
     }
     if (!keys.empty() && now - turned_ < tls.ticket_lifetime) return false;
     turned_ = now;
-    keys.insert(keys.begin(), {random_bytes(16), random_bytes(32), random_bytes(32)});
+    keys.insert(keys.begin(), {common::random_bytes(16), common::random_bytes(32), common::random_bytes(32)});
     if (keys.size() > 2) keys.resize(2);
     return true;
 }

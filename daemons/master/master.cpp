@@ -1,12 +1,12 @@
 #include "daemons/master/master.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/common/programs.h"
+#include "daemons/common/random.h"
 #include "daemons/master/notify.h"
 #include <algorithm>
 #include <csignal>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,10 +25,9 @@ constexpr int not_ready_limit = 6;                // such words before the start
 constexpr unsigned deaths_limit = 5;              // in a row, before the start is given up
 
 std::string random_token() {
-    unsigned char bytes[24];
-    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes) std::abort();
     std::string text;
-    for (const auto byte : bytes) text += fmt::format("{:02x}", byte);
+    for (const char byte : common::random_bytes(24))
+        text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
     return text;
 }
 

@@ -1,6 +1,7 @@
 // passwd: writes the file of those who may authenticate. Other lines of it stay as they are.
 #include "daemons/common/auth/password_file.h"
 #include "daemons/common/config_file.h"
+#include "daemons/common/random.h"
 #include "daemons/postrider/command.h"
 #include "libsmtp/secret.h"
 #include <algorithm>
@@ -134,7 +135,7 @@ int passwd(const Arguments& arguments) {
         const auto password = new_password();
         if (!password) return data_error;
         entry.hash = auth::make_hash(password->reveal());
-        entry.scram = auth::make_scram_keys(password->reveal(), auth::random_bytes(auth::usual_salt),
+        entry.scram = auth::make_scram_keys(password->reveal(), common::random_bytes(auth::usual_salt),
                                             auth::usual_iterations);
     }
     const bool known = replace_line(text, user, fmt::format("{}:{}\n", user, entry.text()));

@@ -1,4 +1,5 @@
 #include "daemons/smtpd/authentication.h"
+#include "daemons/common/random.h"
 #include "libsmtp/base64.h"
 #include <cstring>
 
@@ -38,7 +39,7 @@ void PasswordAuthentication::start(const std::string& mechanism, const smtp::Sec
                           : channel_.binding           ? Plus::offered
                                                        : Plus::not_offered;
         waits_ = Waits::scram_first;
-        scram_.emplace(auth::scram_crypto, smtp::encode_base64(auth::random_bytes(18)), plus,
+        scram_.emplace(auth::scram_crypto, smtp::encode_base64(common::random_bytes(18)), plus,
                        channel_.binding);
     }
     if (!initial) return done({Kind::challenge, {}, {}});
@@ -99,8 +100,8 @@ void PasswordAuthentication::scram_first(std::string_view message, const Done& d
     } else { // who does not exist looks like who does, every time alike
         keys.iterations = auth::usual_iterations;
         keys.salt = auth::scram_crypto.hmac(pepper_, user_).substr(0, auth::usual_salt);
-        keys.stored_key = auth::random_bytes(32);
-        keys.server_key = auth::random_bytes(32);
+        keys.stored_key = common::random_bytes(32);
+        keys.server_key = common::random_bytes(32);
     }
     done({Kind::challenge, smtp::encode_base64(scram_->challenge(keys)), {}});
 }

@@ -7,7 +7,6 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <sys/random.h>
 
 namespace auth {
 
@@ -53,12 +52,6 @@ std::string crypted(std::string_view password, const char* setting) {
 } // namespace
 
 const smtp::ScramCrypto scram_crypto{sha256, hmac_sha256};
-
-std::string random_bytes(std::size_t size) {
-    std::string bytes(size, '\0');
-    if (getrandom(bytes.data(), size, 0) != static_cast<ssize_t>(size)) std::abort();
-    return bytes;
-}
 
 bool is_user_name(std::string_view user) {
     const auto fits = [](unsigned char c) { return c > 0x20 && c != 0x7f && c != ':'; };

@@ -39,6 +39,5 @@ smtp::ScramKeys make_scram_keys(std::string_view password, std::string salt, std
 bool matches(const Entry& entry, std::string_view password);
 // A hash of crypt(3)'s own choice of method; "" if it has none. Takes its time as well.
 std::string make_hash(std::string_view password);
-std::string random_bytes(std::size_t size);
 
 } // namespace auth

@@ -1,0 +1,10 @@
+// Bytes from the kernel that nobody can guess: keys, salts, nonces.
+#pragma once
+#include <string>
+
+namespace common {
+
+// Never fewer, never worse: without them the process ends.
+std::string random_bytes(std::size_t size);
+
+} // namespace common
