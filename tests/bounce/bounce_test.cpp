@@ -3,6 +3,7 @@
 #include "daemons/common/local_socket.h"
 #include "libspool/message_reader.h"
 #include "libspool/store.h"
+#include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
@@ -49,7 +50,6 @@ struct World {
         daemon.reset();
         reports.reset();
         submissions.reset();
-        std::filesystem::remove_all(root);
     }
     void start() {
         auto made = Bounce::create(surroundings, {configuration, 1, {}, {}});
@@ -96,14 +96,8 @@ struct World {
         return report;
     }
 
-    static std::filesystem::path make_root() {
-        char name[] = "/tmp/postrider-bounce-XXXXXX";
-        const std::filesystem::path made = mkdtemp(name);
-        std::filesystem::create_directories(made / "run/private");
-        return made;
-    }
-
-    std::filesystem::path root = make_root();
+    TemporaryDirectory directory{"run/private"};
+    const std::filesystem::path root = directory.path();
     config::Config configuration;
     Loop loop;
     common::Log log{loop, "bounce"};

@@ -1,4 +1,5 @@
 #include "daemons/common/alias_file.h"
+#include "tests/temporary_directory.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -66,9 +67,8 @@ TEST_CASE("alias files") {
 }
 
 TEST_CASE("a file is read again when it changes") {
-    char directory[] = "/tmp/alias_test_XXXXXX";
-    REQUIRE(mkdtemp(directory));
-    const auto path = std::string(directory) + "/aliases";
+    const TemporaryDirectory directory;
+    const auto path = (directory.path() / "aliases").string();
     const auto write = [&](std::string_view text) {
         std::ofstream(path + ".new") << text, std::rename((path + ".new").c_str(), path.c_str());
     };
@@ -120,6 +120,4 @@ TEST_CASE("a file is read again when it changes") {
     now.now.wall += std::chrono::seconds(60);
     CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
     CHECK(file.find("a")->size() == 2);
-    unlink(path.c_str());
-    rmdir(directory);
 }

@@ -1,5 +1,6 @@
 // Tries to break out from inside: each daemon's allowance in a process of its own.
 #include "daemons/common/confinement.h"
+#include "tests/temporary_directory.h"
 #include <algorithm>
 #include <cerrno>
 #include <doctest/doctest.h>
@@ -20,11 +21,10 @@ using proto::Role;
 namespace {
 
 struct Place {
-    fs::path path;
+    TemporaryDirectory directory;
+    const fs::path path = directory.path();
     config::Config config;
     Place() {
-        char name[] = "/tmp/confinement-test-XXXXXX";
-        path = ::mkdtemp(name);
         for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run"})
             fs::create_directories(path / "spool" / part);
         for (auto part : {"messages/a0/MESSAGE", "incoming/11/OTHER", "incoming/10/writer"})
@@ -32,7 +32,6 @@ struct Place {
         std::ofstream(path / "elsewhere") << "secret";
         config.spool.directory = path / "spool";
     }
-    ~Place() { fs::remove_all(path); }
 
     // What a daemon of that role gets done, by name: "read messages/a0/MESSAGE" … "" for errno 0.
     int tries(Role role, const std::function<int(Place&)>& attempt) {

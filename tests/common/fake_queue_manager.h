@@ -4,9 +4,8 @@
 #include "daemons/common/daemon.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/local_socket.h"
-#include <cstdlib>
+#include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,13 +15,7 @@ namespace fake {
 
 // Stands for master: a directory, a log nobody reads, an identity.
 struct Premises {
-    explicit Premises(proto::Role role) : log(loop, "test"), role_(role) {
-        char name[] = "/tmp/postrider-test-XXXXXX";
-        REQUIRE(mkdtemp(name));
-        directory = name;
-        std::filesystem::create_directories(directory + "/run/private");
-    }
-    ~Premises() { std::filesystem::remove_all(directory); }
+    explicit Premises(proto::Role role) : log(loop, "test"), role_(role) {}
 
     common::Surroundings surroundings() {
         return {loop, log, {role_, 0, "token"}, directory + "/run", [this](std::string_view text) {
@@ -37,7 +30,9 @@ struct Premises {
 
     common::Loop loop;
     common::Log log;
-    std::string directory, trouble;
+    TemporaryDirectory temporary{"run/private"};
+    const std::string directory = temporary.path();
+    std::string trouble;
 
 private:
     proto::Role role_;

@@ -1,5 +1,6 @@
 #include "daemons/common/log.h"
 #include "daemons/common/timer.h"
+#include "tests/temporary_directory.h"
 #include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>
@@ -113,11 +114,10 @@ TEST_CASE("a sink that does not take lines costs lines, never time, and says how
 
 TEST_CASE("syslog gets one packet per line, and its absence is borne") {
     Loop loop;
-    char directory[] = "/tmp/postrider-log-XXXXXX";
-    REQUIRE(mkdtemp(directory));
+    const TemporaryDirectory directory;
     auto s = settings();
     s.syslog = true;
-    s.syslog_socket = std::string(directory) + "/log";
+    s.syslog_socket = directory.path() / "log";
     Log log(loop, "smtp");
     log.configure(s, {});
     log.info("nobody there");
@@ -144,7 +144,6 @@ TEST_CASE("syslog gets one packet per line, and its absence is borne") {
     REQUIRE(n > 0);
     CHECK(std::string(packet, static_cast<std::size_t>(n)).starts_with("<19>"));
     unlink(s.syslog_socket.c_str());
-    rmdir(directory);
 }
 
 TEST_CASE("JSON lines") {

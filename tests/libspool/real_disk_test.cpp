@@ -8,6 +8,7 @@
 #include "libspool/reserve.h"
 #include "libspool/snapshot.h"
 #include "libspool/store.h"
+#include "tests/temporary_directory.h"
 #include <chrono>
 #include <doctest/doctest.h>
 #include <filesystem>
@@ -24,14 +25,11 @@ constexpr smtp::WallTime noon{std::chrono::seconds(1'750'000'000)};
 
 struct Place {
     Place() {
-        char name[] = "/tmp/postrider-spool-XXXXXX";
-        REQUIRE(mkdtemp(name) != nullptr);
-        path = name;
         disk = std::move(*RealDisk::open_at(path));
         REQUIRE(prepare_spool(*disk, {1}));
     }
-    ~Place() { std::filesystem::remove_all(path); }
-    std::string path;
+    TemporaryDirectory temporary;
+    const std::string path = temporary.path();
     std::unique_ptr<RealDisk> disk;
 };
 

@@ -5,6 +5,7 @@
 #include "libspool/real_disk.h"
 #include "libspool/store.h"
 #include "libspool/transfer.h"
+#include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
@@ -18,9 +19,6 @@ constexpr smtp::WallTime noon{std::chrono::seconds(1'750'000'000)};
 
 struct Place {
     Place() {
-        char name[] = "/tmp/postrider-spool-XXXXXX";
-        REQUIRE(mkdtemp(name) != nullptr);
-        path = name;
         disk = std::move(*RealDisk::open_at(path));
         REQUIRE(prepare_spool(*disk, {1}));
         ids = std::move(*QueueIdSource::open(*disk, 1, noon));
@@ -28,7 +26,6 @@ struct Place {
         pool.emplace(*disk, 0, [] {});
         store.emplace(*pool);
     }
-    ~Place() { std::filesystem::remove_all(path); }
 
     QueueId write(const Envelope& envelope, std::string_view content) {
         const auto id = *ids->next(noon);
@@ -59,7 +56,8 @@ struct Place {
         REQUIRE(f.good());
     }
 
-    std::string path;
+    TemporaryDirectory temporary;
+    const std::string path = temporary.path();
     std::unique_ptr<RealDisk> disk;
     std::unique_ptr<QueueIdSource> ids;
     std::unique_ptr<SharedDirectory> directory;

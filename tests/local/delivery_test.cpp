@@ -2,7 +2,7 @@
 #include "libspool/message_writer.h"
 #include "libspool/real_disk.h"
 #include "libspool/store.h"
-#include "tests/local/place.h"
+#include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <semaphore>
 
@@ -15,11 +15,11 @@ namespace {
 // A spool with one message in it, and mailboxes beside it.
 struct World {
     World() {
-        std::filesystem::create_directories(place.path / "spool");
-        disk = std::move(*spool::RealDisk::open_at(place.path / "spool"));
+        std::filesystem::create_directories(place.path() / "spool");
+        disk = std::move(*spool::RealDisk::open_at(place.path() / "spool"));
         REQUIRE(spool::prepare_spool(*disk, {1}));
         settings.hostname = "mx.example.org";
-        settings.mailbox = {config::MailboxFormat::maildir, (place.path / "{user}").string()};
+        settings.mailbox = {config::MailboxFormat::maildir, (place.path() / "{user}").string()};
         settings.lock_timeout = std::chrono::seconds(1);
         settings.born = smtp::WallTime(std::chrono::seconds(1795190000));
         envelope.reverse_path = "sender@example.com";
@@ -48,7 +48,7 @@ struct World {
     }
     Finished run() { return deliver(*disk, order, settings); }
 
-    Place place;
+    TemporaryDirectory place;
     std::unique_ptr<spool::RealDisk> disk;
     spool::Envelope envelope;
     Deliver order;
@@ -99,7 +99,7 @@ TEST_CASE("a message that is gone or damaged is said to be so, and nothing is de
     w.order.queue_id = spool::QueueId{0x0A1B2C3D4E5F01};
     CHECK(w.run().done.gone);
     w.commit("Subject: s\r\n\r\nbody\r\n");
-    const auto path = w.place.path / "spool" / path_of(w.order.queue_id, spool::Location::incoming);
+    const auto path = w.place.path() / "spool" / path_of(w.order.queue_id, spool::Location::incoming);
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     const auto size = std::filesystem::file_size(path);
     std::string bytes(size, '\0');

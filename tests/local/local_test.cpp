@@ -3,7 +3,7 @@
 #include "daemons/local/local.h"
 #include "libspool/message_writer.h"
 #include "libspool/store.h"
-#include "tests/local/place.h"
+#include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <semaphore>
 
@@ -18,12 +18,12 @@ namespace {
 // The daemon on one side, this test as the queue-manager on the other, one loop for both.
 struct World {
     World() {
-        disk = std::move(*spool::RealDisk::open_at(place.path));
+        disk = std::move(*spool::RealDisk::open_at(place.path()));
         REQUIRE(spool::prepare_spool(*disk, {3}));
-        auto parsed = config::parse("[spool]\ndirectory = \"" + place.path.string() +
+        auto parsed = config::parse("[spool]\ndirectory = \"" + place.path().string() +
                                         "\"\n[mta]\nhostname = \"mx.example.org\"\nusers = false\n[local]\n"
                                         "mailbox = \"maildir:" +
-                                        place.path.string() + "/mail/{user}\"\n",
+                                        place.path().string() + "/mail/{user}\"\n",
                                     "test.toml", {"mx.example.org", "user", 2});
         REQUIRE(parsed);
         configuration = *parsed;
@@ -82,12 +82,12 @@ struct World {
         peer->send(order);
     }
 
-    static std::filesystem::path socket(const Place& place) {
-        std::filesystem::create_directories(place.path / "run/private");
-        return place.path / "run/private/queue-manager";
+    static std::filesystem::path socket(const TemporaryDirectory& place) {
+        std::filesystem::create_directories(place.path() / "run/private");
+        return place.path() / "run/private/queue-manager";
     }
 
-    Place place;
+    TemporaryDirectory place;
     config::Config configuration;
     Loop loop;
     common::Log log{loop, "local"};
@@ -95,7 +95,7 @@ struct World {
     ipc::Listener listener{loop, log, *common::listen_local(socket(place), 0600), {{Role::local, "secret"}}};
     std::unique_ptr<ipc::Channel<dp::Message>> peer;
     common::Surroundings surroundings{
-        loop, log, {Role::local, 0, "secret"}, (place.path / "run").string(), [](std::string_view) {}};
+        loop, log, {Role::local, 0, "secret"}, (place.path() / "run").string(), [](std::string_view) {}};
     std::unique_ptr<Local> daemon;
     std::vector<dp::Message> heard;
     std::uint64_t deliveries = 0;

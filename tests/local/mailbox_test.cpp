@@ -1,6 +1,6 @@
 #include "daemons/local/files.h"
 #include "daemons/local/mailbox.h"
-#include "tests/local/place.h"
+#include "tests/temporary_directory.h"
 #include <cerrno>
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -14,10 +14,10 @@ using proto::delivery::Outcome;
 
 namespace {
 
-Letter letter(const Place& place, Format format) {
+Letter letter(const TemporaryDirectory& place, Format format) {
     Letter l;
     l.format = format;
-    l.path = place.path / "box";
+    l.path = place.path() / "box";
     l.owner = geteuid();
     l.lock_timeout = 100'000;
     l.name = "1795190098.Q0A1B2C3D4E5F01R0.host";
@@ -36,7 +36,7 @@ Verdict deliver(const Letter& l, std::string_view content = "Subject: s\r\n\r\nF
 } // namespace
 
 TEST_CASE("a Maildir is made where there is none, and the message is new in it") {
-    Place place;
+    TemporaryDirectory place;
     const auto l = letter(place, Format::maildir);
     const auto verdict = deliver(l);
     CHECK(verdict.outcome == Outcome::delivered);
@@ -45,18 +45,18 @@ TEST_CASE("a Maildir is made where there is none, and the message is new in it")
     CHECK(place.text("box/new/" + l.name) == "Return-Path: <a@x>\nSubject: s\n\nFrom here\n");
     CHECK(place.names("box/tmp").empty());
     CHECK(place.names("box/cur").empty());
-    CHECK((std::filesystem::status(place.path / "box").permissions() & std::filesystem::perms::all) ==
+    CHECK((std::filesystem::status(place.path() / "box").permissions() & std::filesystem::perms::all) ==
           std::filesystem::perms::owner_all);
 }
 
 TEST_CASE("a Maildir delivery that is repeated is there once") {
-    Place place;
+    TemporaryDirectory place;
     auto l = letter(place, Format::maildir);
     CHECK(deliver(l).outcome == Outcome::delivered);
     CHECK(deliver(l).text == "delivered to maildir before");
     CHECK(place.names("box/new").size() == 1);
     // A reader has taken it meanwhile.
-    std::filesystem::rename(place.path / "box/new" / l.name, place.path / "box/cur" / (l.name + ":2,S"));
+    std::filesystem::rename(place.path() / "box/new" / l.name, place.path() / "box/cur" / (l.name + ":2,S"));
     l.maybe_there = true;
     CHECK(deliver(l).text == "delivered to maildir before");
     CHECK(place.names("box/new").empty());
@@ -66,11 +66,11 @@ TEST_CASE("a Maildir delivery that is repeated is there once") {
 }
 
 TEST_CASE("what is not committed leaves nothing") {
-    Place place;
+    TemporaryDirectory place;
     place.write("mbox", "From old\n\n\n");
     for (Format format : {Format::maildir, Format::mbox}) {
         auto l = letter(place, format);
-        if (format == Format::mbox) l.path = place.path / "mbox";
+        if (format == Format::mbox) l.path = place.path() / "mbox";
         const auto mailbox = open_mailbox(l);
         CHECK_FALSE(mailbox->open());
         CHECK_FALSE(mailbox->write(std::string(300'000, 'x')));
@@ -78,11 +78,11 @@ TEST_CASE("what is not committed leaves nothing") {
     CHECK(place.names("box/tmp").empty());
     CHECK(place.names("box/new").empty());
     CHECK(place.text("mbox") == "From old\n\n\n");
-    CHECK_FALSE(std::filesystem::exists(place.path / "mbox.lock"));
+    CHECK_FALSE(std::filesystem::exists(place.path() / "mbox.lock"));
 }
 
 TEST_CASE("an mbox grows by one message, its From lines quoted") {
-    Place place;
+    TemporaryDirectory place;
     const auto l = letter(place, Format::mbox);
     const std::string one =
         "From a@x  Fri Nov 20 15:54:58 2026\nReturn-Path: <a@x>\nSubject: s\n\n>From here\n\n";
@@ -93,11 +93,11 @@ TEST_CASE("an mbox grows by one message, its From lines quoted") {
     place.write("box", "half a line");
     CHECK(deliver(l).outcome == Outcome::delivered);
     CHECK(place.text("box") == "half a line\n" + one);
-    CHECK_FALSE(std::filesystem::exists(place.path / "box.lock"));
+    CHECK_FALSE(std::filesystem::exists(place.path() / "box.lock"));
 }
 
 TEST_CASE("an mbox delivery that is repeated is there once, unless the first was cut short") {
-    Place place;
+    TemporaryDirectory place;
     auto l = letter(place, Format::mbox);
     for (const std::string& content : {std::string("Subject: s\r\n\r\nFrom here\r\n"),
                                       "Subject: large\r\n\r\n" + std::string(700'000, 'x') + "\r\n"}) {
@@ -111,7 +111,7 @@ TEST_CASE("an mbox delivery that is repeated is there once, unless the first was
         l.from_line = "From a@x  Fri Nov 20 15:59:59 2026"; // the time of this try
         CHECK(deliver(l, content).text == "delivered to mailbox before");
         CHECK(place.text("box") == before);
-        CHECK_FALSE(std::filesystem::exists(place.path / "box.lock"));
+        CHECK_FALSE(std::filesystem::exists(place.path() / "box.lock"));
         // Another message, and the same one after a crash in the middle of it.
         CHECK(deliver(l, content + "more\r\n").text == "delivered to mailbox");
         place.write("box", before.substr(0, before.find("\n\n", 30)));
@@ -120,17 +120,17 @@ TEST_CASE("an mbox delivery that is repeated is there once, unless the first was
 }
 
 TEST_CASE("an mbox that another holds is left alone") {
-    Place place;
+    TemporaryDirectory place;
     const auto l = letter(place, Format::mbox);
     place.write("box", "");
     place.write("box.lock", "1\n");
     CHECK(deliver(l).status == "4.2.0");
     CHECK(place.text("box") == "");
-    std::filesystem::last_write_time(place.path / "box.lock", std::filesystem::file_time_type::clock::now() -
+    std::filesystem::last_write_time(place.path() / "box.lock", std::filesystem::file_time_type::clock::now() -
                                                                   std::chrono::minutes(10));
     CHECK(deliver(l).outcome == Outcome::delivered); // its maker is long gone
 
-    const int fd = open((place.path / "box").c_str(), O_RDWR);
+    const int fd = open((place.path() / "box").c_str(), O_RDWR);
     struct flock lock{};
     lock.l_type = F_WRLCK;
     REQUIRE(fcntl(fd, F_OFD_SETLK, &lock) == 0);
@@ -141,7 +141,7 @@ TEST_CASE("an mbox that another holds is left alone") {
 }
 
 TEST_CASE("a dot-lock whose program is dead does not hold mail up") {
-    Place place;
+    TemporaryDirectory place;
     const auto l = letter(place, Format::mbox);
     const pid_t child = fork();
     if (child == 0) _exit(0);
@@ -149,13 +149,13 @@ TEST_CASE("a dot-lock whose program is dead does not hold mail up") {
     place.write("box", "");
     place.write("box.lock", std::to_string(child) + "\n");
     CHECK(deliver(l).status == "2.0.0");
-    CHECK_FALSE(std::filesystem::exists(place.path / "box.lock"));
+    CHECK_FALSE(std::filesystem::exists(place.path() / "box.lock"));
     place.write("box.lock", std::to_string(getpid()) + "\n"); // this one lives
     CHECK(deliver(l).status == "4.2.0");
 }
 
 TEST_CASE("deliveries to one mbox side by side do not mix") {
-    Place place;
+    TemporaryDirectory place;
     auto l = letter(place, Format::mbox);
     l.lock_timeout = 30'000'000;
     std::vector<std::thread> threads;
@@ -174,20 +174,20 @@ TEST_CASE("deliveries to one mbox side by side do not mix") {
 }
 
 TEST_CASE("links and other people's files are not written to") {
-    Place place;
+    TemporaryDirectory place;
     place.write("target", "");
-    std::filesystem::create_symlink(place.path / "target", place.path / "box");
+    std::filesystem::create_symlink(place.path() / "target", place.path() / "box");
     CHECK(deliver(letter(place, Format::mbox)).status == "4.2.0");
-    std::filesystem::remove(place.path / "box");
-    std::filesystem::create_hard_link(place.path / "target", place.path / "box");
+    std::filesystem::remove(place.path() / "box");
+    std::filesystem::create_hard_link(place.path() / "target", place.path() / "box");
     CHECK(deliver(letter(place, Format::mbox)).text.find("not a plain file") != std::string::npos);
-    std::filesystem::remove(place.path / "box");
-    std::filesystem::create_directory_symlink(place.path, place.path / "box");
+    std::filesystem::remove(place.path() / "box");
+    std::filesystem::create_directory_symlink(place.path(), place.path() / "box");
     CHECK(deliver(letter(place, Format::maildir)).outcome == Outcome::deferred);
-    std::filesystem::remove(place.path / "box");
+    std::filesystem::remove(place.path() / "box");
     for (Format format : {Format::maildir, Format::mbox}) {
         auto l = letter(place, format);
-        l.path = place.path / (format == Format::mbox ? "mbox" : "maildir");
+        l.path = place.path() / (format == Format::mbox ? "mbox" : "maildir");
         l.owner = geteuid() + 1;
         const auto verdict = deliver(l);
         CHECK(verdict.outcome == Outcome::deferred);
@@ -201,10 +201,10 @@ TEST_CASE("what goes wrong with a mailbox has its status") {
     CHECK(verdict_of({ENOSPC, "write"}).status == "4.3.1");
     CHECK(verdict_of({EACCES, "open"}).text == "not permitted: open");
     CHECK(verdict_of({EIO, "sync"}).status == "4.3.0");
-    Place place;
+    TemporaryDirectory place;
     place.write("file", "");
     auto l = letter(place, Format::maildir);
-    l.path = place.path / "file" / "box";
+    l.path = place.path() / "file" / "box";
     CHECK(deliver(l).outcome == Outcome::deferred);
 }
 

@@ -1,5 +1,5 @@
 #include "daemons/local/user_process.h"
-#include "tests/local/place.h"
+#include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <string_view>
 #include <sys/stat.h>
@@ -25,8 +25,8 @@ namespace {
 
 struct World {
     World() {
-        chmod(place.path.c_str(), 0755);
-        home = place.path / "home";
+        chmod(place.path().c_str(), 0755);
+        home = place.path() / "home";
         std::filesystem::create_directory(home);
         nobody = {65534, 65534, {65534}, "nobody", home};
         letter.path = home / "Maildir";
@@ -41,7 +41,7 @@ struct World {
         if (auto verdict = process.write(content)) return *verdict;
         return process.commit();
     }
-    Place place;
+    TemporaryDirectory place;
     std::filesystem::path home;
     common::Identity nobody;
     Letter letter;

@@ -5,6 +5,7 @@
 #include "daemons/pickup/drop.h"
 #include "libspool/message_reader.h"
 #include "libspool/store.h"
+#include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <filesystem>
 #include <fstream>
@@ -22,14 +23,9 @@ namespace {
 
 struct Place {
     Place() {
-        char name[] = "/tmp/postrider-pickup-XXXXXX";
-        REQUIRE(mkdtemp(name) != nullptr);
-        path = name;
         auto opened = spool::RealDisk::open_at(path);
         REQUIRE(spool::prepare_spool(**opened, {2}));
         disk = std::move(*opened);
-        std::filesystem::create_directories(path + "/drop");
-        std::filesystem::create_directories(path + "/run/private");
         config.mta.hostname = "mta.example";
         config.mta.origin = "example.org";
         config.spool.directory = path;
@@ -45,7 +41,6 @@ struct Place {
         outbox.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, "token"});
         service.emplace(Service{loop, log, std::make_shared<const config::Config>(config), *intake, *outbox});
     }
-    ~Place() { std::filesystem::remove_all(path); }
 
     template <class Done> void run_until(Done done) {
         const auto end = std::chrono::steady_clock::now() + 20s;
@@ -57,7 +52,8 @@ struct Place {
         }
     }
 
-    std::string path;
+    TemporaryDirectory directory{"drop", "run/private"};
+    const std::string path = directory.path();
     std::unique_ptr<spool::RealDisk> disk;
     config::Config config;
     common::Loop loop;

@@ -7,6 +7,7 @@
 #include "libspool/message_writer.h"
 #include "libspool/real_disk.h"
 #include "libspool/store.h"
+#include "tests/temporary_directory.h"
 #include <arpa/inet.h>
 #include <atomic>
 #include <cstdlib>
@@ -108,8 +109,6 @@ const std::string transaction =
 class World : Connection::Owner {
 public:
     World() {
-        char name[] = "/tmp/postrider-connection-XXXXXX";
-        directory_ = ::mkdtemp(name);
         auto disk = spool::RealDisk::open_at(directory_);
         REQUIRE(disk);
         disk_ = *std::move(disk);
@@ -138,7 +137,6 @@ public:
     ~World() {
         connection_.reset();
         office_.reset();
-        std::filesystem::remove_all(directory_);
     }
 
     spool::QueueId write(std::string_view content, std::vector<std::string> to = {"b@y"}) {
@@ -227,7 +225,8 @@ private:
     }
     std::string log_file() const { return directory_ + "/log"; }
 
-    std::string directory_;
+    TemporaryDirectory temporary_;
+    const std::string directory_ = temporary_.path();
     common::Loop loop_;
     common::Log log_{loop_, "smtp"};
     common::LoopDeadlines deadlines_{loop_};

@@ -3,6 +3,7 @@
 #include "daemons/common/local_socket.h"
 #include "daemons/common/proto/submission.h"
 #include "daemons/common/timer.h"
+#include "tests/temporary_directory.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <filesystem>
@@ -29,15 +30,9 @@ std::unique_ptr<Connection> connection(Loop& loop, Fd fd) {
 
 // A directory whose socket paths do not fit a socket address.
 struct LongDirectory {
-    std::string root, path;
-    LongDirectory() {
-        char name[] = "/tmp/postrider-ipc-XXXXXX";
-        REQUIRE(mkdtemp(name));
-        root = name;
-        path = root + "/" + std::string(120, 'd');
-        std::filesystem::create_directory(path);
-    }
-    ~LongDirectory() { std::filesystem::remove_all(root); }
+    TemporaryDirectory root;
+    const std::string path = root.path() / std::string(120, 'd');
+    LongDirectory() { std::filesystem::create_directory(path); }
 };
 
 const ExpectedTokens expected = {{proto::Role::smtpd, "smtpd's token"}, {proto::Role::pickup, "pickup's token"}};

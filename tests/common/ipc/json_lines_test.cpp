@@ -1,4 +1,5 @@
 #include "daemons/common/ipc/json_lines.h"
+#include "tests/temporary_directory.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -18,10 +19,7 @@ namespace {
 class Server {
 public:
     Server() {
-        char name[] = "/tmp/postrider-json-XXXXXX";
-        REQUIRE(mkdtemp(name));
-        directory_ = name;
-        path = directory_ + "/control";
+        path = directory_.path() / "control";
         auto fd = listen_local(path, 0600);
         REQUIRE(fd);
         thread_ = std::thread([this, fd = std::make_shared<Fd>(*std::move(fd))] { run(std::move(*fd)); });
@@ -30,8 +28,6 @@ public:
         auto client = JsonClient::connect(path);
         if (client) (void)client->ask({{"op", "end"}}, [](const json&) {});
         thread_.join();
-        unlink(path.c_str());
-        rmdir(directory_.c_str());
     }
     std::string path;
 
@@ -76,7 +72,7 @@ private:
             });
         loop.run();
     }
-    std::string directory_;
+    TemporaryDirectory directory_;
     std::thread thread_;
 };
 
