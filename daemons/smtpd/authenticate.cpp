@@ -9,7 +9,7 @@ using smtp::Reply;
 using Kind = AuthStep::Kind;
 
 std::unique_ptr<Authentication> Connection::make_authentication() {
-    AuthChannel channel{client_.address_text, rules_->normal.hostname, session_.secured(), nullptr};
+    AuthChannel channel{client_.address_text, session_.secured(), nullptr};
     const auto& settings = rules_->config->auth;
     if (tls_ && std::ranges::any_of(settings.mechanisms, [](auto& each) { return each.ends_with("-PLUS"); }))
         channel.binding = [this](std::string_view type) { return tls_->channel_binding(type); };

@@ -38,7 +38,7 @@ public:
 
 // What is known of the channel, for both kinds.
 struct AuthChannel {
-    std::string client, server; // addresses
+    std::string client; // its address
     bool secured = false;
     std::function<std::string(std::string_view type)> binding; // smtp::ScramServer::Binding; null without TLS
 };

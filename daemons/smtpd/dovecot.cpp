@@ -1,6 +1,7 @@
 #include "daemons/smtpd/dovecot.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <unistd.h>
 
 namespace smtpd {
@@ -39,8 +40,7 @@ void DovecotAuthentication::start(const std::string& mechanism, const smtp::Secr
 // Once Dovecot has introduced itself.
 void DovecotAuthentication::begin() {
     ready_ = true;
-    auto request = fmt::format("AUTH\t1\t{}\tservice=smtp\tnologin\tlip={}\trip={}", mechanism_,
-                               channel_.server, channel_.client);
+    auto request = fmt::format("AUTH\t1\t{}\tservice=smtp\tnologin\trip={}", mechanism_, channel_.client);
     if (channel_.secured) request += "\tsecured";
     if (has_initial_) request.append("\tresp=").append(initial_.reveal()); // the last of all
     initial_.wipe();
@@ -67,14 +67,19 @@ void DovecotAuthentication::heard(std::string_view bytes) {
     }
 }
 
-static std::string_view field_of(std::string_view line, std::string_view key) {
+// What the first field with that beginning holds after it.
+static std::optional<std::string_view> find_field(std::string_view line, std::string_view key) {
     while (!line.empty()) {
         const auto end = std::min(line.find('\t'), line.size());
         const auto field = line.substr(0, end);
         if (field.starts_with(key)) return field.substr(key.size());
         line.remove_prefix(std::min(end + 1, line.size()));
     }
-    return {};
+    return std::nullopt;
+}
+
+static std::string_view field_of(std::string_view line, std::string_view key) {
+    return find_field(line, key).value_or("");
 }
 
 void DovecotAuthentication::line(std::string_view line) {
@@ -95,7 +100,8 @@ void DovecotAuthentication::line(std::string_view line) {
         if (user.empty()) return finish({Kind::unavailable, "the auth service names no user", {}});
         finish({Kind::success, {}, std::string(user)});
     } else if (line.starts_with("FAIL\t1")) {
-        const bool later = (std::string(line) + "\t").find("\ttemp\t") != std::string::npos;
+        // A flag of its own before Dovecot 2.3, a code since.
+        const bool later = find_field(line, "temp") == "" || field_of(line, "code=") == "temp_fail";
         const auto why = field_of(line, "reason=");
         finish({later ? Kind::unavailable : Kind::failure,
                 why.empty() ? "authentication failure" : std::string(why),
