@@ -95,10 +95,6 @@ def test_clients_of_other_make(secure):
                                "--body", "by swaks", *options], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     sink.wait_for(4)
-    for version in ("-tls1_2", "-tls1_3"):
-        done = subprocess.run(["openssl", "s_client", "-starttls", "smtp", "-connect", f"{mta.address}:{mta.relay_port}", version,
-                               "-ign_eof", "-crlf"], input="QUIT\n", capture_output=True, text=True, timeout=20)
-        assert "221 2.0.0 Bye" in done.stdout, done.stdout + done.stderr
 
 
 # -- what must not happen
@@ -245,6 +241,62 @@ def test_a_ticket_is_good_at_every_worker(mta):
         c.socket = context.wrap_socket(c.socket, session=session)
         assert c.socket.session_reused
         c.close()
+
+
+# -- OpenSSL's s_client
+
+def s_client(mta, *options, port=None):
+    """What it says of the connection, which must have gone well to the end."""
+    where = ["-connect", f"{mta.address}:{port}"] if port else ["-connect", f"{mta.address}:{mta.relay_port}", "-starttls", "smtp"]
+    done = subprocess.run(["openssl", "s_client", *where, "-ign_eof", "-crlf", *map(str, options)], input="QUIT\n",
+                          capture_output=True, text=True, timeout=20)
+    assert "221 2.0.0 Bye" in done.stdout, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("version, cipher", [("TLSv1.2", "ECDHE-ECDSA-AES256-GCM-SHA384"), ("TLSv1.3", "TLS_AES_256_GCM_SHA384")])
+def test_s_client_verifies_us(secure, version, cipher):
+    mta, _ = secure
+    option = "-" + version.lower().replace("v1.", "1_")
+    for port in (None, mta.implicit_port):
+        said = s_client(mta, option, "-CAfile", mta.folder / "mta.test.example.pem", "-verify_return_error", "-verify_hostname", "mta.test.example", port=port)
+        assert f"{version}, Cipher is {cipher}" in said and "Verification: OK" in said, said
+        assert "Secure Renegotiation IS supported" in said or version == "TLSv1.3"
+
+
+def test_s_client_asks_for_a_name(mta):
+    pairs = [make_certificate(mta.folder, name, names) for name, names in
+             (("first.example", None), ("second.example", ["second.example", "*.wild.example"]), ("third.example", None))]
+    mta.config["tls"] = {"certificates": [str(c) for c, _ in pairs], "keys": [str(k) for _, k in pairs]}
+    mta.start()
+    for version in ("-tls1_2", "-tls1_3"):
+        for name, shown in (("first.example", "first"), ("second.example", "second"), ("a.wild.example", "second"), ("third.example", "third"),
+                            ("unknown.example", "first"), ("a.b.wild.example", "first")):
+            assert f"subject=CN = {shown}.example" in s_client(mta, version, "-servername", name), (version, name)
+        assert "subject=CN = first.example" in s_client(mta, version, "-noservername")
+
+
+@pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
+def test_s_client_comes_back_to_any_worker(mta, version):
+    certificate, key = make_certificate(mta.folder, "mta.test.example")
+    mta.config["tls"] = {"certificates": [str(certificate)], "keys": [str(key)]}
+    mta.config["smtpd"]["workers"] = 3
+    mta.start()
+    option, session = "-" + version.lower().replace("v1.", "1_"), mta.folder / "session"
+    assert f"New, {version}" in s_client(mta, option, "-sess_out", session)
+    for _ in range(9):
+        assert f"Reused, {version}" in s_client(mta, option, "-sess_in", session)
+    mta.restart()  # the keys live in memory only
+    assert f"New, {version}" in s_client(mta, option, "-sess_in", session)
+
+
+def test_s_client_without_what_we_speak(secure):
+    mta, _ = secure
+    for option in ("-tls1_1", "-tls1"):
+        done = subprocess.run(["openssl", "s_client", "-connect", f"{mta.address}:{mta.relay_port}", "-starttls", "smtp", option, "-cipher",
+                               "ALL:@SECLEVEL=0"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
+        assert done.returncode != 0 and "Cipher is (NONE)" in done.stdout, done.stdout
+    mta.wait_log(r"SSL_accept error from \S+: .*(version|protocol)", count=2)
 
 
 def test_client_certificates(mta):
