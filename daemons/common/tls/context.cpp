@@ -160,7 +160,8 @@ int Context::ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CI
     if (EVP_MAC_CTX_set_params(mac, parameters) != 1 ||
         EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), nullptr, bytes, iv, sealing) != 1)
         return -1;
-    return !sealing && key != keys.data() ? 2 : 1; // 2: it is given a new one
+    // 2: it is given a new one. Under TLS 1.3 always, for clients are to show a ticket only once (RFC 8446, C.4).
+    return !sealing && (key != keys.data() || SSL_version(ssl) == TLS1_3_VERSION) ? 2 : 1;
 }
 
 } // namespace tls
