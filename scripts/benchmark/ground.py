@@ -9,8 +9,6 @@ import time
 from pathlib import Path
 
 IMAGE_BYTES = 3 << 30
-POSTFIX_LIBRARIES = {"libdb-5.3.so": "libdb5.3", "libicuuc.so.72": "libicu72", "libnsl.so.2": "libnsl2",
-                     "libsasl2.so.2": "libsasl2-2", "libssl.so.3": "libssl3", "libcrypto.so.3": "libssl3"}
 
 
 def run(*command, **options):
@@ -21,23 +19,18 @@ def run(*command, **options):
     return done.stdout
 
 
-def fetch_postfix(cache):
-    """Downloads and unpacks the package, with the libraries this machine lacks. Installs nothing."""
-    tree = cache / "postfix"
-    if not (tree / "usr/lib/postfix/sbin/master").exists():
-        cache.mkdir(parents=True, exist_ok=True)
-        print(f"fetching Debian's postfix package into {cache}", file=sys.stderr)
-        for package in ["postfix"]:
-            run("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", package, cwd=cache)
-        run("dpkg-deb", "-x", next(cache.glob("postfix_*.deb")), tree)
-    missing = subprocess.run(["ldd", tree / "usr/lib/postfix/sbin/smtpd"], capture_output=True, text=True,
-                             env={"LD_LIBRARY_PATH": str(tree / "usr/lib/postfix")}).stdout
-    for library, package in POSTFIX_LIBRARIES.items():
-        if f"{library} => not found" in missing:
-            run("apt-get", "-q", "-o", "APT::Sandbox::User=root", "download", package, cwd=cache)
-            run("dpkg-deb", "-x", next(cache.glob(f"{package}_*.deb")), tree)
-    version = run("dpkg-deb", "-f", next(cache.glob("postfix_*.deb")), "Version").strip()
-    return tree, version
+def fetch_postfix():
+    """Debian's package, unpacked and not installed: where it lies, and its version."""
+    tree = Path(run(Path(__file__).resolve().parent.parent / "unpack-package", "postfix").split()[-1]).resolve()
+    return tree, tree.name.removeprefix("postfix-")
+
+
+def make_certificate(folder):
+    """What both MTAs show: ECDSA on P-256, as certificate authorities issue them today. Certificate and key."""
+    certificate, key = folder / "bench.pem", folder / "bench.key"
+    run("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+        "-subj", "/CN=bench.example", "-keyout", key, "-out", certificate)
+    return certificate, key
 
 
 def enter_namespaces(marker):

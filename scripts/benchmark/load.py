@@ -1,4 +1,4 @@
-"""The load: Postfix's own smtp-source and smtp-sink, and one patient client that measures latency."""
+"""The load: Postfix's own smtp-source and smtp-sink, our tls-source, and one patient client that measures latency."""
 import fcntl
 import os
 import re
@@ -77,6 +77,13 @@ def source(address, port, messages, *, sessions=20, size=4096, recipients=1, reu
                "-t", to, *(["-r", str(recipients)] if recipients > 1 else []), *(["-d"] if reuse else []),
                f"{address}:{port}"]
     return subprocess.Popen(command, stdin=subprocess.DEVNULL)
+
+
+def tls_source(program, address, port, messages, *, sessions=20, size=4096, reuse=False, resume=False, mail=True):
+    """The same under STARTTLS; its output says how many handshakes there were, and how many were resumed."""
+    command = [program, "-s", str(sessions), "-m", str(messages), "-l", str(size), *(["-d"] if reuse else []),
+               *(["-r"] if resume else []), *([] if mail else ["-n"]), f"{address}:{port}"]
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
 
 
 def latencies(address, port, rounds, size=4096):

@@ -22,6 +22,7 @@ class Postfix:
     def __init__(self, version):
         self.version = version
         self.recorder = None
+        self.certificate = None  # (certificate, key): STARTTLS is offered
 
     def configure(self, disk, routes):
         """What the package's configuration writes for a host that relays through a smart host; the rest is default."""
@@ -39,6 +40,8 @@ class Postfix:
                  "myhostname = bench.example", "alias_maps = hash:/etc/aliases", "alias_database = hash:/etc/aliases",
                  "mydestination = bench.example, localhost", "mynetworks = 127.0.0.0/8 [::ffff:127.0.0.0]/104 [::1]/128",
                  "mailbox_size_limit = 0", "recipient_delimiter = +", "inet_interfaces = all", "inet_protocols = all"]
+        if self.certificate:
+            lines += [f"smtpd_tls_chain_files = {self.certificate[1]}, {self.certificate[0]}", "smtpd_tls_security_level = may"]
         default_route = routes.get("*")
         lines.append(f"relayhost = [{default_route[0]}]:{default_route[1]}" if default_route else "relayhost =")
         others = {d: to for d, to in routes.items() if d != "*"}

@@ -30,6 +30,7 @@ class Postrider:
 
     def __init__(self, build):
         self.build = build
+        self.certificate = None  # (certificate, key): STARTTLS is offered
 
     def configure(self, disk, routes):
         self.disk = disk
@@ -41,7 +42,7 @@ class Postrider:
         os.symlink("sendmail", programs / "mailq")
         self.programs = programs
         self.config = disk / "postrider.toml"
-        self.config.write_text(bench_configuration(disk, routes, self.port))
+        self.config.write_text(bench_configuration(disk, routes, self.port, self.certificate))
         if os.geteuid() == 0:
             self.spool.mkdir()
             shutil.chown(self.spool, "postrider", "postrider")
@@ -95,7 +96,7 @@ class Postrider:
         self.output.close()
 
 
-def bench_configuration(disk, routes, port):
+def bench_configuration(disk, routes, port, certificate=None):
     """The shipped configuration is the defaults; these are the places, who may send, and where mail goes."""
     values = {
         "mta": {"hostname": "bench.example", "users": os.geteuid() == 0},
@@ -104,6 +105,8 @@ def bench_configuration(disk, routes, port):
         "local": {"domains": ["bench.example", "localhost"]},
         "listen.relay": {"addresses": [f"127.0.0.1:{port}"], "service": "relay"},
     }
+    if certificate:
+        values["tls"] = {"certificates": [str(certificate[0])], "keys": [str(certificate[1])]}
     for domain, (address, target) in routes.items():
         values[f'route."{domain}"'] = {"next_hop": f"[{address}]:{target}"}
     return "\n".join(f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
