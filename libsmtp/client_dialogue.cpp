@@ -33,6 +33,8 @@ ClientSession::Offers read_offers(std::string_view text) {
         if (same_ignoring_case(keyword, "PIPELINING")) out.pipelining = true;
         if (same_ignoring_case(keyword, "8BITMIME")) out.eight_bit_mime = true;
         if (same_ignoring_case(keyword, "DSN")) out.dsn = true;
+        if (same_ignoring_case(keyword, "STARTTLS")) out.starttls = true;
+        if (same_ignoring_case(keyword, "REQUIRETLS")) out.require_tls = true;
         if (same_ignoring_case(keyword, "SIZE")) {
             out.size = true;
             out.size_limit = parse_number(line.substr(std::min(line.size(), keyword.size() + 1))).value_or(0);
@@ -66,6 +68,7 @@ void ClientSession::take(const Reply& reply) {
     case Awaited::banner: take_banner(reply); break;
     case Awaited::ehlo:
     case Awaited::helo: take_hello(reply, expected.what); break;
+    case Awaited::starttls: take_starttls(reply); break;
     case Awaited::rset:
         if (!reply.positive()) part();
         break;
@@ -80,22 +83,53 @@ void ClientSession::take(const Reply& reply) {
 
 void ClientSession::take_banner(const Reply& reply) {
     if (!reply.positive()) return refused(Stage::banner, reply);
+    say_hello();
+}
+
+void ClientSession::say_hello() {
     put("EHLO ");
     put(options_.name);
     send("\r\n", Awaited::ehlo);
 }
 
 void ClientSession::take_hello(const Reply& reply, Awaited which) {
-    if (which == Awaited::ehlo && reply.permanent()) {
+    if (which == Awaited::ehlo && reply.permanent() && !secure_) {
         put("HELO ");
         put(options_.name);
         return send("\r\n", Awaited::helo);
     }
     if (!reply.positive()) return refused(Stage::ehlo, reply);
     if (which == Awaited::ehlo) offers_ = read_offers(reply.text);
+    if (secure_ || options_.tls == StartTls::never) return greeted();
+    if (offers_.starttls) return send("STARTTLS\r\n", Awaited::starttls);
+    if (options_.tls == StartTls::if_offered) return greeted();
+    no_tls("4.7.4", fmt::format("TLS is required, but was not offered by host {}", options_.peer));
+}
+
+void ClientSession::take_starttls(const Reply& reply) {
+    if (reply.positive()) {
+        shaking_hands_ = true;
+        events_.emplace_back(client_event::StartTls{});
+    } else if (options_.tls == StartTls::if_offered) {
+        greeted();
+    } else {
+        no_tls("4.7.5", said(Stage::tls, reply).text);
+    }
+}
+
+void ClientSession::greeted() {
     pipelining_ = offers_.pipelining && options_.pipelining == Pipelining::if_offered;
     up_ = true;
     events_.emplace_back(client_event::Up{});
+}
+
+void ClientSession::no_tls(std::string_view status, std::string text) {
+    Verdict verdict;
+    verdict.stage = Stage::tls;
+    verdict.status = status;
+    verdict.text = printable(text);
+    fail(std::move(verdict));
+    put("QUIT\r\n");
 }
 
 void ClientSession::take_mail(const Reply& reply) {
@@ -252,9 +286,12 @@ void ClientSession::refuse_unsent(Active& active) const {
     if (offers_.size_limit != 0 && size > offers_.size_limit)
         return refuse_all("5.3.4", fmt::format("message size {} exceeds size limit {} of server {}", size,
                                                offers_.size_limit, options_.peer));
-    if (message.require_tls) // no connection has TLS
-        return refuse_all("5.7.30", fmt::format("message requires TLS, and there is none with host {}",
-                                                options_.peer));
+    if (message.require_tls && !(verified_ && offers_.require_tls))
+        return refuse_all("5.7.30", fmt::format("message requires TLS all the way (REQUIRETLS), and host {} {}",
+                                                options_.peer,
+                                                !secure_     ? "was reached without"
+                                                : !verified_ ? "has no certificate that proves its name"
+                                                             : "does not promise it"));
     if (message.parameters.body == Body::eight_bit_mime && !offers_.eight_bit_mime)
         return refuse_all(
             "5.6.3",
@@ -282,6 +319,7 @@ void ClientSession::send_mail(const Active& active) {
     if (offers_.dsn && parameters.ret != Ret::unspecified)
         put(parameters.ret == Ret::full ? " RET=FULL" : " RET=HDRS");
     if (offers_.dsn && !parameters.envid.empty()) put(" ENVID=" + encode_xtext(parameters.envid));
+    if (active.transaction.require_tls) put(" REQUIRETLS");
     send("\r\n", Awaited::mail);
 }
 

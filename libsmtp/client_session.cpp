@@ -15,6 +15,7 @@ std::string_view doing(Stage stage) {
     switch (stage) {
     case Stage::banner: return "receiving the initial server greeting";
     case Stage::ehlo: return "performing the EHLO handshake";
+    case Stage::tls: return "performing the TLS handshake";
     case Stage::mail: return "sending MAIL FROM";
     case Stage::rcpt: return "sending RCPT TO";
     case Stage::data: return "sending DATA command";
@@ -98,9 +99,11 @@ void ClientSession::feed(std::string_view bytes, Monotonic now) {
         const bool hello =
             expected_front_ < expected_.size() && expected_[expected_front_].what == Awaited::ehlo;
         auto result = parser_.next(bytes, hello ? ehlo_text_limit : ReplyParser::kept);
-        if (auto* reply = std::get_if<Reply>(&result))
+        if (auto* reply = std::get_if<Reply>(&result)) {
             take(*reply);
-        else if (auto* malformed = std::get_if<Malformed>(&result))
+            // Bytes behind that reply came in plain text, and would be believed to have come by TLS.
+            if (shaking_hands_ && !bytes.empty()) mismatch("it went on in plain text");
+        } else if (auto* malformed = std::get_if<Malformed>(&result))
             mismatch(malformed->why);
     }
 }
@@ -128,6 +131,29 @@ void ClientSession::expired(Monotonic now) {
     why.text = printable(
         fmt::format("conversation with {} timed out while {}", options_.peer, doing(why.stage)), text_limit);
     fail(std::move(why));
+}
+
+void ClientSession::tls_up(Peer peer, Monotonic now) {
+    if (over_) return;
+    assert(shaking_hands_);
+    now_ = now;
+    shaking_hands_ = false;
+    secure_ = true;
+    verified_ = peer == Peer::verified;
+    offers_ = {};
+    say_hello();
+    rearm();
+}
+
+void ClientSession::tls_failed(std::string_view why, Monotonic now) {
+    if (over_) return;
+    assert(shaking_hands_);
+    now_ = now;
+    Verdict verdict;
+    verdict.stage = Stage::tls;
+    verdict.status = "4.7.5";
+    verdict.text = printable(why, text_limit);
+    fail(std::move(verdict));
 }
 
 std::optional<ClientEvent> ClientSession::next() {
@@ -255,11 +281,13 @@ Stage ClientSession::stage() const {
         const Phase phase = transactions_.front().phase;
         if (phase == Phase::content || (phase == Phase::dot && !all_sent())) return Stage::content;
     }
+    if (shaking_hands_) return Stage::tls;
     if (expected_front_ == expected_.size()) return Stage::none;
     switch (expected_[expected_front_].what) {
     case Awaited::banner: return Stage::banner;
     case Awaited::ehlo:
     case Awaited::helo: return Stage::ehlo;
+    case Awaited::starttls: return Stage::tls;
     case Awaited::rset:
     case Awaited::mail: return Stage::mail;
     case Awaited::rcpt: return Stage::rcpt;
@@ -338,7 +366,7 @@ void ClientSession::rearm() {
         deadline_ = now_ + t.block;
     else if (at == Stage::banner)
         deadline_ = now_ + t.banner;
-    else if (at == Stage::ehlo)
+    else if (at == Stage::ehlo || at == Stage::tls)
         deadline_ = now_ + t.ehlo;
     else if (at == Stage::mail)
         deadline_ = now_ + t.mail;

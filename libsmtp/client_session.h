@@ -6,6 +6,9 @@
 //
 // Every transaction handed over ends in exactly one of: Finished, Ended::interrupted, or (untouched, to be
 // done elsewhere) being in neither when Ended comes.
+//
+// TLS is the driver's: after StartTls it shakes hands and says how that went; what the server offered in plain
+// text is forgotten then (RFC 3207, 4.2).
 #pragma once
 #include "libsmtp/outgoing_content.h"
 #include "libsmtp/parameters.h"
@@ -45,7 +48,7 @@ struct Transaction {
     std::string reverse_path;  // without brackets; "" is the null sender
     MailParameters parameters; // size: of the content; body: eight_bit_mime where the content has 8-bit bytes
     std::uint64_t longest_line = UINT64_MAX; // of the content, if known
-    bool require_tls = false; // RFC 8689: never over a connection without, nor to who does not offer REQUIRETLS
+    bool require_tls = false; // RFC 8689: only over verified TLS, and to who offers REQUIRETLS
     std::vector<Recipient> recipients;
 };
 
@@ -60,7 +63,10 @@ struct TransactionResult {
 
 namespace client_event {
 
-struct Up {}; // greeting and EHLO went well
+// The server awaits our side of the TLS handshake; tls_up() or tls_failed() must follow. All that was in
+// output() has been written by then.
+struct StartTls {};
+struct Up {}; // greeting, EHLO and TLS went well
 // A question: content() with the next chunk (from the beginning when `from_start`), then content_end().
 struct ContentWanted {
     std::uint64_t id = 0;
@@ -81,7 +87,8 @@ struct Ended {
 } // namespace client_event
 
 using ClientEvent =
-    std::variant<client_event::Up, client_event::ContentWanted, client_event::Finished, client_event::Ended>;
+    std::variant<client_event::StartTls, client_event::Up, client_event::ContentWanted,
+                 client_event::Finished, client_event::Ended>;
 
 class ClientSession {
 public:
@@ -92,15 +99,18 @@ public:
         Duration final_dot = std::chrono::seconds(600);
     };
     enum class Pipelining : std::uint8_t { if_offered, never };
+    enum class StartTls : std::uint8_t { never, if_offered, always };
     struct Options {
         std::string name; // for EHLO
         std::string peer; // "NAME[IP]": for texts
         Pipelining pipelining = Pipelining::if_offered;
+        StartTls tls = StartTls::never; // always: without it the conversation ends
         Timeouts timeouts = {};
     };
     // What EHLO offered.
     struct Offers {
         bool esmtp = false, pipelining = false, eight_bit_mime = false, dsn = false, size = false;
+        bool starttls = false, require_tls = false;
         std::uint64_t size_limit = 0; // 0: none told
     };
 
@@ -123,6 +133,12 @@ public:
     // QUIT after what is under way. Nothing more may be handed over.
     void quit(Monotonic now);
 
+    // Answers to StartTls. What is fed from now on is what TLS has opened. `verified`: the certificate is
+    // that of the host we meant. tls_failed(): why, in one line; the conversation ends.
+    enum class Peer : std::uint8_t { unverified, verified };
+    void tls_up(Peer peer, Monotonic now);
+    void tls_failed(std::string_view why, Monotonic now);
+
     // What happened on the connection.
     void feed(std::string_view bytes, Monotonic now);
     void end_of_input(Monotonic now);                   // the server closed
@@ -139,7 +155,7 @@ public:
     const Offers& offers() const { return offers_; }
 
 private:
-    enum class Awaited : std::uint8_t { banner, ehlo, helo, rset, mail, rcpt, data, dot };
+    enum class Awaited : std::uint8_t { banner, ehlo, helo, starttls, rset, mail, rcpt, data, dot };
     struct Expected {
         Awaited what;
         std::uint32_t recipient = 0; // rcpt: its place in the transaction
@@ -176,6 +192,10 @@ private:
     void take(const Reply& reply);
     void take_banner(const Reply& reply);
     void take_hello(const Reply& reply, Awaited which);
+    void say_hello();
+    void greeted();
+    void take_starttls(const Reply& reply);
+    void no_tls(std::string_view status, std::string text);
     void take_mail(const Reply& reply);
     void take_rcpt(const Reply& reply, std::uint32_t recipient);
     void take_data(const Reply& reply);
@@ -234,6 +254,7 @@ private:
     std::size_t at_most_ = SIZE_MAX; // recipients per round this server was seen to take
     std::uint64_t completed_ = 0;    // transactions
     bool up_ = false, over_ = false, quitting_ = false, pipelining_ = false;
+    bool shaking_hands_ = false, secure_ = false, verified_ = false; // TLS
     bool needs_reset_ = false;  // the server is still in a transaction that went nowhere
     bool chunk_wanted_ = false; // tell when the chunk has been written
 };

@@ -45,7 +45,8 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
     Monotonic now{};
     ClientSession session(
         {"c.test", "mx[192.0.2.1]",
-         flavour & 16 ? ClientSession::Pipelining::never : ClientSession::Pipelining::if_offered},
+         flavour & 16 ? ClientSession::Pipelining::never : ClientSession::Pipelining::if_offered,
+         flavour & 128 ? ClientSession::StartTls::always : ClientSession::StartTls::if_offered},
         now);
     static constexpr std::string_view content = "S: x\r\n\r\n.\r\n..\nb\rc";
     std::set<std::uint64_t> over;
@@ -57,6 +58,12 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
             more = false;
             while (auto event = session.next()) {
                 assert(!ended);
+                if (std::holds_alternative<client_event::StartTls>(*event)) {
+                    if (flavour & 8)
+                        session.tls_failed("no", now);
+                    else
+                        session.tls_up(ClientSession::Peer::verified, now);
+                }
                 if (auto* wanted = std::get_if<client_event::ContentWanted>(&*event);
                     wanted && !session.over()) {
                     if (wanted->from_start && !(flavour & 32)) session.content(content, now);
