@@ -48,6 +48,8 @@ Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& 
         break;
     case Role::smtp_client:
         for (const auto& file : config.files) a.read.push_back(file.path);
+        if (!config.smtp_client.tls_authorities.empty())
+            a.read.push_back(config.smtp_client.tls_authorities);
         a.read.push_back(spool + "/incoming");
         a.read.push_back(spool + "/messages");
         break;

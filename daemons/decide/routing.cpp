@@ -104,4 +104,9 @@ const RouteRule* RouteTable::find(std::string_view domain) const {
     return look("*");
 }
 
+TlsLevel RouteTable::tls_level(std::string_view domain, TlsLevel otherwise) const {
+    const auto* rule = find(domain);
+    return rule && rule->tls != TlsLevel::by_default ? rule->tls : otherwise;
+}
+
 } // namespace decide

@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/decide/failure.h"
 #include "daemons/decide/queue/settings.h"
+#include "daemons/decide/tls_policy.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,6 +37,7 @@ struct RouteRule {
     std::uint32_t connections = 0;               // of the link, at most; 0: the default for its kind
     queue::RouteSettings queueing;
     std::vector<ReplyRule> replies; // the first that covers a reply counts
+    TlsLevel tls = TlsLevel::by_default; // for the pattern's mail, whichever link it goes by
     bool operator==(const RouteRule&) const = default;
 };
 
@@ -47,6 +49,9 @@ public:
     // `domain` in lower case. The exact name first, then ".parent" from the longest to the shortest, then
     // "*"; null: no rule, so the domain's own MX hosts serve it. The rule lives as long as the table.
     const RouteRule* find(std::string_view domain) const;
+
+    // Of mail for the domain; `otherwise` where no rule says.
+    TlsLevel tls_level(std::string_view domain, TlsLevel otherwise) const;
 
 private:
     std::vector<RouteRule> rules_;

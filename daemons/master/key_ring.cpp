@@ -2,6 +2,7 @@
 #include "daemons/common/auth/password_file.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/random.h"
+#include "daemons/common/read_file.h"
 #include "daemons/common/tls/context.h"
 #include "daemons/master/master.h"
 #include <sys/stat.h>
@@ -18,8 +19,8 @@ Result<std::vector<proto::secrets::Certificate>> certificates_of(const config::T
     for (std::size_t i = 0; i < tls.certificates.size(); ++i) {
         auto& each = out.emplace_back();
         each.file = tls.certificates[i];
-        each.chain = TRY(read_file(tls.certificates[i]));
-        each.key = tls.keys.empty() ? each.chain : TRY(read_file(tls.keys[i]));
+        each.chain = TRY(common::read_file(tls.certificates[i]));
+        each.key = tls.keys.empty() ? each.chain : TRY(common::read_file(tls.keys[i]));
         TRY(tls::check(each));
     }
     return out;
@@ -52,9 +53,9 @@ Result<> KeyRing::load(const config::Config& config, smtp::Monotonic now) {
     proto::secrets::Secrets fresh;
     fresh.certificates = TRY(certificates_of(config.tls));
     if (!config.tls.client_authorities.empty())
-        fresh.client_authorities = TRY(read_file(config.tls.client_authorities));
+        fresh.client_authorities = TRY(common::read_file(config.tls.client_authorities));
     if (!config.auth.passwords.empty()) {
-        fresh.passwords = TRY(read_file(config.auth.passwords));
+        fresh.passwords = TRY(common::read_file(config.auth.passwords));
         if (auto read = auth::PasswordFile::parse(fresh.passwords); !read)
             return std::unexpected(Error{0, config.auth.passwords + ": " + read.error().why});
     }

@@ -25,7 +25,6 @@ struct Options {
 // Runs until stopped; the exit status (sysexits). What keeps it from starting is said on standard error.
 int run(const Options& options);
 
-spool::Result<std::string> read_file(const std::string& path);
 // A text as a file nobody can change, to be handed down.
 spool::Result<common::Fd> sealed(const std::string& text);
 

@@ -1,6 +1,7 @@
 // Reload, re-opening of logs, orderly stop, and the control socket they are asked for over.
 #include "daemons/common/daemon.h"
 #include "daemons/common/process_plan.h"
+#include "daemons/common/read_file.h"
 #include "daemons/master/master.h"
 #include "daemons/master/notify.h"
 #include <algorithm>
@@ -50,7 +51,7 @@ Result<> Master::reload() {
 
 // All or nothing: whatever fails, everything stays as it was.
 Result<> Master::take_new_configuration() {
-    auto text = read_file(options_.file);
+    auto text = common::read_file(options_.file);
     if (!text) return std::unexpected(text.error());
     auto fresh = config::parse(*text, options_.file);
     if (!fresh) {

@@ -2,11 +2,10 @@
 #include "daemons/common/daemon.h"
 #include "daemons/master/master.h"
 #include "daemons/common/privileges.h"
+#include "daemons/common/read_file.h"
 #include <csignal>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,13 +20,6 @@ int refuse(const std::string& why, int status) {
 
 } // namespace
 
-spool::Result<std::string> read_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file || file.bad()) return std::unexpected(spool::Error::from_errno("read " + path));
-    return text;
-}
-
 int run(const Options& given) {
     common::keep_standard_descriptors();
     if (given.announce >= 0) fcntl(given.announce, F_SETFD, FD_CLOEXEC);
@@ -40,7 +32,7 @@ int run(const Options& given) {
         options.file = whole;
         std::free(whole);
     }
-    auto text = read_file(options.file);
+    auto text = common::read_file(options.file);
     if (!text) return refuse(text.error().what, 66);
     auto config = config::parse(*text, options.file);
     if (!config) {

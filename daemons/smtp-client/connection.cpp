@@ -44,10 +44,11 @@ Connection::Connection(Office& office, Owner& owner, delivery::Connect order)
 void Connection::try_next() {
     deadline_.clear();
     session_.reset();
-    socket_.reset();
+    wire_.reset();
     current_.reset();
     handed_ = 0;
     uses_ = 0;
+    plain_text_ = false;
     walk_.next([this](std::optional<Candidate> found) { candidate(std::move(found)); });
 }
 
@@ -67,16 +68,16 @@ void Connection::candidate(std::optional<Candidate> found) {
 }
 
 void Connection::open_socket() {
-    auto socket =
-        Socket::connect(office_.loop, current_->endpoint,
-                        {[this](int error) { connected(error); }, [this] { read(); }, [this] { pump(); }});
-    if (!socket && spool::is_out_of_means(socket.error())) {
-        starved(socket.error());
+    auto wire =
+        Wire::connect(office_.loop, current_->endpoint,
+                      {[this](int error) { connected(error); }, [this] { read(); }, [this] { pump(); }});
+    if (!wire && spool::is_out_of_means(wire.error())) {
+        starved(wire.error());
         deadline_.set(Loop::now().monotonic + 1s);
         return;
     }
-    if (!socket) return connect_failed(socket.error());
-    socket_ = *std::move(socket);
+    if (!wire) return connect_failed(wire.error());
+    wire_ = *std::move(wire);
     deadline_.set(Loop::now().monotonic + office_.settings.connect_timeout);
 }
 
@@ -107,7 +108,7 @@ void Connection::connected(int error) {
     session_.emplace(
         Session::Options{office_.settings.helo, current_->peer(),
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
-                         timeouts(office_.settings)},
+                         tls_wanted(), timeouts(office_.settings)},
         now);
     rearm();
 }
@@ -116,18 +117,25 @@ void Connection::connected(int error) {
 // -----------------------------------------------------------------------------------------
 
 void Connection::read() {
-    if (over_ || !session_) return;
-    auto space = office_.loop.read_buffer();
-    const auto n = socket_->read(space);
-    if (n > 0)
-        session_->feed({space.data(), static_cast<std::size_t>(n)}, Loop::now().monotonic);
-    else if (n == 0)
-        session_->end_of_input(Loop::now().monotonic);
-    else if (errno == EAGAIN)
-        return;
-    else
-        session_->broken(std::strerror(errno), Loop::now().monotonic);
-    pump();
+    bool more = true;
+    while (more && !over_ && session_) {
+        if (shaking_hands_) {
+            shake_hands();
+            return pump();
+        }
+        auto space = office_.loop.read_buffer();
+        const auto n = wire_->read(space);
+        if (n > 0)
+            session_->feed({space.data(), static_cast<std::size_t>(n)}, Loop::now().monotonic);
+        else if (n == 0)
+            session_->end_of_input(Loop::now().monotonic);
+        else if (errno == EAGAIN)
+            return;
+        else
+            session_->broken(std::strerror(errno), Loop::now().monotonic);
+        more = n > 0 && wire_->tls(); // the socket will not say so again
+        pump();
+    }
 }
 
 // Takes what the session has to tell and writes what it has to say, until neither is left.
@@ -161,7 +169,7 @@ void Connection::pump() {
 bool Connection::flush() {
     views_.clear();
     session_->output(views_);
-    const auto written = socket_->write(views_);
+    const auto written = wire_->write(views_);
     if (written < 0) {
         if (session_->over()) return false;
         session_->broken(std::strerror(errno), Loop::now().monotonic);
@@ -182,14 +190,16 @@ void Connection::rearm() {
 
 void Connection::expired() {
     if (over_) return;
-    if (!socket_) return open_socket(); // as often as it takes
+    if (!wire_) return open_socket(); // as often as it takes
     if (!session_) return connect_failed({ETIMEDOUT, "connect"});
     session_->expired(Loop::now().monotonic);
     pump();
 }
 
 void Connection::take(smtp::ClientEvent& event) {
-    if (std::holds_alternative<Up>(event)) {
+    if (std::holds_alternative<StartTls>(event)) {
+        if (!session_->over()) start_tls();
+    } else if (std::holds_alternative<Up>(event)) {
         setup_ = Loop::now().monotonic - began_;
         office_.peers.worked(current_->endpoint.address);
         if (!std::exchange(was_up_, true)) {
@@ -258,6 +268,10 @@ Connection::HandedOver Connection::hand_over(Job& job) {
         // A damaged message is found before the server hears of it, where the whole is at hand.
         if (job.message->is_small())
             if (auto content = job.message->small_content(); !content) return refuse_it(content.error());
+    }
+    if (!satisfies(tls_, level_of(job))) { // the connection was made for mail that needs less
+        job.message.reset();
+        return HandedOver::not_now;
     }
     smtp::Transaction transaction;
     if (!make_transaction(job.order, *job.message, transaction))
@@ -379,8 +393,9 @@ void Connection::ended(Ended& end) {
     if (session_->has_output()) { // QUIT, if it can go at once
         views_.clear();
         session_->output(views_);
-        static_cast<void>(socket_->write(views_));
+        static_cast<void>(wire_->write(views_));
     }
+    keep_resumption();
     const auto now = Loop::now().monotonic;
     if (end.distrust_pipelining) office_.peers.distrust_pipelining(current_->endpoint.address, now);
     if (end.orderly) return finish(false, {});
@@ -391,6 +406,12 @@ void Connection::ended(Ended& end) {
     const bool told =
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
     last_failure_ = {end.why, relay()};
+    if (fresh && again_in_plain_text(end.why)) return;
+    if (end.why.stage == smtp::Stage::tls) {
+        policy_failure_ = last_failure_;
+        voice().info("{}", end.why.text);
+        return try_next();
+    }
     if (end.mail_accepted) mail_failure_ = last_failure_;
     if (fresh && !told && failure.next_host()) {
         office_.peers.failed(current_->endpoint.address, now);
@@ -417,7 +438,7 @@ void Connection::ended(Ended& end) {
 
 // No address is left. The message that was to go first says so; the others have not been tried.
 void Connection::link_failed() {
-    auto [why, host] = mail_failure_ ? *mail_failure_ : last_failure_;
+    auto [why, host] = mail_failure_ ? *mail_failure_ : policy_failure_ ? *policy_failure_ : last_failure_;
     if (why.outcome == smtp::Verdict::Outcome::permanent) {
         // What a server says of itself is no verdict on the mail: that waits.
         why.outcome = smtp::Verdict::Outcome::temporary;
@@ -434,8 +455,9 @@ void Connection::link_failed() {
             const auto now = Loop::now().wall;
             for (std::size_t i = 0; i < job.order.recipients.size(); ++i)
                 write_line(job, i, why, host, {}, now);
-            // A server that accepted MAIL proved its link: what failed is this message's try.
-            if (mail_failure_) {
+            // A server that accepted MAIL, or could be talked to without TLS, proved its link: what failed is
+            // this message's try.
+            if (mail_failure_ || policy_failure_) {
                 auto done = make_done(job.order, why);
                 done.connection = number();
                 done.host = host;

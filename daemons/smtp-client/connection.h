@@ -8,7 +8,8 @@
 #include "daemons/decide/failure.h"
 #include "daemons/smtp-client/address_walk.h"
 #include "daemons/smtp-client/results.h"
-#include "daemons/smtp-client/socket.h"
+#include "daemons/smtp-client/resumptions.h"
+#include "daemons/smtp-client/wire.h"
 #include "libsmtp/client_session.h"
 #include "libspool/disk.h"
 #include "libspool/message_reader.h"
@@ -31,6 +32,9 @@ struct Office {
     std::mt19937 random;
     std::uint64_t sessions = 0;
     std::optional<smtp::Monotonic> starved = {}; // when the log last said so
+    std::optional<decide::RouteTable> tls_routes = {}; // if there are any with a TLS level of their own
+    std::shared_ptr<const tls::Context> tls = nullptr; // null: TLS cannot be had, and the log said why
+    Resumptions resumptions = {};
 
     // A number for logs, unlike that of any other session of this host's workers.
     std::uint64_t next_session() { return ++sessions * 256 + instance; }
@@ -77,6 +81,16 @@ private:
         std::string host; // whose session it was: "mx[192.0.2.1]:25"; "" where there was none
     };
 
+    // TLS: secure.cpp.
+    decide::TlsLevel level_of(Job& job);
+    smtp::ClientSession::StartTls tls_wanted();
+    void start_tls();
+    void shake_hands();
+    void judge_certificate();
+    std::string resumption_name() const;
+    void keep_resumption();
+    bool again_in_plain_text(const smtp::Verdict& why);
+
     void try_next();
     void candidate(std::optional<Candidate> candidate);
     void open_socket();
@@ -116,9 +130,13 @@ private:
     AddressWalk walk_;
     common::Deadline deadline_;
     common::TurnHook hook_; // starts, or pumps, at the end of the turn
-    std::unique_ptr<Socket> socket_;
+    std::unique_ptr<Wire> wire_;
     std::optional<smtp::ClientSession> session_;
     std::optional<Candidate> current_;
+    decide::TlsLevel level_ = decide::TlsLevel::may; // of this session
+    decide::TlsState tls_;
+    std::string tls_text_;        // "TLSv1.3 …"; "" in plain text
+    bool shaking_hands_ = false, plain_text_ = false; // plain_text_: TLS has failed with this address
     std::deque<std::unique_ptr<Job>> jobs_;
     std::size_t handed_ = 0; // of them, the first, to the session
     std::vector<std::string_view> views_;
@@ -128,7 +146,8 @@ private:
     std::uint64_t session_number_ = 0;
     std::uint64_t uses_ = 0; // deliveries over this session
     Failed last_failure_;
-    std::optional<Failed> mail_failure_; // of a session that had accepted MAIL
+    std::optional<Failed> mail_failure_;   // of a session that had accepted MAIL
+    std::optional<Failed> policy_failure_; // of one without the TLS that is required
     bool started_ = false, was_up_ = false, closing_ = false, over_ = false, dot_under_way_ = false;
 };
 

@@ -1,4 +1,6 @@
 #include "daemons/smtp-client/smtp_client.h"
+#include "daemons/common/read_file.h"
+#include "daemons/common/tls/context.h"
 #include <algorithm>
 
 namespace smtp_client {
@@ -37,10 +39,39 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      conversation, surroundings.identity,
                      {[this](Message&& message) { take(std::move(message)); }, [this] { up(); },
-                      [this](const std::string&) { down(); }}) {}
+                      [this](const std::string&) { down(); }}) {
+    settle_tls(config);
+}
+
+// What connections from now on know of TLS. Whatever is wrong with it, mail that does without still goes.
+void SmtpClient::settle_tls(const config::Config& config) {
+    const auto& settings = config.smtp_client;
+    office_.tls_routes.reset();
+    if (std::ranges::any_of(config.routes, [](auto& r) { return r.tls != decide::TlsLevel::by_default; }))
+        office_.tls_routes.emplace(config.routes);
+
+    tls::ClientOptions options;
+    options.minimum = settings.tls_minimum_version == config::TlsVersion::tls_1_3 ? tls::Version::tls_1_3
+                                                                                  : tls::Version::tls_1_2;
+    options.ciphers = settings.tls_ciphers;
+    if (!settings.tls_authorities.empty()) {
+        auto text = common::read_file(settings.tls_authorities);
+        if (text)
+            options.authorities = *std::move(text);
+        else
+            surroundings_.log.warning("smtp_client.tls_authorities: {}; no server's certificate can be verified",
+                                      text.error().what);
+    }
+    auto context = tls::Context::client(options);
+    office_.tls = context ? *std::move(context) : nullptr;
+    if (!context)
+        surroundings_.log.error("{}; mail that requires TLS waits, other mail goes in plain text",
+                                context.error().what);
+}
 
 void SmtpClient::reconfigure(common::Orders orders) {
     office_.settings = orders.config.smtp_client; // for connections from now on
+    settle_tls(orders.config);
     dns_ = orders.config.dns;
     office_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, dns_);
 }

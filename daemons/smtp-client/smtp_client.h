@@ -32,6 +32,7 @@ private:
         std::optional<spool::MessageReader> lock; // while no queue-manager knows of it
     };
 
+    void settle_tls(const config::Config& config);
     void take(proto::delivery::Message&& message);
     void up();
     void down();

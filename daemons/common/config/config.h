@@ -116,6 +116,8 @@ struct Dns {
     Duration failure_ttl = 10s;   // a failed look-up is not repeated before that
 };
 
+enum class TlsVersion { tls_1_2, tls_1_3 };
+
 struct SmtpClient {
     std::uint32_t workers = 0; // never 0 after parse(): half the processors, 1 to 8
     std::string helo;          // never empty after parse(): the hostname
@@ -128,6 +130,10 @@ struct SmtpClient {
     std::uint32_t addresses_per_attempt = 5;
     bool ipv4 = true, ipv6 = true;
     bool pipelining = true;
+    decide::TlsLevel tls = decide::TlsLevel::may; // never by_default
+    TlsVersion tls_minimum_version = TlsVersion::tls_1_2;
+    std::string tls_ciphers;
+    std::string tls_authorities = "/etc/ssl/certs/ca-certificates.crt"; // "": nobody's certificate is trusted
 };
 
 enum class BareNewlines { normalise, reject };
@@ -162,8 +168,6 @@ struct Smtpd {
     std::uint32_t user_messages_per_hour = 0; // of one authenticated user, per process; 0 no limit
     std::uint32_t user_recipients_per_hour = 0; // the same
 };
-
-enum class TlsVersion { tls_1_2, tls_1_3 };
 
 struct Tls {
     std::vector<std::string> certificates; // chains, PEM; the first serves who asks for no name

@@ -16,6 +16,10 @@ constexpr Word<ListenerTls> listener_tls[] = {{"no", ListenerTls::no},
                                               {"implicit", ListenerTls::implicit}};
 constexpr std::string_view sasl_mechanisms[] = {"SCRAM-SHA-256-PLUS", "SCRAM-SHA-256", "PLAIN", "LOGIN"};
 constexpr Word<TlsVersion> tls_versions[] = {{"1.2", TlsVersion::tls_1_2}, {"1.3", TlsVersion::tls_1_3}};
+constexpr Word<decide::TlsLevel> tls_levels[] = {{"none", decide::TlsLevel::none},
+                                                 {"may", decide::TlsLevel::may},
+                                                 {"encrypt", decide::TlsLevel::encrypt},
+                                                 {"verify", decide::TlsLevel::verify}};
 constexpr Word<BareNewlines> newlines[] = {{"normalise", BareNewlines::normalise},
                                            {"reject", BareNewlines::reject}};
 
@@ -235,6 +239,7 @@ Section table_of(decide::RouteRule& s) {
                  "one name. The next in order serves while the one before it is down "
                  "(queue.link_down_after).",
                  "\"[relay.example.net]:25\""},
+                {"tls", one_of(s.tls, tls_levels), "As smtp_client.tls, for mail to these domains.", "\"may\""},
                 {"connections", Count{&s.connections, 1, 10'000},
                  "Connections at the same time to this next hop. By default those of [queue].", "100"},
                 {"messages_per_second", Count{&s.queueing.messages_per_second, 1, 1'000'000},
@@ -426,6 +431,20 @@ Section table_of(SmtpClient& s) {
             {"ipv4", Flag{&s.ipv4}, "Use IPv4.", ""},
             {"ipv6", Flag{&s.ipv6}, "Use IPv6.", ""},
             {"pipelining", Flag{&s.pipelining}, "Send commands in groups to servers that offer PIPELINING.",
+             ""},
+            {"tls", one_of(s.tls, tls_levels),
+             "\"none\": plain text always. \"may\": TLS where a server offers STARTTLS and it works, else "
+             "plain text. \"encrypt\": TLS or not at all; mail waits where there is none. \"verify\": the same, "
+             "and the server's certificate must prove the name of the host it was reached by. A route's tls "
+             "says otherwise for its domains.",
+             ""},
+            {"tls_minimum_version", one_of(s.tls_minimum_version, tls_versions),
+             "The oldest version of TLS spoken: \"1.2\" or \"1.3\".", ""},
+            {"tls_ciphers", any_text(s.tls_ciphers),
+             "Ciphers of TLS 1.2, in the words of openssl-ciphers(1); \"\" for those of the library.", ""},
+            {"tls_authorities", any_text(s.tls_authorities),
+             "File with the certificates (PEM) that vouch for those of servers; \"\" for none: then nothing "
+             "can be verified.",
              ""},
         }};
 }

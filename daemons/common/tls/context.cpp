@@ -1,4 +1,5 @@
 #include "daemons/common/tls/context.h"
+#include "daemons/common/tls/session.h"
 #include <cstring>
 #include <fmt/format.h>
 #include <openssl/core_names.h>
@@ -50,19 +51,20 @@ Result<> use(SSL_CTX* context, const proto::secrets::Certificate& from) {
     return {};
 }
 
-Result<> trust(SSL_CTX* context, const std::string& authorities) {
-    const auto text = reading(authorities);
+// Every certificate of the text goes to `take`, which says whether it could be used. How many there were.
+template <class Take>
+Result<int> each_certificate(const std::string& text, const std::string& source, Take take) {
+    const auto bytes = reading(text);
     int found = 0;
     while (true) {
-        const Certificate one(PEM_read_bio_X509(text.get(), nullptr, no_pass_phrase, nullptr));
+        const Certificate one(PEM_read_bio_X509(bytes.get(), nullptr, no_pass_phrase, nullptr));
         if (!one) break;
-        if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context), one.get()) != 1 ||
-            SSL_CTX_add_client_CA(context, one.get()) != 1)
-            return failed("tls.client_authorities", "a certificate in it cannot be used");
+        if (!take(one.get())) return failed(source, "a certificate in it cannot be used");
         ++found;
     }
     ERR_clear_error();
-    return found > 0 ? Result<>() : failed("tls.client_authorities", "there is no certificate in it");
+    if (found == 0) return failed(source, "there is no certificate in it");
+    return found;
 }
 
 } // namespace
@@ -89,20 +91,38 @@ Result<std::shared_ptr<const Context>> Context::server(const proto::secrets::Sec
     return context;
 }
 
+Result<std::shared_ptr<const Context>> Context::client(const ClientOptions& options) {
+    std::shared_ptr<Context> context(new Context);
+    auto* const ssl = context->contexts_.emplace_back(SSL_CTX_new(TLS_client_method())).get();
+    TRY(harden(ssl, options.minimum, options.ciphers, "smtp_client.tls_ciphers"));
+    if (!options.authorities.empty())
+        TRY(each_certificate(options.authorities, "smtp_client.tls_authorities", [&](X509* one) {
+            return X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), one) == 1;
+        }));
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, nullptr); // judged all the same: SSL_get_verify_result()
+    SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(ssl, Session::keep_resumption);
+    return context;
+}
+
+Result<> Context::harden(SSL_CTX* context, Version minimum, const std::string& ciphers, std::string_view key) {
+    SSL_CTX_set_min_proto_version(context, minimum == Version::tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
+    SSL_CTX_set_options(context,
+                        SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    if (!ciphers.empty() && SSL_CTX_set_cipher_list(context, ciphers.c_str()) != 1)
+        return failed(std::string(key), "no cipher of TLS 1.2 is named");
+    return {};
+}
+
 Result<> Context::add(const proto::secrets::Certificate& certificate, const ServerOptions& options,
                       const std::string& authorities) {
     auto& owned = contexts_.emplace_back(SSL_CTX_new(TLS_server_method()));
     auto* const context = owned.get();
     TRY(use(context, certificate));
-    SSL_CTX_set_min_proto_version(context,
-                                  options.minimum == Version::tls_1_3 ? TLS1_3_VERSION : TLS1_2_VERSION);
-    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION |
-                                     SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA |
-                                     SSL_OP_IGNORE_UNEXPECTED_EOF);
-    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
-    if (!options.ciphers.empty() && SSL_CTX_set_cipher_list(context, options.ciphers.c_str()) != 1)
-        return failed("tls.ciphers", "no cipher of TLS 1.2 is named");
+    TRY(harden(context, options.minimum, options.ciphers, "tls.ciphers"));
+    SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
     // Nothing is remembered about clients: what they need to come back they carry themselves.
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     unsigned char purpose[32];
@@ -117,7 +137,11 @@ Result<> Context::add(const proto::secrets::Certificate& certificate, const Serv
         SSL_CTX_set_num_tickets(context, 0);
     }
     if (options.client_certificates == ClientCertificates::ask) {
-        if (!authorities.empty()) TRY(trust(context, authorities));
+        if (!authorities.empty())
+            TRY(each_certificate(authorities, "tls.client_authorities", [&](X509* one) {
+                return X509_STORE_add_cert(SSL_CTX_get_cert_store(context), one) == 1 &&
+                       SSL_CTX_add_client_CA(context, one) == 1;
+            }));
         // What the certificate is worth is looked at afterwards; a bad one is as good as none.
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, [](int, X509_STORE_CTX*) { return 1; });
     }

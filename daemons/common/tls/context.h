@@ -1,5 +1,6 @@
-// What the TLS sessions of one listener share: certificates by name, keys for tickets, versions and ciphers.
-// Immutable; sessions keep theirs alive, so new certificates are simply a new Context. Knows no sockets.
+// What the TLS sessions of one listener share: certificates by name, keys for tickets, versions and ciphers; or
+// those of one client: whom it trusts. Immutable; sessions keep theirs alive, so new certificates are simply a
+// new Context. Knows no sockets.
 #pragma once
 #include "daemons/common/proto/secrets.h"
 #include "libspool/result.h"
@@ -14,6 +15,8 @@ template <auto Free> struct Freeing {
     template <class T> void operator()(T* what) const { Free(what); }
 };
 using SslContext = std::unique_ptr<SSL_CTX, Freeing<SSL_CTX_free>>;
+// What a server gave a client to come back with. It remembers how the certificate was judged.
+using Resumption = std::unique_ptr<SSL_SESSION, Freeing<SSL_SESSION_free>>;
 
 enum class Version : std::uint8_t { tls_1_2, tls_1_3 };
 enum class ClientCertificates : std::uint8_t { no, ask };
@@ -27,8 +30,16 @@ struct ServerOptions {
     ClientCertificates client_certificates = ClientCertificates::no;
 };
 
+struct ClientOptions {
+    Version minimum = Version::tls_1_2;
+    std::string ciphers;     // as above
+    std::string authorities; // PEM; "" nobody's certificate is trusted
+};
+
 class Context {
 public:
+    // Servers' certificates are judged but never refused: what a judgement means is the policy's to say.
+    static spool::Result<std::shared_ptr<const Context>> client(const ClientOptions& options);
     // The first certificate serves who asks for none of the names.
     static spool::Result<std::shared_ptr<const Context>> server(const proto::secrets::Secrets& secrets,
                                                                 const ServerOptions& options);
@@ -39,6 +50,8 @@ public:
 
 private:
     Context() = default;
+    static spool::Result<> harden(SSL_CTX* context, Version minimum, const std::string& ciphers,
+                                  std::string_view key);
     spool::Result<> add(const proto::secrets::Certificate& certificate, const ServerOptions& options,
                         const std::string& authorities);
     static int choose(SSL* ssl, int*, void* self);

@@ -35,20 +35,49 @@ BIO_METHOD* Session::method() {
     return made;
 }
 
+// Makes OpenSSL's half and puts our wire into it.
+bool Session::plug_in() {
+    ssl_.reset(SSL_new(context_->first()));
+    auto* wire = BIO_new(method());
+    if (!ssl_ || !wire) {
+        BIO_free(wire);
+        return false;
+    }
+    BIO_set_data(wire, this);
+    BIO_set_init(wire, 1);
+    SSL_set_bio(ssl_.get(), wire, wire);
+    return true;
+}
+
 std::unique_ptr<Session> Session::accept(std::shared_ptr<const Context> context) {
     std::unique_ptr<Session> session(new Session(std::move(context)));
-    session->ssl_.reset(SSL_new(session->context_->first()));
-    auto* wire = BIO_new(method());
-    if (!session->ssl_ || !wire) {
-        BIO_free(wire);
-        return nullptr;
-    }
-    BIO_set_data(wire, session.get());
-    BIO_set_init(wire, 1);
-    SSL_set_bio(session->ssl_.get(), wire, wire);
+    if (!session->plug_in()) return nullptr;
     SSL_set_app_data(session->ssl_.get(), const_cast<Context*>(session->context_.get()));
     SSL_set_accept_state(session->ssl_.get());
     return session;
+}
+
+std::unique_ptr<Session> Session::connect(std::shared_ptr<const Context> context, const std::string& host,
+                                          SSL_SESSION* from) {
+    std::unique_ptr<Session> session(new Session(std::move(context)));
+    if (!session->plug_in()) return nullptr;
+    auto* const ssl = session->ssl_.get();
+    SSL_set_app_data(ssl, session.get());
+    auto* const wanted = SSL_get0_param(ssl);
+    if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host.c_str()) != 1) { // a name, then
+        X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+        if (SSL_set1_host(ssl, host.c_str()) != 1 || SSL_set_tlsext_host_name(ssl, host.c_str()) != 1)
+            return nullptr;
+    }
+    ERR_clear_error();
+    if (from) SSL_set_session(ssl, from);
+    SSL_set_connect_state(ssl);
+    return session;
+}
+
+int Session::keep_resumption(SSL* ssl, SSL_SESSION* fresh) {
+    static_cast<Session*>(SSL_get_app_data(ssl))->resumption_.reset(fresh);
+    return 1; // ours now
 }
 
 Session::~Session() = default;
@@ -113,7 +142,10 @@ Facts Session::facts() const {
     if (!peer) return facts;
     facts.peer =
         SSL_get_verify_result(ssl_.get()) == X509_V_OK ? Facts::Peer::trusted : Facts::Peer::untrusted;
-    if (facts.peer != Facts::Peer::trusted) return facts;
+    if (facts.peer != Facts::Peer::trusted) {
+        facts.problem = X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get()));
+        return facts;
+    }
     char name[256] = "";
     const int n = X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, name, sizeof name);
     if (n > 0) facts.peer_name = smtp::printable({name, static_cast<std::size_t>(n)}, 255);

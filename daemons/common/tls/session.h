@@ -17,6 +17,7 @@ struct Facts {
     std::string server_name; // asked for by the client; "" none
     enum class Peer : std::uint8_t { anonymous, untrusted, trusted } peer = Peer::anonymous;
     std::string peer_name; // trusted: the certificate's common name, printable
+    std::string problem;   // untrusted: what is wrong with the certificate, in a few words
 
     std::string text() const; // "TLSv1.3 with cipher TLS_AES_256_GCM_SHA384 (256/256 bits)"
 };
@@ -25,6 +26,10 @@ class Session {
 public:
     // The server's side. Null if OpenSSL has no memory for it.
     static std::unique_ptr<Session> accept(std::shared_ptr<const Context> context);
+    // The client's, to the host of that name (or literal address): its certificate is trusted if it proves
+    // exactly this name. `from`: an earlier session with it, or null.
+    static std::unique_ptr<Session> connect(std::shared_ptr<const Context> context, const std::string& host,
+                                            SSL_SESSION* from);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
@@ -54,10 +59,15 @@ public:
 
     Facts facts() const;
     const std::string& error() const { return error_; }
+    // The client's: what the next session with this host may begin with, taken away; null: nothing (yet).
+    Resumption resumption() { return std::move(resumption_); }
     // For SCRAM-…-PLUS (RFC 9266, RFC 5929): "tls-exporter" or "tls-server-end-point"; "" if there is none.
     std::string channel_binding(std::string_view type) const;
 
 private:
+    friend class Context;
+    static int keep_resumption(SSL* ssl, SSL_SESSION* fresh);
+    bool plug_in();
     explicit Session(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
     static BIO_METHOD* method();
     Progress ended(int result);
@@ -66,6 +76,7 @@ private:
     std::unique_ptr<SSL, Freeing<SSL_free>> ssl_;
     std::string_view in_;
     std::string out_, error_;
+    Resumption resumption_;
     bool up_ = false;
 };
 

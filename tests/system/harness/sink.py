@@ -3,10 +3,13 @@
     sink.at("rcpt", "450 4.2.0 Greylisted", times=1)     the next RCPT is refused, then all is well
     sink.at("dot", drop)                                 the connection is cut after the final dot, always
 
-Stages: connect, ehlo, mail, rcpt, data (the reply to DATA), content (while it arrives), dot, quit.
+    Sink(address, port, certificate=make_certificate(…))  offers STARTTLS
+
+Stages: connect, ehlo, starttls, mail, rcpt, data (the reply to DATA), content (while it arrives), dot, quit.
 A behaviour is a reply line, or one of drop, silence, endless, garbage …, or a function (session, argument) → reply.
 """
 import socket
+import ssl
 import threading
 import time
 from dataclasses import dataclass, field
@@ -81,6 +84,7 @@ class Received:
     recipients: list
     content: bytes
     session: int
+    tls: object  # of the connection: "TLSv1.3", "TLSv1.3 resumed", None
     arguments: dict = field(default_factory=dict)  # "mail" → everything after MAIL FROM:<…>, …
 
     def header(self, name):
@@ -100,12 +104,14 @@ class Received:
 
 
 class Sink:
-    defaults = {"connect": "220 sink.example ESMTP", "mail": "250 2.1.0 Ok", "rcpt": "250 2.1.5 Ok",
+    defaults = {"connect": "220 sink.example ESMTP", "starttls": "220 2.0.0 Go ahead", "mail": "250 2.1.0 Ok", "rcpt": "250 2.1.5 Ok",
                 "data": "354 Go ahead", "dot": "250 2.0.0 Taken", "quit": "221 2.0.0 Bye", "rset": "250 2.0.0 Ok",
                 "noop": "250 2.0.0 Ok", "unknown": "502 5.5.1 What?"}
 
-    def __init__(self, address, port, extensions=("PIPELINING", "8BITMIME", "ENHANCEDSTATUSCODES", "SIZE 104857600", "DSN")):
+    def __init__(self, address, port, extensions=("PIPELINING", "8BITMIME", "ENHANCEDSTATUSCODES", "SIZE 104857600", "DSN"),
+                 certificate=None):
         self.address, self.port, self.extensions = address, port, list(extensions)
+        self.use_certificate(certificate)
         self.messages, self.commands, self.connections, self.refused = [], [], 0, []
         self.scripts, self.lock = {}, threading.Lock()
         self.listener, self.open = None, set()
@@ -118,6 +124,13 @@ class Sink:
         """From now on (or for the next `times` occasions) that stage behaves so."""
         with self.lock:
             self.scripts.setdefault(stage, []).append([behaviour, times])
+
+    def use_certificate(self, certificate):
+        """(certificate, key), as files, for sessions from now on; None: no STARTTLS."""
+        self.tls = None
+        if certificate:
+            self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.tls.load_cert_chain(*certificate)
 
     def well_behaved(self):
         with self.lock:
@@ -171,14 +184,15 @@ class Sink:
             threading.Thread(target=self.serve, args=(connection, number), daemon=True).start()
 
     def serve(self, connection, number):
+        session = Session(self, connection, number)
         try:
-            Session(self, connection, number).run()
+            session.run()
         except (Cut, OSError):
             pass
         finally:
             with self.lock:
-                self.open.discard(connection)
-            connection.close()
+                self.open.discard(session.socket)
+            session.socket.close()
 
     def behaviour(self, stage):
         with self.lock:
@@ -196,6 +210,7 @@ class Session:
         self.sink, self.socket, self.number = sink, connection, number
         self.buffer = b""
         self.forget()
+        self.tls = None
         connection.settimeout(120)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -228,6 +243,8 @@ class Session:
             reply = self.sink.defaults.get(stage)
             if stage == "ehlo":
                 lines = ["sink.example", *self.sink.extensions]
+                if self.sink.tls and not self.tls:
+                    lines.append("STARTTLS")
                 reply = "\r\n".join(f"250{'-' if i + 1 < len(lines) else ' '}{e}" for i, e in enumerate(lines))
         self.send(reply.encode() + b"\r\n")
         if reply.startswith("421"):
@@ -247,6 +264,9 @@ class Session:
             if word in ("EHLO", "HELO", "LHLO"):
                 self.forget()
                 self.answer("ehlo", argument)
+            elif word == "STARTTLS" and self.sink.tls and not self.tls:
+                if self.answer("starttls") == "2":
+                    self.start_tls()
             elif word == "MAIL":
                 self.forget()
                 if self.answer("mail", argument) == "2":
@@ -270,6 +290,15 @@ class Session:
             else:
                 self.answer("noop" if word == "NOOP" else "unknown", line)
 
+    def start_tls(self):
+        self.forget()
+        plain = self.socket
+        self.socket = self.sink.tls.wrap_socket(plain, server_side=True)
+        self.tls = self.socket.version() + (" resumed" if self.socket.session_reused else "")
+        with self.sink.lock:
+            self.sink.open.discard(plain)
+            self.sink.open.add(self.socket)
+
     def data(self):
         behaviour = self.sink.behaviour("content")
         if behaviour:
@@ -286,7 +315,8 @@ class Session:
             content += b"\r\n"
         lines = content.split(b"\r\n")
         content = b"\r\n".join(l[1:] if l.startswith(b".") else l for l in lines)
-        message = Received(self.sender, list(self.recipients), content, self.number, dict(self.arguments))
+        message = Received(self.sender, list(self.recipients), content, self.number, self.tls,
+                           dict(self.arguments))
         self.forget()
         # Recorded before the reply: what the peer is told was taken has been taken.
         behaviour = self.sink.behaviour("dot")
