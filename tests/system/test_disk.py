@@ -94,7 +94,7 @@ def test_errors_of_the_disk_are_never_a_250(mta, remote, error, reply, call):
     mta.start()
     mta.submit("user@remote.example")
     sink.wait_for(1)
-    injection = Injection(mta.pids("smtpd")[0], f"error={error}", call if call.startswith("fsync") else "pwrite64,pwritev,pwritev2")
+    injection = Injection(mta.wait_for_role("smtpd")[0], f"error={error}", call if call.startswith("fsync") else "pwrite64,pwritev,pwritev2")
     try:
         with mta.client() as c:
             answer = c.deliver("a@test.example", ["user@remote.example"], b"Subject: unlucky\r\n\r\nx\r\n")
@@ -123,7 +123,7 @@ def test_slow_disk_only_slows(mta, remote):
     mta.route("remote.example", sink)
     mta.config["smtpd"]["workers"] = 1
     mta.start()
-    injection = Injection(mta.pids("smtpd")[0], "delay_enter=1s", "fsync,fdatasync")
+    injection = Injection(mta.wait_for_role("smtpd")[0], "delay_enter=1s", "fsync,fdatasync")
     try:
         load = Load(mta, clients=8, count=2)
         load.join()

@@ -79,7 +79,7 @@ def test_descriptors_run_out(mta, remote):
     mta.start()
     mta.submit("user@later.example")
     mta.wait_log("status=deferred")
-    smtpd = mta.pids("smtpd")[0]
+    smtpd = mta.wait_for_role("smtpd")[0]
     have = len(os.listdir(f"/proc/{smtpd}/fd"))
     subprocess.run(["prlimit", "--pid", str(smtpd), f"--nofile={have + 8}:"], check=True)
     import socket
@@ -129,7 +129,7 @@ def test_no_descriptors_for_going_out(mta, remote):
     sink = remote()
     mta.route("remote.example", sink)
     mta.start()
-    client = mta.pids("smtp-client")[0]
+    client = mta.wait_for_role("smtp-client")[0]
     have = max(map(int, os.listdir(f"/proc/{client}/fd"))) + 1
     subprocess.run(["prlimit", "--pid", str(client), f"--nofile={have}:"], check=True)
     queue_id = mta.submit("user@remote.example")
@@ -273,6 +273,6 @@ def test_large_messages_do_not_fill_memory(relaying):
     m = sink.wait_for_one_to("user@remote.example", 30)
     assert len(m.content) > len(body)
     for role in ("smtpd", "smtp-client", "queue-manager"):
-        peak = int(re.search(r"VmHWM:\s+(\d+)", open(f"/proc/{mta.pids(role)[0]}/status").read())[1])
+        peak = int(re.search(r"VmHWM:\s+(\d+)", open(f"/proc/{mta.wait_for_role(role)[0]}/status").read())[1])
         if not os.environ.get("ASAN_OPTIONS"):
             assert peak < 60_000, f"{role} grew to {peak} KiB"

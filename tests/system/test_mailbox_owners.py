@@ -45,8 +45,9 @@ def owner(path):
 def test_a_maildir_is_its_owners(rooted):
     mta = rooted
     mta.start()
+    mta.wait_log(r"/master\[\d+\]: ready")  # all run, and have become who they are
     for role in ("smtpd", "queue-manager", "categorizer", "router", "smtp-client", "bounce", "pickup"):
-        status = Path(f"/proc/{mta.pids(role)[0]}/status").read_text()
+        status = Path(f"/proc/{mta.wait_for_role(role)[0]}/status").read_text()
         uids = next(l for l in status.splitlines() if l.startswith("Uid:")).split()[1:]
         assert set(uids) == {str(pwd.getpwnam(SERVICE).pw_uid)}, role
     mta.submit(f"{OWNER}@test.example", "mine")
