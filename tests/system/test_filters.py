@@ -86,6 +86,14 @@ def test_opendkim_signs_what_users_send_and_verifies_what_comes(dkim):
     assert "DKIM-Signature" not in unsigned and "dkim=none" in results(unsigned)[0]
 
 
+def test_opendkim_signs_what_submission_completed(dkim):
+    """What we add to a user's message and take from it must not spoil its signature: the filter sees it as it goes out."""
+    mta, sink = dkim
+    out = signed(mta, sink, "From: ann@test.example\nBcc: hidden@remote.example\nSubject: bare\n\nHello.\n")
+    assert out.header("Date") and out.header("Message-ID") and "hidden" not in out.text
+    assert "dkim=pass" in results(received(mta, out.content))[0]
+
+
 def test_opendkim_takes_forged_results_away(dkim):
     mta, _ = dkim
     forged = "Authentication-Results: mta.test.example; dkim=pass header.d=bank.example"

@@ -46,6 +46,8 @@ Selector mail
 KeyFile {key}
 RequireSafeKeys no
 Canonicalization relaxed/simple
+SignHeaders From,To,Cc,Bcc,Date,Message-ID,Subject
+OversignHeaders From,To,Cc,Bcc,Date,Message-ID,Subject
 InternalHosts {folder}/dkim.internal
 TestPublicKeys {folder}/dkim.keys
 AuthservID mta.test.example
@@ -149,6 +151,7 @@ passdb {{
   args = {folder / 'out-of-order' if broken else self.users}
 }}
 service anvil {{
+  chroot =
   unix_listener anvil-auth-penalty {{
     mode = 0
   }}
