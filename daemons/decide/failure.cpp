@@ -83,6 +83,21 @@ bool ReplyRule::covers(const Observation& seen) const {
     return seen.code == code && (seen.stage == stage || content) && (status.empty() || seen.status == status);
 }
 
+std::optional<Severity> reading(std::span<const ReplyRule> rules, const Observation& seen) {
+    if (seen.code < 400) return {};
+    const auto rule = std::ranges::find_if(rules, [&](const ReplyRule& each) { return each.covers(seen); });
+    return rule == rules.end() ? std::nullopt : std::optional(rule->severity);
+}
+
+std::string status_as(std::string status, Severity severity) {
+    if (!status.empty()) status[0] = severity == Severity::temporary ? '4' : '5';
+    return status;
+}
+
+bool dropped(const Observation& seen) {
+    return seen.code == 0 && seen.stage >= smtp::Stage::data && seen.stage <= smtp::Stage::final_dot;
+}
+
 Failure classify(const Observation& seen) {
     Failure out;
     out.kind = kind_of(seen);

@@ -4,6 +4,7 @@
 #include "libsmtp/stage.h"
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -48,6 +49,15 @@ struct ReplyRule {
     bool covers(const Observation& seen) const;
     bool operator==(const ReplyRule&) const = default;
 };
+
+// What the rules say of a reply: the first that covers it. Nothing: the usual reading. A refusal (4xx, 5xx)
+// only.
+std::optional<Severity> reading(std::span<const ReplyRule> rules, const Observation& seen);
+// The enhanced status with the class of that severity: "5.7.1" read as temporary is "4.7.1".
+std::string status_as(std::string status, Severity severity);
+
+// Hung up or fell silent at or after DATA: it may be what kills the conversation.
+bool dropped(const Observation& seen);
 
 Failure classify(const Observation& seen);
 

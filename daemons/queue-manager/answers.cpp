@@ -1,6 +1,7 @@
 // What the other daemons answer: the categorizer, the router, the bounce daemon, the delivery agents. Each
 // answer is made the engine's own words and told to it; what must be durable first is written first.
 #include "daemons/common/kill_point.h"
+#include "daemons/decide/queue/observed.h"
 #include "daemons/queue-manager/queue_manager.h"
 #include <memory>
 #include <utility>
@@ -129,15 +130,11 @@ void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::d
 
 void QueueManager::closed(const proto::delivery::Closed& closed) {
     const auto reason = reason_of(closed.reason, closed.host);
-    const auto failure = decide::classify({closed.reason.stage, closed.reason.code, closed.reason.status});
-    using namespace decide::queue;
-    tell([&](smtp::Now now, auto& out) {
-        engine_.closed(
-            {closed.connection, closed.failed, closed.was_up,
-             closed.reason.stage <= proto::delivery::Stage::connect ? Phase::connecting : Phase::session,
-             failure.push_back ? PushBack::yes : PushBack::no, closed.failed ? &reason : nullptr},
-            now, out);
-    });
+    decide::queue::Closed event{.connection = closed.connection, .was_up = closed.was_up};
+    if (closed.failed)
+        event = decide::queue::failed(closed.connection, closed.was_up,
+                                      {closed.reason.stage, closed.reason.code, closed.reason.status}, reason);
+    tell([&](smtp::Now now, auto& out) { engine_.closed(event, now, out); });
 }
 
 } // namespace queue_manager

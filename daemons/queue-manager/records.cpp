@@ -1,5 +1,5 @@
 #include "daemons/queue-manager/records.h"
-#include "daemons/decide/failure.h"
+#include "daemons/decide/queue/observed.h"
 #include <algorithm>
 #include <map>
 
@@ -39,14 +39,16 @@ Result::Result(const proto::delivery::Done& done, Agent agent) : done_(done) {
                 result.report = agent == Agent::local ? SuccessReport::delivered : SuccessReport::relayed;
         } else if (each.reply < done.replies.size()) {
             const auto& reply = done.replies[each.reply];
-            const auto failure = decide::classify({reply.stage, reply.code, reply.status});
-            result.kind = failure.kind;
-            result.push_back = failure.push_back ? PushBack::yes : PushBack::no;
-            result.reason = &reasons_[each.reply];
+            const decide::Observation seen{reply.stage, reply.code, reply.status};
+            result = observed(each.recipient, result.outcome, seen, reasons_[each.reply]);
+            event_.dropped = event_.dropped || decide::dropped(seen);
         }
         results_.push_back(result);
     }
-    event_ = {done.connection, done.delivery, done.queue_id, results_};
+    event_.connection = done.connection;
+    event_.delivery = done.delivery;
+    event_.id = done.queue_id;
+    event_.results = results_;
 }
 
 const proto::delivery::RecipientResult* Result::result_of(decide::queue::RecipientNumber number) const {

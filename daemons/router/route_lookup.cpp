@@ -1,4 +1,5 @@
 #include "daemons/router/route_lookup.h"
+#include "daemons/decide/rerouting.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>
@@ -14,10 +15,8 @@ constexpr std::uint32_t configured_valid = 3600; // a reload asks anew anyway
 
 } // namespace
 
-Found configured(const std::vector<decide::NextHop>& equals, std::uint32_t connections) {
-    std::vector<decide::Host> hosts;
-    for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0});
-    return {Destination::of(Destination::Kind::configured, std::move(hosts)), configured_valid, connections};
+Found of_rule(Destination destination, std::uint32_t connections) {
+    return {std::move(destination), configured_valid, connections};
 }
 
 Found literal(const std::string& domain, const Ourselves& ourselves) {
@@ -92,11 +91,7 @@ bool RouteLookup::is_self(const std::string& host) const {
 }
 
 void RouteLookup::finish(Destination destination) {
-    // A relay host that is not there is our mistake: mail waits until it is mended.
-    if (by_rule_ && destination.kind == Destination::Kind::permanent) {
-        destination.kind = Destination::Kind::temporary;
-        destination.status[0] = '4';
-    }
+    if (by_rule_) destination = decide::named_by_rule(std::move(destination));
     const auto done = std::move(done_);
     done({std::move(destination), std::max(ttl_, 1u)});
 }

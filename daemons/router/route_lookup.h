@@ -20,8 +20,8 @@ struct Found {
     std::uint32_t connections = 0; // by the rule
 };
 
-// One of a rule's next hops: hosts in brackets that are equals. It takes no look-up.
-Found configured(const std::vector<decide::NextHop>& equals, std::uint32_t connections);
+// Hosts that a rule names (daemons/decide/rerouting.h). It takes no look-up.
+Found of_rule(decide::Destination destination, std::uint32_t connections);
 // "[192.0.2.1]", "[IPv6:2001:db8::1]": the host itself.
 Found literal(const std::string& domain, const Ourselves& ourselves);
 

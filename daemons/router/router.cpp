@@ -1,4 +1,5 @@
 #include "daemons/router/router.h"
+#include "daemons/decide/rerouting.h"
 #include <utility>
 
 namespace router {
@@ -81,7 +82,10 @@ void Router::asked(proto::route::Route&& route) {
     const auto connections = rule ? rule->connections : 0;
     const auto* hop = rule ? &rule->next_hops.front().front() : &own_mx;
     if (hop->kind == decide::NextHop::Kind::host)
-        return answer(route.request, route.domain, best(*rule), rule->pattern);
+        return answer(route.request, route.domain,
+                      of_rule(decide::best(*rule, [this](const auto& link) { return down_.contains(link); }),
+                              connections),
+                      rule->pattern);
     if (hop->kind == decide::NextHop::Kind::recipient && route.domain.starts_with('['))
         return answer(route.request, route.domain, literal(route.domain, ourselves_));
     look_up(route.domain, *hop, connections, route.request);
@@ -96,17 +100,8 @@ void Router::asked_by_name(proto::route::Route&& route) {
                                                    route.domain + " names no next hop"),
                        3600});
     if (hop->kind == decide::NextHop::Kind::host)
-        return answer(route.request, route.domain, configured({*hop}, 0));
+        return answer(route.request, route.domain, of_rule(decide::configured({*hop}), 0));
     look_up(route.domain, named_hops_.insert_or_assign(route.domain, *hop).first->second, 0, route.request);
-}
-
-// The first of the rule's next hops that is not down; if all are, the one it prefers.
-Found Router::best(const decide::RouteRule& rule) const {
-    for (const auto& equals : rule.next_hops) {
-        auto found = configured(equals, rule.connections);
-        if (!down_.contains(found.destination.link)) return found;
-    }
-    return configured(rule.next_hops.front(), rule.connections);
 }
 
 void Router::look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,

@@ -43,7 +43,6 @@ private:
                  std::uint64_t request);
     void start_waiting();
     void found(const std::string& domain, Found found);
-    Found best(const decide::RouteRule& rule) const;
     void answer(std::uint64_t request, const std::string& domain, const Found& found,
                 const std::string& rule = "");
 

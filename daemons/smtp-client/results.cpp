@@ -47,14 +47,11 @@ Reply reply_of(const smtp::Verdict& verdict) {
 }
 
 void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict) {
-    if (verdict.code < 400) return;
-    for (const auto& rule : rules) {
-        if (!rule.covers({verdict.stage, verdict.code, verdict.status})) continue;
-        const bool temporary = rule.severity == decide::Severity::temporary;
-        verdict.outcome = temporary ? smtp::Verdict::Outcome::temporary : smtp::Verdict::Outcome::permanent;
-        if (!verdict.status.empty()) verdict.status[0] = temporary ? '4' : '5';
-        return;
-    }
+    const auto severity = decide::reading(rules, {verdict.stage, verdict.code, verdict.status});
+    if (!severity) return;
+    verdict.outcome = *severity == decide::Severity::temporary ? smtp::Verdict::Outcome::temporary
+                                                               : smtp::Verdict::Outcome::permanent;
+    verdict.status = decide::status_as(std::move(verdict.status), *severity);
 }
 
 Outcome outcome_of(const smtp::Verdict& verdict) {

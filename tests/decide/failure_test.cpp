@@ -1,6 +1,7 @@
 // QUEUEING's table of kinds, row by row.
 #include "daemons/decide/failure.h"
 #include <doctest/doctest.h>
+#include <vector>
 
 using namespace decide;
 using smtp::Stage;
@@ -80,4 +81,27 @@ TEST_CASE("a route's own reading of a reply") {
     CHECK_FALSE(rule.covers({smtp::Stage::rcpt, 550, "5.7.1"}));
     CHECK_FALSE(rule.covers({smtp::Stage::mail, 551, "5.7.1"}));
     CHECK(ReplyRule::parse("552 at END is temporary")->covers({smtp::Stage::content, 552, ""}));
+}
+
+TEST_CASE("the first of a route's rules that covers a refusal reads it") {
+    const std::vector<ReplyRule> rules = {*ReplyRule::parse("550 5.7.1 at RCPT is temporary"),
+                                          *ReplyRule::parse("550 at RCPT is permanent"),
+                                          *ReplyRule::parse("451 at END is permanent")};
+    CHECK(reading(rules, {Stage::rcpt, 550, "5.7.1"}) == Severity::temporary);
+    CHECK(reading(rules, {Stage::rcpt, 550, "5.1.1"}) == Severity::permanent);
+    CHECK(reading(rules, {Stage::content, 451, "4.3.0"}) == Severity::permanent);
+    CHECK(!reading(rules, {Stage::mail, 550, "5.7.1"}));
+    CHECK(!reading(rules, {Stage::rcpt, 0, "4.4.2"}));
+    CHECK(!reading({}, {Stage::rcpt, 550, "5.7.1"}));
+    CHECK(status_as("5.7.1", Severity::temporary) == "4.7.1");
+    CHECK(status_as("", Severity::permanent) == "");
+}
+
+TEST_CASE("silence at or after DATA is a drop, an answer is none") {
+    for (const auto stage : {Stage::data, Stage::content, Stage::final_dot}) {
+        CHECK(dropped({stage, 0, "4.4.2"}));
+        CHECK(!dropped({stage, 421, "4.3.2"}));
+    }
+    for (const auto stage : {Stage::connect, Stage::banner, Stage::mail, Stage::rcpt, Stage::local})
+        CHECK(!dropped({stage, 0, "4.4.2"}));
 }

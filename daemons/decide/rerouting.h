@@ -1,0 +1,24 @@
+// Which of a route's next hops serves now: the one it prefers among those that are not down. Pure; who keeps
+// the list of links that are down is the router, or a simulation.
+#pragma once
+#include "daemons/decide/mx.h"
+#include "daemons/decide/routing.h"
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace decide {
+
+using IsDown = std::function<bool(const std::string& link)>;
+
+// One of a rule's next hops: hosts in brackets that are equals. It takes no look-up.
+Destination configured(const std::vector<NextHop>& equals);
+
+// The first of the rule's next hops (hosts in brackets) that is not down; if all are, the one it prefers.
+Destination best(const RouteRule& rule, const IsDown& is_down);
+
+// Of a relay host the configuration names: that it is not there is our mistake, and mail waits until it is
+// mended.
+Destination named_by_rule(Destination destination);
+
+} // namespace decide
