@@ -7,7 +7,9 @@ namespace postrider {
 
 namespace {
 
-constexpr Option of_simulate[] = {{"--world", "FILE", "the scenario; postrider.scenario(5)"}};
+constexpr Option of_simulate[] = {{"--world", "FILE", "the scenario; postrider.scenario(5)"},
+                                  {"--seed", "N", "instead of the scenario's: another course of chance"},
+                                  {"--until", "DURATION", "play so long, such as 36h, instead of what it says"}};
 constexpr Option of_list[] = {{"--limit", "N", "show so many at most"}};
 constexpr Option of_cat[] = {{"--header", "", "the header only"}};
 constexpr Option of_top[] = {{"--interval", "SECONDS", "between two looks; 2"}};

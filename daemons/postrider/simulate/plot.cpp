@@ -6,8 +6,8 @@
 namespace postrider::simulate {
 
 namespace {
-constexpr int margin = 10; // before the vertical axis
-constexpr std::size_t tick = 12;
+constexpr int margin = 10;      // before the vertical axis
+constexpr std::size_t tick = 9; // columns between two times, at least
 } // namespace
 
 std::string clock_text(smtp::Duration since) {
@@ -51,14 +51,22 @@ std::string draw(const Drawing& drawing, std::span<const double> values) {
 }
 
 std::string time_axis(std::size_t columns, smtp::Duration duration) {
+    using namespace std::chrono_literals;
+    constexpr smtp::Duration liked[] = {1s, 5s, 10s, 30s, 1min, 2min, 5min, 10min, 15min, 30min, 1h,
+                                        2h, 3h, 6h,  12h, 24h,  48h,  96h,  168h,  336h,  720h,  1440h};
+    const auto column_of = [&](smtp::Duration at) {
+        return static_cast<std::size_t>(static_cast<double>(columns) * static_cast<double>(at.count()) /
+                                            static_cast<double>(duration.count()) +
+                                        0.5);
+    };
+    const auto found = std::ranges::find_if(liked, [&](auto each) { return column_of(each) >= tick; });
+    const auto step = found == std::end(liked) ? std::end(liked)[-1] : *found;
     std::string out(margin + 2, ' ');
-    for (std::size_t column = 0; column < columns; column += tick) {
-        const auto at = duration * static_cast<std::int64_t>(column) / static_cast<std::int64_t>(columns);
-        auto text = clock_text(std::chrono::duration_cast<std::chrono::minutes>(at));
-        text.resize(tick, ' ');
-        out += text;
+    for (smtp::Duration at{}; column_of(at) < columns; at += step) {
+        out.resize(margin + 2 + column_of(at), ' ');
+        out += clock_text(at);
     }
-    return out.substr(0, out.find_last_not_of(' ') + 1) + "\n";
+    return out + "\n";
 }
 
 } // namespace postrider::simulate

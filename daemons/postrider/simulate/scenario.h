@@ -4,21 +4,37 @@
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/decide/queue/events.h"
+#include "libsmtp/stage.h"
 #include <cstdint>
 #include <expected>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace postrider::simulate {
 
-// One [traffic.<name>]: messages of one recipient each, evenly spread but for some chance.
+enum class Profile : std::uint8_t {
+    steady, // evenly spread but for some chance
+    daily,  // as an office writes: little at night, most at `peak`
+    burst,  // all at once, at `from` and again every `every`
+};
+
+// One [traffic.<name>]: messages of one recipient each.
 struct Traffic {
     std::string name;
     std::vector<std::string> domains; // of the recipients, in turn
-    std::uint32_t messages = 600;     // an hour, over all domains
-    smtp::Duration from{}, until{};   // until 0: to the end
+    Profile profile = Profile::steady;
+    std::uint32_t messages = 600;                 // an hour, over all domains; burst: each time
+    smtp::Duration from{}, until{};               // until 0: to the end
+    smtp::Duration every{};                       // burst: 0 once only
+    smtp::Duration peak = std::chrono::hours(14); // daily: time of the day; a scenario begins at midnight
     decide::queue::Lane lane = decide::queue::Lane::normal;
+    std::string sender;        // its domain gets the reports; "" a user here
+    std::uint32_t senders = 1; // so many different submitters, in turn
+    std::string retry_policy;  // by name; "" the route's
+    bool null_sender() const { return sender == "<>"; }
 };
 
 // A host as a scenario names it: "mx.example.org", or with a port to mean only that one.
@@ -32,13 +48,24 @@ struct HostName {
     bool operator==(const HostName&) const = default;
 };
 
+// What a server says: "452 4.5.3 too many messages".
+struct Reply {
+    int code = 0; // 0: nothing
+    std::string status, text;
+
+    static std::optional<Reply> parse(std::string_view line); // 4xx and 5xx only
+    std::string line() const;
+};
+
 // One [host."<name>"]: how a server behaves while nothing is wrong with it.
 struct Host {
     HostName name;
-    smtp::Duration connect = std::chrono::milliseconds(50);      // until its greeting
-    smtp::Duration transaction = std::chrono::milliseconds(200); // for one message
-    std::uint32_t connections = 0;                               // more at once get 421; 0: no limit
-    double unknown = 0;                                          // of recipients are refused for good (550)
+    smtp::Duration connect = std::chrono::milliseconds(50);       // until its greeting
+    smtp::Duration transaction = std::chrono::milliseconds(200);  // for one message
+    std::uint32_t connections = 0;                                // more at once get 421; 0: no limit
+    std::uint32_t messages_per_minute = 0, messages_per_hour = 0; // more get over_rate at MAIL; 0: no limit
+    Reply over_rate{452, "4.7.1", "too many messages, try again later"};
+    double unknown = 0;        // of recipients are refused for good (550)
     smtp::Duration greylist{}; // a recipient is put off (450) until so long after its first try
 };
 
@@ -46,31 +73,40 @@ struct Host {
 struct Domain {
     std::string name;
     std::vector<std::string> mx; // in order of preference; empty: "mx.<name>"
+    smtp::Duration ttl = std::chrono::hours(1);
 };
 
 enum class Ailment : std::uint8_t {
     refuses, // no connection comes up: refused at once
-    silent,  // no connection comes up: nobody answers until we give up
-    busy,    // 421 instead of a greeting
-    defers,  // 451 to every message
-    rejects, // 554 to every message
-    drops,   // hangs up in the middle of every message
+    silent,  // nobody answers, at connecting or at `at`, until we give up
+    replies, // `reply`, at `at`
+    drops,   // hangs up, at `at`
+    slow,    // a message takes `transaction`
     no_dns,  // the domains' MX cannot be looked up
+    no_name, // the domains do not exist
 };
+constexpr bool of_names(Ailment how) { return how == Ailment::no_dns || how == Ailment::no_name; }
 
 // One [trouble.<name>].
 struct Trouble {
     std::string name;
     std::vector<HostName> hosts;
-    std::vector<std::string> domains; // no_dns
+    std::vector<std::string> domains; // no_dns, no_name
     Ailment how = Ailment::refuses;
+    smtp::Stage at = smtp::Stage::final_dot;
+    Reply reply{451, "4.3.0", "try again later"};
+    smtp::Duration transaction = std::chrono::seconds(30); // slow
+    double share = 1;                                      // of messages; of connections at banner and EHLO
     smtp::Duration from{}, lasts = std::chrono::hours(1);
     smtp::Duration until() const { return from + lasts; }
+    bool concerns(std::string_view host, std::uint16_t port) const;
+    std::string who() const;  // "mx.example.org, mx2.example.org"
+    std::string what() const; // "refuses connections"
 };
 
 struct Scenario {
     smtp::Duration duration = std::chrono::hours(24);
-    smtp::Duration interval = std::chrono::hours(1); // of the timetable
+    smtp::Duration interval{}; // of the timetable; never 0 after parse()
     std::uint32_t seed = 1;
     std::vector<Traffic> traffic;
     std::vector<Host> hosts;
@@ -82,8 +118,20 @@ struct Scenario {
     const Domain* domain(std::string_view name) const;
 };
 
+// What is known beside the file.
+struct Around {
+    std::optional<std::uint32_t> seed; // these two: from the command line, instead of what the file says
+    std::optional<smtp::Duration> duration;
+    std::span<const decide::queue::RetryPolicy> policies = {}; // the configuration's
+};
+
 // All problems at once, in the order of the file.
-std::expected<Scenario, std::vector<config::Problem>> parse(std::string_view text, std::string_view file);
-std::expected<Scenario, std::vector<config::Problem>> load(const std::string& file);
+std::expected<Scenario, std::vector<config::Problem>> parse(std::string_view text, std::string_view file,
+                                                            const Around& around = {});
+std::expected<Scenario, std::vector<config::Problem>> load(const std::string& file,
+                                                           const Around& around = {});
+
+// Of a scenario.
+constexpr smtp::Duration shortest = std::chrono::minutes(1), longest = std::chrono::hours(400 * 24);
 
 } // namespace postrider::simulate

@@ -1,3 +1,4 @@
+// Time, mail that comes, and the daemons around the queue.
 #include "daemons/postrider/simulate/world.h"
 #include "daemons/postrider/simulate/plot.h"
 #include <algorithm>
@@ -12,46 +13,17 @@ namespace {
 
 constexpr auto monotonic_begin = 1000s;
 constexpr auto wall_begin = 1'767'225'600s; // 2026-01-01
-constexpr q::AgentId smtp_agent = 1, local_agent = 2;
-constexpr auto local_transaction = 5ms;
+constexpr auto asking_categorizer = 1ms, asking_router = 20ms, making_report = 5ms;
 constexpr std::string_view local_store = "local";
 constexpr std::string_view nowhere = "(not routed)";
-
-const q::Reason refused{"4.4.1", "connection refused", "", ""};
-const q::Reason timed_out{"4.4.1", "connection timed out", "", ""};
-const q::Reason busy{"4.7.0", "421 4.7.0 too many connections", "421 4.7.0 too many connections", "server"};
-const q::Reason lost{"4.4.2", "connection lost", "", ""};
-const q::Reason put_off{"4.7.1", "450 4.7.1 greylisted", "450 4.7.1 greylisted", "server"};
-const q::Reason try_later{"4.3.0", "451 4.3.0 try again later", "451 4.3.0 try again later", "server"};
-const q::Reason no_such_user{"5.1.1", "550 5.1.1 no such user", "550 5.1.1 no such user", "server"};
-const q::Reason no_thanks{"5.7.1", "554 5.7.1 rejected", "554 5.7.1 rejected", "server"};
-const q::Reason no_name{"4.4.3", "name server failure", "", ""};
-
-std::string_view word_of(Ailment how) {
-    switch (how) {
-    case Ailment::refuses: return "refuses connections";
-    case Ailment::silent: return "does not answer";
-    case Ailment::busy: return "says it is busy (421)";
-    case Ailment::defers: return "defers every message (451)";
-    case Ailment::rejects: return "rejects every message (554)";
-    case Ailment::drops: return "hangs up in every message";
-    case Ailment::no_dns: return "cannot be looked up";
-    }
-    return "";
-}
-
-std::string who(const Trouble& trouble) {
-    std::string text;
-    for (const auto& host : trouble.hosts) text += (text.empty() ? "" : ", ") + host.to_string();
-    for (const auto& domain : trouble.domains) text += (text.empty() ? "" : ", ") + domain;
-    return text;
-}
+constexpr std::uint64_t between_progress = 1 << 16; // steps
 
 } // namespace
 
-World::World(const config::Config& config, const Scenario& scenario)
-    : config_(config), scenario_(scenario), routes_(config.routes), random_(scenario.seed),
-      chronicle_(scenario.duration, scenario.interval), engine_(config.queue, scenario.seed, now()) {
+World::World(const config::Config& config, const Scenario& scenario, std::size_t columns)
+    : config_(config), scenario_(scenario), random_(scenario.seed), names_(config, scenario),
+      servers_(scenario, config.smtp_client, random_),
+      chronicle_(scenario.duration, scenario.interval, columns), engine_(config.queue, scenario.seed, now()) {
     plan();
 }
 
@@ -64,32 +36,51 @@ void World::later(smtp::Duration in, std::function<void()> what) {
 }
 
 void World::plan() {
-    engine_.agent_attached(smtp_agent, q::AgentKind::smtp, config_.queue.connections_total, now(), out_);
-    engine_.agent_attached(local_agent, q::AgentKind::local, config_.queue.connections_local, now(), out_);
-    perform();
+    q::AgentId agent = 0;
+    tell([&](smtp::Now now, auto& out) {
+        for (std::uint32_t n = 0; n < config_.smtp_client.workers; ++n)
+            engine_.agent_attached(++agent, q::AgentKind::smtp, config_.queue.connections_total, now, out);
+        engine_.agent_attached(++agent, q::AgentKind::local, config_.queue.connections_local, now, out);
+    });
     for (const auto& trouble : scenario_.troubles) {
         if (trouble.from >= scenario_.duration) continue;
-        later(trouble.from, [this, &trouble] {
-            chronicle_.say(time_, "",
-                           fmt::format("{}: {} {}", trouble.name, who(trouble), word_of(trouble.how)));
-            // Connections that are up when a host vanishes go with it.
-            if (trouble.how != Ailment::refuses && trouble.how != Ailment::silent) return;
-            std::vector<q::ConnectionId> cut;
-            for (const auto& [id, c] : connections_)
-                if (c.up && c.server && trouble_of(*c.server) == &trouble) cut.push_back(id);
-            for (const auto id : cut) break_off(id);
-        });
+        later(trouble.from, [this, &trouble] { trouble_begins(trouble); });
         if (trouble.until() < scenario_.duration)
             later(trouble.until(), [this, &trouble] {
-                chronicle_.say(time_, "", fmt::format("{}: {} is well again", trouble.name, who(trouble)));
+                chronicle_.say({.at = time_,
+                                .what = Event::mended,
+                                .text = fmt::format("{}: {} is well again", trouble.name, trouble.who())});
             });
     }
-    for (const auto& traffic : scenario_.traffic)
-        later(traffic.from, [this, &traffic] { arrive(traffic, 0); });
+    for (const auto& traffic : scenario_.traffic) {
+        auto& source = sources_.emplace_back(
+            Source{traffic, {traffic, random_}, {}, 0, chronicle_.of_traffic(traffic.name)});
+        for (const auto& domain : traffic.domains) source.places.push_back(place(domain));
+        source.reports_to = place(traffic.sender.empty() || traffic.null_sender()
+                                      ? config_.local.domains.front()
+                                      : traffic.sender.substr(traffic.sender.find('@') + 1));
+    }
+    for (std::size_t n = 0; n < sources_.size(); ++n) plan_arrival(n);
 }
 
-void World::run() {
-    for (;;) {
+void World::trouble_begins(const Trouble& trouble) {
+    chronicle_.say({.at = time_,
+                    .what = Event::trouble,
+                    .text = fmt::format("{}: {} {}", trouble.name, trouble.who(), trouble.what())});
+    if (!Servers::cuts(trouble)) return;
+    std::vector<q::ConnectionId> cut;
+    for (const auto& [id, c] : connections_)
+        if (c.up && c.server && trouble.concerns(c.server->name, c.server->port)) cut.push_back(id);
+    std::ranges::sort(cut); // not by chance
+    Answer lost{0s, false, smtp::Stage::mail, 0, {"4.4.2", "", "", ""}, true};
+    for (const auto id : cut) {
+        lost.reason.text = fmt::format("lost connection with {}", connections_.at(id).server->name);
+        later_there(id, 0s, [this, id, lost] { session_broke(id, lost); });
+    }
+}
+
+void World::run(const std::function<void(double)>& progress) {
+    for (std::uint64_t step = 0;; ++step) {
         const auto due = engine_.next_timer();
         const auto timer =
             due ? std::max(time_, due->time_since_epoch() - monotonic_begin) : smtp::Duration::max();
@@ -97,14 +88,15 @@ void World::run() {
         const auto next = std::min(timer, event);
         if (next >= scenario_.duration) break;
         time_ = next;
+        if (progress && step % between_progress == 0)
+            progress(static_cast<double>(time_.count()) / static_cast<double>(scenario_.duration.count()));
         if (event <= timer) {
-            const auto what = plan_.top().what;
+            const auto what = std::move(const_cast<Planned&>(plan_.top()).what); // it goes at once
             plan_.pop();
             what();
         } else {
-            engine_.timer(now(), out_);
+            tell([&](smtp::Now now, auto& out) { engine_.timer(now, out); });
         }
-        perform();
     }
     time_ = scenario_.duration;
     chronicle_.end();
@@ -121,318 +113,191 @@ void World::perform() {
 std::uint32_t World::place(const std::string& domain) {
     const auto [at, is_new] = places_by_name_.try_emplace(domain, static_cast<std::uint32_t>(places_.size()));
     if (!is_new) return at->second;
-    if (config_.is_local(domain)) {
-        places_.push_back({domain, std::string(local_store), 0, true});
-    } else {
-        const auto found = route(domain);
-        places_.push_back({domain, std::string(found.reason ? nowhere : found.link), 0, false});
-    }
+    const bool local = config_.is_local(domain);
+    std::string link(local ? local_store : nowhere);
+    if (!local)
+        if (const auto found = names_.find(domain, time_).destination; found.found()) link = found.link;
+    places_.push_back({domain, std::move(link), 0, local});
     return at->second;
 }
 
-void World::arrive(const Traffic& traffic, std::size_t turn) {
-    if (time_ >= traffic.until) return;
-    const auto gap = std::chrono::duration_cast<smtp::Duration>(3600s) / traffic.messages;
-    later(std::max(smtp::Duration(1),
-                   std::chrono::duration_cast<smtp::Duration>(gap * (0.5 + random_.fraction()))),
-          [this, &traffic, turn] { arrive(traffic, turn + 1); });
-    const auto& domain = traffic.domains[turn % traffic.domains.size()];
-    messages_.push_back({place(domain), time_, smtp::Duration(-1), false});
-    auto& to = places_[messages_.back().domain];
+void World::plan_arrival(std::size_t source) {
+    if (const auto at = sources_[source].arrivals.next())
+        plan_.push(Planned{std::max(*at, time_), ++planned_, [this, source] { arrive(source); }});
+}
+
+void World::arrive(std::size_t number) {
+    const Source& source = sources_[number];
+    const auto& traffic = source.traffic;
+    const auto turn = source.arrivals.count() - 1;
+    auto submitter = traffic.name;
+    if (traffic.senders > 1) submitter += fmt::format("/{}", turn % traffic.senders);
+    accept({.place = source.places[turn % source.places.size()],
+            .reports_to = source.reports_to,
+            .fortune = &source.fortune,
+            .accepted = time_,
+            .null_sender = traffic.null_sender()},
+           traffic.lane, submitter, traffic.retry_policy);
+    plan_arrival(number);
+}
+
+void World::accept(Message message, q::Lane lane, std::string_view submitter, std::string_view policy) {
+    auto& to = places_[message.place];
     ++to.queued;
     chronicle_.accepted(to.link, time_);
+    if (message.fortune) ++message.fortune->accepted;
+    messages_.push_back(message);
     q::Accepted event;
     event.id = spool::QueueId{messages_.size() << 8};
     event.size = 4096;
     event.arrival = now().wall;
-    event.lane = traffic.lane;
-    event.submitter = traffic.name;
-    engine_.accepted(event, now(), out_);
+    event.lane = lane;
+    event.sender = message.null_sender ? q::Sender::null : q::Sender::ordinary;
+    event.submitter = submitter;
+    event.retry_policy = policy;
+    tell([&](smtp::Now now, auto& out) { engine_.accepted(event, now, out); });
 }
 
 void World::does(const q::AskCategorizer& a) {
-    later(1ms, [this, id = a.id] {
-        const auto& to = places_[message(id).domain];
+    later(asking_categorizer, [this, id = a.id] {
+        const auto& to = place_of(id);
         const q::FinalRecipient recipient{0, to.local ? q::Fate::local : q::Fate::remote,
                                           to.local ? local_store : std::string_view(to.name), 0, nullptr};
-        engine_.categorized({id, {&recipient, 1}}, now(), out_);
+        tell([&](smtp::Now now, auto& out) { engine_.categorized({id, {&recipient, 1}}, now, out); });
     });
 }
 
+// A report is mail: it comes in, has a null sender, and goes where its recipient's mail goes.
 void World::does(const q::MakeReport& a) {
-    auto& to = places_[message(a.id).domain];
+    auto& to = place_of(a.id);
+    const bool nobody = message(a.id).null_sender; // to tell
     if (a.kind == q::ReportKind::failed) {
         if (to.queued > 0) --to.queued;
-        chronicle_.reported(to.link, time_);
+        if (auto* fortune = message(a.id).fortune) ++fortune->returned;
+        const bool expired = !a.recipients.empty() && a.recipients.front().expired;
+        chronicle_.returned(to.link, time_,
+                            nobody    ? Return::nobody_to_tell
+                            : expired ? Return::expired
+                                      : Return::refused);
     } else if (a.kind == q::ReportKind::delayed) {
         chronicle_.noticed(to.link, time_);
     }
-    later(5ms, [this, request = a.request] {
+    later(making_report, [this, request = a.request, about = a.id, nobody] {
         q::Reported event;
         event.request = request;
-        engine_.reported(event, now(), out_);
+        if (!nobody) event.report_id = spool::QueueId{(messages_.size() + 1) << 8};
+        tell([&](smtp::Now now, auto& out) { engine_.reported(event, now, out); });
+        if (nobody) return;
+        const auto reports_to = message(about).reports_to;
+        chronicle_.report_sent();
+        accept({.place = reports_to, .reports_to = reports_to, .accepted = time_, .null_sender = true},
+               q::Lane::normal, "report", "");
     });
 }
 
-// ---- names and routes ----
-
-const Trouble* World::trouble_of(const std::string& domain) const {
-    for (const auto& trouble : scenario_.troubles)
-        if (trouble.how == Ailment::no_dns && time_ >= trouble.from && time_ < trouble.until() &&
-            std::ranges::find(trouble.domains, domain) != trouble.domains.end())
-            return &trouble;
-    return nullptr;
-}
-
-const Trouble* World::trouble_of(const Server& server) const {
-    for (const auto& trouble : scenario_.troubles)
-        if (trouble.how != Ailment::no_dns && time_ >= trouble.from && time_ < trouble.until() &&
-            std::ranges::any_of(
-                trouble.hosts, [&](const HostName& h) { return h.covers(server.at.name, server.at.port); }))
-            return &trouble;
-    return nullptr;
-}
-
-World::Server& World::server(const decide::Host& host) {
-    const auto [at, is_new] = servers_.try_emplace({host.name, host.port});
-    if (is_new) at->second = {host, &scenario_.host(host.name, host.port)};
-    at->second.used = true;
-    return at->second;
-}
-
-// As the router would answer; the strings it names live in links_ and in the reasons above.
-q::Routed World::route(const std::string& domain) {
-    using decide::Destination;
-    q::Routed event;
-    event.valid = 1h;
-    const auto* rule = routes_.find(domain);
-    auto kind = Destination::Kind::mx;
-    std::vector<decide::Host> hosts;
-    std::string mx_of = domain;
-    std::uint16_t port = 25;
-    if (rule && rule->next_hops.front().front().kind == decide::NextHop::Kind::host) {
-        kind = Destination::Kind::configured;
-        std::uint16_t preference = 0;
-        for (const auto& equals : rule->next_hops) {
-            for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, preference});
-            preference = static_cast<std::uint16_t>(preference + 10);
-        }
-        event.connections = rule->connections;
-    } else {
-        if (rule) {
-            const auto& hop = rule->next_hops.front().front();
-            if (hop.kind == decide::NextHop::Kind::mx_of) mx_of = hop.name;
-            port = hop.port;
-            event.connections = rule->connections;
-        }
-        if (trouble_of(mx_of)) {
-            event.kind = q::RouteKind::temporary;
-            event.reason = &no_name;
-            return event;
-        }
-        const auto* known = scenario_.domain(mx_of);
-        std::uint16_t preference = 10;
-        if (known)
-            for (const auto& mx : known->mx) hosts.push_back({mx, port, preference}), preference += 10;
-        if (hosts.empty()) hosts.push_back({"mx." + mx_of, port, preference});
-    }
-    const auto name = decide::link_name(kind, hosts);
-    event.kind = kind == Destination::Kind::mx ? q::RouteKind::mx : q::RouteKind::configured;
-    event.link = links_.insert_or_assign(name, std::move(hosts)).first->first;
-    return event;
-}
+// ---- routes ----
 
 void World::does(const q::AskRoute& a) {
-    later(20ms, [this, domain = std::string(a.domain)] {
-        auto event = route(domain);
-        event.domain = domain;
-        auto& to = places_[place(domain)];
-        if (event.reason) {
-            chronicle_.state(to.link, time_, "no route",
-                             fmt::format("{} leads nowhere: {}", domain, event.reason->text));
-        } else if (to.link != event.link) {
-            if (to.link == nowhere) chronicle_.state(to.link, time_, "ready", "look-ups succeed again");
-            chronicle_.moved(to.link, std::string(event.link), time_, to.queued);
-            to.link = event.link;
-        }
-        engine_.routed(event, now(), out_);
-    });
+    later(asking_router, [this, domain = std::string(a.domain)] { routed(domain); });
 }
 
-// ---- connections ----
-
-smtp::Duration World::about(smtp::Duration usual) {
-    return std::chrono::duration_cast<smtp::Duration>(usual * (0.8 + 0.4 * random_.fraction()));
-}
-
-void World::does(const q::OpenConnection& a) {
-    Connection c;
-    c.local = a.agent == local_agent;
-    c.link = c.local ? std::string(local_store) : std::string(a.link);
-    connections_.emplace(a.connection, std::move(c));
-    later(1ms, [this, id = a.connection] { come_up(id); });
-}
-
-// Tries the link's hosts in order, as the smtp-client does.
-void World::come_up(q::ConnectionId id) {
-    auto& c = connections_.at(id);
-    const auto ready = [this, id] {
-        auto& c = connections_.at(id);
-        c.up = true;
-        engine_.connected(id, now(), out_);
-        work(id);
-    };
-    if (c.local) return ready();
-    smtp::Duration spent{};
-    const q::Reason* why = &refused;
-    auto push_back = q::PushBack::no;
-    for (const auto& host : links_.at(c.link)) {
-        Server& one = server(host);
-        const auto* trouble = trouble_of(one);
-        const auto how = trouble ? std::optional(trouble->how) : std::nullopt;
-        push_back = q::PushBack::no;
-        if (how == Ailment::silent) {
-            spent += config_.smtp_client.connect_timeout;
-            why = &timed_out;
-        } else if (how == Ailment::refuses) {
-            spent += 1ms;
-            why = &refused;
-        } else if (how == Ailment::busy ||
-                   (one.manner->connections > 0 && one.open >= one.manner->connections)) {
-            spent += about(one.manner->connect);
-            why = &busy;
-            push_back = q::PushBack::yes;
-        } else {
-            c.server = &one;
-            ++one.open;
-            return later(spent + about(one.manner->connect), [this, id, ready] {
-                if (connections_.contains(id)) ready();
-            });
-        }
+void World::routed(const std::string& domain) {
+    using Kind = decide::Destination::Kind;
+    auto [destination, valid, rule] = names_.find(domain, time_);
+    const q::Reason reason{destination.status, destination.text, "", ""};
+    q::Routed event;
+    event.domain = domain;
+    event.valid = valid;
+    event.link = destination.link;
+    event.connections = rule ? rule->connections : 0;
+    if (rule) event.rule = rule->pattern;
+    switch (destination.kind) {
+    case Kind::mx: event.kind = q::RouteKind::mx; break;
+    case Kind::configured: event.kind = q::RouteKind::configured; break;
+    case Kind::temporary: event.kind = q::RouteKind::temporary; break;
+    case Kind::permanent: event.kind = q::RouteKind::permanent; break;
     }
-    later(spent, [this, id, why, push_back] {
-        if (connections_.contains(id)) fail(id, *why, q::Phase::connecting, push_back);
-    });
-}
-
-void World::fail(q::ConnectionId id, const q::Reason& reason, q::Phase phase, q::PushBack push_back) {
-    q::Closed how;
-    how.failed = true;
-    how.was_up = connections_.at(id).up;
-    how.phase = phase;
-    how.push_back = push_back;
-    how.reason = &reason;
-    chronicle_.try_failed(connections_.at(id).link, time_);
-    end_connection(id, how);
-}
-
-// Its own event: the engine hears one thing at a time.
-void World::break_off(q::ConnectionId id) {
-    connections_.at(id).busy = true;
-    later(0s, [this, id] {
-        if (connections_.contains(id)) fail(id, lost, q::Phase::session, q::PushBack::no);
-    });
-}
-
-void World::end_connection(q::ConnectionId id, const q::Closed& how) {
-    const auto at = connections_.find(id);
-    if (at->second.server) --at->second.server->open;
-    connections_.erase(at);
-    auto event = how;
-    event.connection = id;
-    engine_.closed(event, now(), out_);
-}
-
-void World::does(const q::CloseConnection& a) {
-    later(1ms, [this, id = a.connection] {
-        if (!connections_.contains(id)) return;
-        q::Closed how;
-        how.was_up = connections_.at(id).up;
-        end_connection(id, how);
-    });
-}
-
-void World::does(const q::Deliver& a) {
-    connections_.at(a.connection).deliveries.push_back({a.delivery, a.id});
-    later(0s, [this, id = a.connection] { work(id); });
-}
-
-void World::work(q::ConnectionId id) {
-    const auto at = connections_.find(id);
-    if (at == connections_.end()) return;
-    auto& c = at->second;
-    if (!c.up || c.busy || c.deliveries.empty()) return;
-    c.busy = true;
-    later(c.local ? smtp::Duration(local_transaction) : about(c.server->manner->transaction), [this, id] {
-        if (connections_.contains(id)) answer(id);
-    });
-}
-
-// What the server says to the message at hand.
-void World::answer(q::ConnectionId id) {
-    auto& c = connections_.at(id);
-    c.busy = false;
-    const auto delivery = c.deliveries.front();
-    c.deliveries.pop_front();
-    auto& m = message(delivery.message);
-    auto& to = places_[m.domain];
-    q::Result result;
-    const auto* trouble = c.server ? trouble_of(*c.server) : nullptr;
-    const auto refuse = [&](q::Outcome outcome, decide::FailureKind kind, const q::Reason& reason) {
-        result.outcome = outcome;
-        result.kind = kind;
-        result.reason = &reason;
-    };
-    if (m.first_try < 0s) {
-        m.first_try = time_;
-        m.unknown = c.server && random_.fraction() < c.server->manner->unknown;
-    }
-    const bool drops = trouble && trouble->how == Ailment::drops;
-    if (drops)
-        refuse(q::Outcome::deferred, decide::FailureKind::message, lost);
-    else if (trouble && trouble->how == Ailment::defers)
-        refuse(q::Outcome::deferred, decide::FailureKind::message, try_later);
-    else if (trouble && trouble->how == Ailment::rejects)
-        refuse(q::Outcome::failed, decide::FailureKind::message, no_thanks);
-    else if (m.unknown)
-        refuse(q::Outcome::failed, decide::FailureKind::recipient, no_such_user);
-    else if (c.server && time_ - m.first_try < c.server->manner->greylist)
-        refuse(q::Outcome::deferred, decide::FailureKind::recipient, put_off);
-    if (result.outcome == q::Outcome::delivered) {
-        if (to.queued > 0) --to.queued;
-        chronicle_.delivered(to.link, time_, time_ - m.accepted);
+    auto& to = places_[place(domain)];
+    if (!destination.found()) {
+        event.reason = &reason;
+        chronicle_.state({.at = time_,
+                          .what = Event::no_route,
+                          .link = to.link,
+                          .text = fmt::format("{} leads nowhere: {}", domain, reason.text)},
+                         destination.kind == Kind::temporary ? "no route"
+                         : to.link == nowhere                ? "ready"
+                                                             : "");
     } else {
-        chronicle_.try_failed(to.link, time_);
+        if (to.link != destination.link) {
+            if (to.link == nowhere)
+                chronicle_.state(
+                    {.at = time_, .what = Event::ready, .link = to.link, .text = "look-ups succeed again"},
+                    "ready");
+            chronicle_.moved(to.link, destination.link, domain, time_, to.queued);
+            to.link = destination.link;
+        }
+        links_[destination.link] = {destination.hosts, rule};
     }
-    q::Done event;
-    event.connection = id;
-    event.delivery = delivery.id;
-    event.id = delivery.message;
-    event.results = {&result, 1};
-    event.dropped = drops;
-    engine_.done(event, now(), out_);
-    if (drops) return break_off(id);
-    work(id);
+    tell([&](smtp::Now now, auto& out) { engine_.routed(event, now, out); });
 }
+
+void World::does(const q::LinkState& a) {
+    names_.link_state(a.link, a.down);
+    chronicle_.state(
+        {.at = time_,
+         .what = a.down ? Event::down : Event::up,
+         .link = std::string(a.link),
+         .text = a.down ? "is down: its mail goes by the route's next one, if there is one" : "is up again"},
+        a.down ? "down" : "ready");
+}
+
+void World::does(const q::NoticeReset& a) {
+    chronicle_.say({.at = time_,
+                    .what = Event::reset,
+                    .text = fmt::format("routes are reset: {} of {} queue{} moved", a.moved, a.queues,
+                                        a.queues == 1 ? "" : "s")});
+}
+
+// ---- health ----
 
 void World::does(const q::NoticeLink& a) {
-    std::string name(a.link.starts_with("store:") ? local_store : a.link);
-    std::string what;
-    if (a.health == q::Health::ready)
-        what = "well again";
-    else
-        what = fmt::format("in {} after {} failure{}: {}; next try at {}", word_of(a.health), a.failures,
-                           a.failures == 1 ? "" : "s", a.reason ? a.reason->text : "",
-                           clock_text(a.next_attempt.time_since_epoch() - wall_begin));
-    chronicle_.state(name, time_, word_of(a.health), std::move(what));
+    Happening happening{.at = time_,
+                        .what = a.health == q::Health::ready    ? Event::ready
+                                : a.health == q::Health::glitch ? Event::glitch
+                                                                : Event::retry,
+                        .link = std::string(a.link.starts_with("store:") ? local_store : a.link),
+                        .failures = a.failures};
+    if (a.health == q::Health::ready) {
+        happening.text = "well again";
+    } else {
+        happening.next = a.next_attempt.time_since_epoch() - wall_begin;
+        happening.text = fmt::format("in {} after {} failure{}: {}; next try at {}", q::word_of(a.health),
+                                     a.failures, a.failures == 1 ? "" : "s", a.reason ? a.reason->text : "",
+                                     clock_text(happening.next));
+    }
+    chronicle_.state(std::move(happening), q::word_of(a.health));
+}
+
+void World::does(const q::NoticeQueue& a) {
+    if (a.event == 4000) return; // for want of a route: that was told
+    Happening happening{.at = time_, .what = Event::queue, .failures = a.failures};
+    const auto known = places_by_name_.find(a.queue);
+    happening.link = known == places_by_name_.end() ? std::string(local_store) : places_[known->second].link;
+    happening.text = fmt::format("queue {} ", a.queue);
+    if (a.health == q::Health::ready) {
+        happening.text += "well again";
+    } else {
+        happening.next = a.next_attempt.time_since_epoch() - wall_begin;
+        happening.text += fmt::format("in {} after {} failure{}: {}", q::word_of(a.health), a.failures,
+                                      a.failures == 1 ? "" : "s", a.reason ? a.reason->text : "");
+    }
+    chronicle_.queue_state(std::move(happening), std::string(a.queue), q::word_of(a.health));
 }
 
 std::vector<std::string> World::untouched() const {
     std::vector<std::string> names;
     const auto host = [&](const HostName& h) {
-        if (std::ranges::none_of(servers_,
-                                 [&](const auto& s) { return h.covers(s.first.first, s.first.second); }))
-            names.push_back("host " + h.to_string());
+        if (!servers_.used(h)) names.push_back("host " + h.to_string());
     };
     const auto domain = [&](const std::string& d) {
         const bool mx_of = std::ranges::any_of(config_.routes, [&](const auto& rule) {

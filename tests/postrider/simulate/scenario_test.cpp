@@ -46,7 +46,7 @@ how = "no_dns"
                                       "s.toml");
     REQUIRE(read);
     CHECK(read->duration == 48h);
-    CHECK(read->interval == 1h);
+    CHECK(read->interval == 2h); // some 24 of them
     CHECK(read->traffic.at(0).domains == std::vector<std::string>{"example.org", "example.net"});
     CHECK(read->traffic[0].until == 90min);
     CHECK(read->traffic[0].lane == decide::queue::Lane::bulk);
@@ -60,7 +60,9 @@ how = "no_dns"
     CHECK(night.until() == 90min);
     CHECK(night.hosts.at(1).covers("2001:db8::1", 25));
     CHECK(!night.hosts[1].covers("2001:db8::1", 26));
-    CHECK(night.how == simulate::Ailment::busy);
+    CHECK(night.how == simulate::Ailment::replies);
+    CHECK(night.at == smtp::Stage::banner);
+    CHECK(night.reply.code == 421);
 }
 
 TEST_CASE("what is wrong is named with its place and what was probably meant") {
