@@ -29,6 +29,10 @@ const ServerSession::Command ServerSession::commands[] = {
     {"STARTTLS", Verb::starttls, Command::Needs::greeting, Command::Tls::not_needed,
      &ServerSession::on_starttls},
     {"AUTH", Verb::auth, Command::Needs::greeting, Command::Tls::where_required, &ServerSession::on_auth},
+    {"XCLIENT", Verb::xclient, Command::Needs::nothing, Command::Tls::where_required,
+     &ServerSession::on_xclient},
+    {"XFORWARD", Verb::xforward, Command::Needs::nothing, Command::Tls::where_required,
+     &ServerSession::on_xforward},
     {"QUIT", Verb::quit, Command::Needs::nothing, Command::Tls::not_needed, &ServerSession::on_quit},
 };
 
@@ -229,6 +233,30 @@ std::optional<ServerEvent> ServerSession::on_auth(std::string_view argument) {
     for (char c : mechanism) auth.mechanism += c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
     if (!initial.empty()) auth.initial.emplace(initial == "=" ? std::string() : std::string(initial));
     return ask(Asked::auth, std::move(auth));
+}
+
+std::optional<ServerEvent> ServerSession::on_xclient(std::string_view argument) {
+    if (!proxy_rights_.xclient) return refuse(550, {5, 7, 0}, "Error: insufficient authorization");
+    if (in_mail_) return refuse(503, {5, 5, 1}, "Error: MAIL transaction in progress");
+    auto attributes = parse_client_attributes(ClientCommand::xclient, argument);
+    if (!attributes) return refuse(attributes.error());
+    const auto text_of = [](const ClientAttributes::Attribute& a) { return a ? a->value : std::string(); };
+    pending_helo_ = text_of(attributes->helo);
+    described_greeting_ = pending_helo_.empty()                      ? Greeting::none
+                          : text_of(attributes->protocol) == "SMTP" ? Greeting::helo
+                                                                     : Greeting::ehlo;
+    described_login_ = !text_of(attributes->login).empty();
+    return ask(Asked::xclient, event::Xclient{*std::move(attributes)});
+}
+
+std::optional<ServerEvent> ServerSession::on_xforward(std::string_view argument) {
+    if (!proxy_rights_.xforward) return refuse(550, {5, 7, 0}, "Error: insufficient authorization");
+    if (in_mail_) return refuse(503, {5, 5, 1}, "Error: MAIL transaction in progress");
+    auto attributes = parse_client_attributes(ClientCommand::xforward, argument);
+    if (!attributes) return refuse(attributes.error());
+    count_junk();
+    if (state_ == State::over) return {};
+    return ask(Asked::xforward, event::Xforward{*std::move(attributes)});
 }
 
 std::optional<ServerEvent> ServerSession::on_quit(std::string_view argument) {

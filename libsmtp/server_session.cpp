@@ -9,7 +9,7 @@ using Cause = event::Disconnect::Cause;
 
 static constexpr std::string_view verb_names[] = {"EHLO", "HELO", "STARTTLS", "AUTH",   "MAIL",
                                                   "RCPT", "DATA", "BDAT",     "RSET",   "NOOP",
-                                                  "VRFY", "HELP", "QUIT",     "UNKNOWN"};
+                                                  "VRFY", "HELP", "XCLIENT",  "XFORWARD", "QUIT", "UNKNOWN"};
 
 static bool is_noise(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
 
@@ -200,11 +200,13 @@ void ServerSession::answer_yes(Asked question, const Reply& reply) {
         end_transaction();
         state_ = State::handshake;
         return;
+    case Asked::xclient: return begin_anew();
     case Asked::end_of_data:
         in_mail_ = false; // the driver has it; no notice
         junk_ = 0;
         break;
     case Asked::vrfy:
+    case Asked::xforward:
     case Asked::unknown:
     case Asked::nothing: break;
     }
@@ -218,7 +220,22 @@ void ServerSession::greet(Greeting greeting, std::string_view more) {
     const auto lines = offered().lines();
     if (greeting == Greeting::ehlo && !lines.empty()) text += '\n' + lines;
     if (greeting == Greeting::ehlo && !more.empty()) text += '\n' + std::string(more);
+    if (greeting == Greeting::ehlo && proxy_rights_.xclient)
+        text += fmt::format("\n{}", offer_of(ClientCommand::xclient));
+    if (greeting == Greeting::ehlo && proxy_rights_.xforward)
+        text += fmt::format("\n{}", offer_of(ClientCommand::xforward));
     accept(250, {}, text);
+}
+
+// As after connecting, but that the proxy may have greeted and authenticated on the client's behalf.
+void ServerSession::begin_anew() {
+    ++count(verb_).accepted;
+    greeting_ = described_greeting_;
+    helo_ = std::exchange(pending_helo_, {});
+    authenticated_ = described_login_;
+    errors_ = bare_lines_ = junk_ = 0;
+    proxied_ = true;
+    state_ = State::connect;
 }
 
 void ServerSession::answer_no(Asked question, const Reply& reply) {

@@ -11,6 +11,7 @@
 #pragma once
 #include "libsmtp/address.h"
 #include "libsmtp/capabilities.h"
+#include "libsmtp/client_attributes.h"
 #include "libsmtp/framing.h"
 #include "libsmtp/parameters.h"
 #include "libsmtp/reply.h"
@@ -88,6 +89,14 @@ struct Auth {
 struct AuthLine { // question, answered like Auth
     Secret text;  // base64; "*": the client gives up
 };
+// Question: 220 believes it. The session then begins anew for the client described: Connect comes next, and
+// the reply to XCLIENT is what that is answered.
+struct Xclient {
+    ClientAttributes attributes;
+};
+struct Xforward { // question
+    ClientAttributes attributes;
+};
 struct Unknown {
     std::string verb, argument;
 }; // question
@@ -116,8 +125,8 @@ struct Disconnect { // notice, the last event of every session, once
 
 using ServerEvent =
     std::variant<event::Connect, event::Helo, event::Mail, event::Rcpt, event::Data, event::Chunk,
-                 event::EndOfData, event::Vrfy, event::StartTls, event::Auth, event::AuthLine, event::Unknown,
-                 event::Refused, event::Reset, event::Quit, event::Disconnect>;
+                 event::EndOfData, event::Vrfy, event::StartTls, event::Auth, event::AuthLine, event::Xclient,
+                 event::Xforward, event::Unknown, event::Refused, event::Reset, event::Quit, event::Disconnect>;
 
 class ServerSession {
 public:
@@ -131,6 +140,12 @@ public:
     void disconnected();
     // The next event; none: needs input, an answer, or time (a held reply).
     std::optional<ServerEvent> next();
+
+    // The commands by which a proxy speaks for others; refused (550) and not shown without the right to them.
+    struct ProxyRights {
+        bool xclient = false, xforward = false;
+    };
+    void grant(ProxyRights rights) { proxy_rights_ = rights; }
 
     // What happens after the reply to a question.
     enum class Then : std::uint8_t {
@@ -168,9 +183,12 @@ public:
     void use(const ServerSettings& settings, Monotonic now);
 
     // Facts for policy, Received: and logs.
-    const std::string& helo() const { return helo_; }
+    const std::string& helo() const { // the name in question while Helo is one
+        return asked_ == Asked::helo ? pending_helo_ : helo_;
+    }
     bool greeted() const { return greeting_ != Greeting::none; }
     bool secured() const { return tls_; }
+    bool proxied() const { return proxied_; } // XCLIENT was believed: the facts are its client's
     bool authenticated() const { return authenticated_; }
     const Capabilities& offered() const {
         return tls_ ? settings_->tls_capabilities : settings_->capabilities;
@@ -210,6 +228,8 @@ private:
         vrfy,
         start_tls,
         auth,
+        xclient,
+        xforward,
         unknown
     };
     enum class Greeting : std::uint8_t { none, helo, ehlo };
@@ -226,6 +246,8 @@ private:
         noop,
         vrfy,
         help,
+        xclient,
+        xforward,
         quit,
         unknown,
         count_
@@ -261,6 +283,8 @@ private:
     std::optional<ServerEvent> on_starttls(std::string_view argument);
     std::optional<ServerEvent> on_auth(std::string_view argument);
     std::optional<ServerEvent> next_auth_line();
+    std::optional<ServerEvent> on_xclient(std::string_view argument);
+    std::optional<ServerEvent> on_xforward(std::string_view argument);
     std::optional<ServerEvent> on_quit(std::string_view argument);
     std::optional<ServerEvent> on_unknown(std::string_view argument);
 
@@ -269,6 +293,7 @@ private:
     std::nullopt_t not_smtp(std::string_view text);
     void answer_yes(Asked question, const Reply& reply);
     void greet(Greeting greeting, std::string_view more);
+    void begin_anew();
     void answer_no(Asked question, const Reply& reply);
     void accept(int code, EnhancedStatus status, std::string_view text); // a positive reply to a command
     // The session's own word, with its notice.
@@ -295,6 +320,9 @@ private:
     Verb verb_ = Verb::count_; // the command being worked on or last worked on; count_: none yet
     bool in_mail_ = false, in_content_ = false, after_content_ = false;
     bool tls_ = false, authenticated_ = false;
+    ProxyRights proxy_rights_;
+    Greeting described_greeting_ = Greeting::none; // by the XCLIENT that is asked about
+    bool described_login_ = false, proxied_ = false;
     bool gone_ = false;                 // the client, while a question was open
     bool reset_ = false, quit_ = false; // notices to hand out
     bool ended_ = false;                // Disconnect was handed out

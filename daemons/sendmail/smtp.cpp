@@ -120,6 +120,8 @@ private:
     void on(const smtp::event::Auth&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
     void on(const smtp::event::AuthLine&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
     void on(const smtp::event::StartTls&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
+    void on(const smtp::event::Xclient&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
+    void on(const smtp::event::Xforward&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
     void on(const smtp::event::Unknown&) {
         session_.answer(Reply{502, {5, 5, 2}, "Error: command not recognized"}, now());
     }

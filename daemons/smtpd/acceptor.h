@@ -7,6 +7,7 @@
 #include "daemons/common/network.h"
 #include "daemons/common/timer.h"
 #include "daemons/common/uv_handle.h"
+#include "libsmtp/reply.h"
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,8 +24,11 @@ public:
                                             Starved starved);
     Acceptor(const Acceptor&) = delete;
 
-    // What a client is told for whom there is no descriptor; with CRLF.
-    void set_busy(std::string busy) { busy_ = std::move(busy); }
+    // What a client is told for whom there is no descriptor.
+    void set_busy(const smtp::Reply& busy) {
+        busy_.clear();
+        busy.append_to(busy_);
+    }
 
 private:
     Acceptor(common::Loop& loop, common::Fd fd, Accepted accepted, Starved starved);

@@ -48,12 +48,13 @@ static bool wants_name(const Rules& rules, const common::IpAddress& address) {
             networks.push_back(*common::Network::parse(text));
         return networks;
     }();
-    if (!rules.config->smtpd.reverse_names || address.is_loopback()) return false;
+    if (!rules.config->smtpd.reverse_names || address.is_loopback() || address == common::IpAddress{})
+        return false;
     return !rules.config->dns.servers.empty() || !common::contains(own, address);
 }
 
 void Connection::operator()(smtp::event::Connect&) {
-    if (!wants_name(*rules_, client_.address)) return greet();
+    if (named_ || !wants_name(*rules_, client_.address)) return greet();
     naming_ = true;
     deadline_.set(common::Loop::now().monotonic + rules_->config->smtpd.reverse_name_timeout);
     name_lookup_ =
@@ -67,9 +68,17 @@ void Connection::operator()(smtp::event::Connect&) {
 
 void Connection::greet() {
     naming_ = false;
-    voice().info("connect from {}", client_.peer());
+    if (session_.proxied())
+        voice().info("XCLIENT from {}: the client is {}", peer_.peer(), client_.peer());
+    else
+        voice().info("connect from {}", client_.peer());
+    if (entry_ != Visitors::Entry::welcome) return reject("CONNECT", rules_->turned_away(entry_));
     screen_ = make_screen(service_, *rules_, client_);
-    if (implicit_tls()) return start_tls();
+    if (screen_ && session_.greeted()) { // by the proxy
+        screen_->facts.helo = smtp::printable(session_.helo(), 255);
+        screen_->facts.protocol = session_.protocol();
+    }
+    if (implicit_tls() && !tls_) return start_tls();
     let_in();
 }
 
@@ -78,6 +87,7 @@ void Connection::let_in() {
 }
 
 void Connection::operator()(smtp::event::Helo& helo) {
+    forwarded_.reset();
     session_.use(settings(), common::Loop::now().monotonic);
     if (screen_) {
         screen_->facts.helo = smtp::printable(helo.name, 255);
@@ -159,6 +169,7 @@ void Connection::heed(Stage stage, const Opinion& opinion, const std::function<v
 
 void Connection::end_transaction() {
     transaction_.reset();
+    forwarded_.reset();
     if (screen_) screen_->transaction_over();
 }
 
@@ -263,9 +274,9 @@ void Connection::add_recipient(std::string address) {
     static const Reply ok{250, {2, 1, 5}, "Ok"};
     auto& transaction = *transaction_;
     if (!std::exchange(transaction.client_logged, true))
-        voice().info("{}: client={}{}{}{}{}", transaction.id_text, client_.peer(),
+        voice().info("{}: client={}{}{}{}{}{}", transaction.id_text, client_.peer(),
                      client_.user.empty() ? "" : ", sasl_method=", client_.auth_method,
-                     client_.user.empty() ? "" : ", sasl_username=", client_.user);
+                     client_.user.empty() ? "" : ", sasl_username=", client_.user, forwarded_text());
     auto& recipient = transaction.envelope.recipients.emplace_back();
     recipient.address = std::move(address);
     if (rcpt_.path.mailbox.bare()) {
@@ -428,8 +439,7 @@ void Connection::operator()(smtp::event::Vrfy& vrfy) {
 
 // RFC 5321, 4.2.4: 502 for what one knows and does not do, 500 for the rest.
 void Connection::operator()(smtp::event::Unknown& unknown) {
-    constexpr std::string_view known[] = {"EXPN", "ETRN", "TURN",    "SEND",
-                                          "SOML", "SAML", "XCLIENT", "XFORWARD"};
+    constexpr std::string_view known[] = {"EXPN", "ETRN", "TURN", "SEND", "SOML", "SAML"};
     const bool not_offered =
         std::ranges::any_of(known, [&](auto verb) { return smtp::same_ignoring_case(verb, unknown.verb); });
     if (not_offered) return reject("UNKNOWN", {502, {5, 5, 1}, "Error: command is not offered here"});

@@ -13,10 +13,12 @@ std::unique_ptr<Authentication> Connection::make_authentication() {
     const auto& settings = rules_->config->auth;
     if (tls_ && std::ranges::any_of(settings.mechanisms, [](auto& each) { return each.ends_with("-PLUS"); }))
         channel.binding = [this](std::string_view type) { return tls_->channel_binding(type); };
+    AuthChecks checks{service_.auth_checks, {settings.checks, settings.checks_waiting}};
     if (!settings.dovecot.empty())
-        return std::make_unique<DovecotAuthentication>(service_.loop, settings.dovecot, std::move(channel));
+        return std::make_unique<DovecotAuthentication>(service_.loop, settings.dovecot, std::move(channel),
+                                                       std::move(checks));
     return std::make_unique<PasswordAuthentication>(service_.loop, rules_->passwords, rules_->pepper,
-                                                    std::move(channel));
+                                                    std::move(channel), std::move(checks));
 }
 
 void Connection::operator()(smtp::event::Auth& auth) {
@@ -41,6 +43,18 @@ void Connection::operator()(smtp::event::AuthLine& line) {
     authentication_->respond(line.text, auth_step());
 }
 
+// One more connection of this user; the reply if it is one too many. "": nobody.
+std::optional<Reply> Connection::too_many_connections_of(const std::string& user) {
+    const auto& listener = rules_->listener;
+    if (user.empty() ||
+        service_.rates.take("c" + listener.name + " " + user, listener.limits.user_connections_per_minute,
+                            std::chrono::minutes(1), common::Loop::now().monotonic))
+        return {};
+    return Reply{421,
+                 {4, 7, 0},
+                 rules_->normal.hostname + " Error: too many connections of user " + smtp::printable(user, 100)};
+}
+
 Authentication::Done Connection::auth_step() {
     return [this](AuthStep step) {
         heed(step);
@@ -57,6 +71,10 @@ void Connection::heed(const AuthStep& step) {
     switch (step.kind) {
     case Kind::challenge: return answer({334, {}, step.text});
     case Kind::success:
+        if (const auto over = too_many_connections_of(step.user)) {
+            reject("AUTH", *over);
+            break;
+        }
         client_.user = smtp::printable(step.user, 255);
         client_.auth_method = auth_method_;
         answer({235, {2, 7, 0}, "Authentication successful"});

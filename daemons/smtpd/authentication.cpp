@@ -11,6 +11,8 @@ using Kind = AuthStep::Kind;
 struct PasswordAuthentication::Work {
     uv_work_t request;
     PasswordAuthentication* owner;
+    std::shared_ptr<Turnstile> turnstile;
+    Turnstile::Ticket ticket; // once it is under way
     std::shared_ptr<const auth::PasswordFile> file;
     std::string user;
     smtp::Secret password;
@@ -20,10 +22,12 @@ struct PasswordAuthentication::Work {
 
 PasswordAuthentication::PasswordAuthentication(common::Loop& loop,
                                                std::shared_ptr<const auth::PasswordFile> file,
-                                               std::string pepper, AuthChannel channel)
-    : loop_(loop), file_(std::move(file)), pepper_(std::move(pepper)), channel_(std::move(channel)) {}
+                                               std::string pepper, AuthChannel channel, AuthChecks checks)
+    : loop_(loop), file_(std::move(file)), pepper_(std::move(pepper)), channel_(std::move(channel)),
+      checks_(std::move(checks)) {}
 
 PasswordAuthentication::~PasswordAuthentication() {
+    checks_.turnstile->leave(ticket_);
     if (work_) work_->owner = nullptr;
 }
 
@@ -107,7 +111,22 @@ void PasswordAuthentication::scram_first(std::string_view message, const Done& d
 }
 
 void PasswordAuthentication::check(std::string user, std::string_view password, Done done) {
-    work_ = new Work{{}, this, file_, std::move(user), smtp::Secret(std::string(password)), std::move(done)};
+    waiting_.reset(new Work{{},
+                            this,
+                            checks_.turnstile,
+                            0,
+                            file_,
+                            std::move(user),
+                            smtp::Secret(std::string(password)),
+                            std::move(done)});
+    if (checks_.turnstile->enter(checks_.limits, ticket_, [this] { begin_work(); })) return;
+    const auto turned_away = std::move(waiting_);
+    turned_away->done({Kind::unavailable, "too many passwords are being checked", std::move(turned_away->user)});
+}
+
+void PasswordAuthentication::begin_work() {
+    work_ = waiting_.release();
+    work_->ticket = std::exchange(ticket_, 0); // it may outlive us
     const auto run = [](uv_work_t* request) {
         auto& work = *reinterpret_cast<Work*>(request);
         const auto* entry = work.file->find(work.user);
@@ -122,6 +141,7 @@ void PasswordAuthentication::check(std::string user, std::string_view password, 
     };
     const auto after = [](uv_work_t* request, int) {
         const std::unique_ptr<Work> work(reinterpret_cast<Work*>(request));
+        work->turnstile->leave(work->ticket);
         if (!work->owner) return;
         work->owner->work_ = nullptr;
         work->done({work->matches ? Kind::success : Kind::failure,

@@ -4,6 +4,7 @@
 #include "daemons/common/auth/password_file.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/loop.h"
+#include "daemons/smtpd/turnstile.h"
 #include "libsmtp/secret.h"
 #include <functional>
 #include <memory>
@@ -43,11 +44,17 @@ struct AuthChannel {
     std::function<std::string(std::string_view type)> binding; // smtp::ScramServer::Binding; null without TLS
 };
 
-// Passwords are checked on the loop's thread pool, at most so many at a time.
+// Whoever is to decide is asked only so often at a time; shared by all exchanges of a worker.
+struct AuthChecks {
+    std::shared_ptr<Turnstile> turnstile;
+    Turnstile::Limits limits;
+};
+
+// Passwords are checked on the loop's thread pool.
 class PasswordAuthentication final : public Authentication {
 public:
     PasswordAuthentication(common::Loop& loop, std::shared_ptr<const auth::PasswordFile> file,
-                           std::string pepper, AuthChannel channel);
+                           std::string pepper, AuthChannel channel, AuthChecks checks);
     ~PasswordAuthentication() override;
 
     void start(const std::string& mechanism, const smtp::Secret* initial, Done done) override;
@@ -67,6 +74,7 @@ private:
     void plain(std::string_view message, Done done);
     void scram_first(std::string_view message, const Done& done);
     void check(std::string user, std::string_view password, Done done);
+    void begin_work();
 
     common::Loop& loop_;
     std::shared_ptr<const auth::PasswordFile> file_;
@@ -74,7 +82,10 @@ private:
     AuthChannel channel_;
     Waits waits_ = Waits::plain;
     std::optional<smtp::ScramServer> scram_;
-    Work* work_ = nullptr;
+    AuthChecks checks_;
+    Turnstile::Ticket ticket_ = 0;  // while it waits its turn
+    std::unique_ptr<Work> waiting_; // what it will do then
+    Work* work_ = nullptr;          // under way
 };
 
 // Counts failures of each client network, so that guessing is slow. Knows no clock.

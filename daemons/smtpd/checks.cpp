@@ -12,7 +12,7 @@ namespace {
 
 class RateCheck final : public Check {
 public:
-    RateCheck(common::Rates& rates, const config::Smtpd& limits, bool trusted)
+    RateCheck(common::Rates& rates, const config::ClientLimits& limits, bool trusted)
         : rates_(rates), limits_(limits), trusted_(trusted) {}
 
     std::optional<Opinion> ask(Stage stage, const Facts& facts, Done) override {
@@ -29,19 +29,21 @@ private:
     Opinion judge(std::string_view what, const Facts& facts, std::uint32_t of_network, std::uint32_t of_user,
                   std::string_view complaint) {
         const auto now = common::Loop::now().monotonic;
+        const auto key = [&](std::string_view whose, std::string_view name) {
+            return fmt::format("{}{}{} {}", what, whose, facts.listener, name);
+        };
         const auto refusal = [&](std::string_view whose) {
             return Opinion::refusal({450, {4, 7, 1}, fmt::format("Error: {} {}", complaint, whose)});
         };
         if (!facts.sasl_user.empty()) {
-            if (rates_.take(fmt::format("{}u{}", what, facts.sasl_user), of_user, 1h, now)) return {};
+            if (rates_.take(key("u", facts.sasl_user), of_user, 1h, now)) return {};
             return refusal("from user " + smtp::printable(facts.sasl_user, 100));
         }
-        if (trusted_ || rates_.take(fmt::format("{}n{}", what, facts.client.network), of_network, 1min, now))
-            return {};
+        if (trusted_ || rates_.take(key("n", facts.client.network), of_network, 1min, now)) return {};
         return refusal("from " + facts.client.network);
     }
     common::Rates& rates_;
-    config::Smtpd limits_;
+    config::ClientLimits limits_;
     bool trusted_;
 };
 
@@ -86,6 +88,7 @@ public:
 
 private:
     void begin(const Client& client) {
+        if (!client.has_address()) return;
         auto name = dns::reverse_name(client.address); // "2.0.0.127.in-addr.arpa"
         for (const std::string_view end : {".in-addr.arpa", ".ip6.arpa"})
             if (name.ends_with(end)) name.resize(name.size() - end.size());
@@ -205,7 +208,7 @@ private:
         event.stage = stage;
         event.client_name =
             facts.client.name == "unknown" ? "[" + facts.client.address_text + "]" : facts.client.name;
-        event.client_address = facts.client.address_text;
+        if (facts.client.has_address()) event.client_address = facts.client.address_text;
         event.client_port = facts.client.port;
         event.message = facts.message;
         auto& macros = event.macros;
@@ -266,7 +269,7 @@ std::shared_ptr<Advisers> make_advisers(common::Loop& loop, common::Log& log, co
 std::unique_ptr<Screen> make_screen(Service& service, const Rules& rules, const Client& client) {
     std::vector<std::unique_ptr<Check>> checks;
     const auto& config = *rules.config;
-    const auto& limits = config.smtpd;
+    const auto& limits = rules.listener.limits;
     const bool trusted = common::contains(config.relay.networks, client.address);
     if ((!trusted && (limits.messages_per_minute != 0 || limits.recipients_per_minute != 0)) ||
         limits.user_messages_per_hour != 0 || limits.user_recipients_per_hour != 0)
@@ -277,9 +280,10 @@ std::unique_ptr<Screen> make_screen(Service& service, const Rules& rules, const 
                              [&](const auto& list) { return concerns(list.listeners, rules.listener); });
         if (!lists.empty()) // before the delay, which the look-ups can use
             checks.push_back(std::make_unique<DnsListCheck>(service.resolver, service.log, std::move(lists),
-                                                            limits.dns_list_threshold));
-        if (limits.greeting_delay > 0s && rules.listener.service == config::Service::relay)
-            checks.push_back(std::make_unique<GreetingDelay>(service.deadlines, limits.greeting_delay));
+                                                            config.smtpd.dns_list_threshold));
+        const auto delay = config.smtpd.greeting_delay;
+        if (delay > 0s && rules.listener.service == config::Service::relay)
+            checks.push_back(std::make_unique<GreetingDelay>(service.deadlines, delay));
         for (auto& policy : service.advisers->policies)
             if (concerns(policy->service().listeners, rules.listener))
                 checks.push_back(std::make_unique<PolicyCheck>(service.advisers, *policy, service.log));

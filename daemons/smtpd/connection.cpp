@@ -30,8 +30,8 @@ std::unique_ptr<Connection> Connection::create(Service& service, std::shared_ptr
 }
 
 Connection::Connection(Service& service, std::shared_ptr<const Rules> rules, Client client)
-    : service_(service), rules_(std::move(rules)), client_(std::move(client)),
-      number_(service.next_session()), session_(settings(), common::Loop::now().monotonic),
+    : service_(service), rules_(std::move(rules)), client_(std::move(client)), peer_(client_),
+      counted_for_(client_.network), heard_(common::Loop::now().monotonic), number_(service.next_session()), session_(settings(), common::Loop::now().monotonic),
       auth_delay_(service.deadlines, [this] { auth_refused(); }), resolver_(service.resolver), deadline_(service.deadlines, [this] { deadline_passed(); }) {}
 
 Connection::~Connection() {
@@ -40,6 +40,7 @@ Connection::~Connection() {
 }
 
 void Connection::begin() {
+    grant_proxy_rights();
     if (!implicit_tls()) see_early_bytes();
     read_or_not();
     pump();
@@ -67,6 +68,37 @@ void Connection::shut_down(smtp::ServerSession::When when) {
 void Connection::stress_changed() {
     session_.use(settings(), common::Loop::now().monotonic);
     if (phase_ == Phase::talking && !naming_ && !shaking_hands()) set_deadline();
+}
+
+Occupant Connection::occupant() const {
+    using Doing = Occupant::Doing;
+    auto doing = Doing::waiting;
+    if (phase_ != Phase::talking)
+        doing = Doing::leaving;
+    else if (!client_.user.empty() || (session_.question_open() && session_.greeted()))
+        doing = Doing::asking; // whom we keep waiting is not idle
+    else if (session_.in_transaction())
+        doing = Doing::sending;
+    return {client_.network, heard_, doing};
+}
+
+void Connection::give_way() {
+    if (phase_ != Phase::talking) return finish();
+    ousted_ = true;
+    const smtp::Reply reply{
+        421, {4, 3, 2}, rules_->normal.hostname + " Error: too little was heard, and others are waiting"};
+    if (shaking_hands()) {
+        handshake_failed("gave way to others");
+    } else if (session_.question_open()) { // not greeted yet: whoever is asked about it need not answer any more
+        if (std::exchange(naming_, false)) voice().info("connect from {}", client_.peer());
+        name_lookup_.reset();
+        screen_.reset();
+        if (implicit_tls() && !tls_) hung_up_ = true, session_.disconnected(); // nobody could read it
+        answer(reply);
+    } else {
+        session_.shut_down(reply, common::Loop::now().monotonic, smtp::ServerSession::When::now);
+    }
+    pump();
 }
 
 // --- bytes
@@ -108,6 +140,7 @@ void Connection::pump() {
         while (session_.ending() || (!paused_ && unsent_.size() < most_unsent)) {
             auto event = session_.next();
             if (!event) break;
+            heard_ = common::Loop::now().monotonic;
             std::visit(*this, *event);
         }
     } while (!flush());
@@ -249,7 +282,7 @@ void Connection::operator()(smtp::event::Disconnect& disconnect) {
     case Cause::turned_away:
     case Cause::shut_down: break;
     }
-    polite_ = disconnect.cause != Cause::quit && disconnect.cause != Cause::lost;
+    polite_ = disconnect.cause != Cause::quit && disconnect.cause != Cause::lost && !ousted_;
     voice().info("disconnect from {} {}", peer, session_.statistics());
 }
 

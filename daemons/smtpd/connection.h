@@ -5,6 +5,7 @@
 #include "daemons/common/tls/session.h"
 #include "daemons/smtpd/authentication.h"
 #include "daemons/smtpd/policy.h"
+#include "daemons/smtpd/room.h"
 #include "daemons/smtpd/rules.h"
 #include "daemons/smtpd/screen.h"
 #include "daemons/smtpd/service.h"
@@ -30,8 +31,13 @@ public:
     void shut_down(smtp::ServerSession::When when);
     // Sessions run short, or do so no longer.
     void stress_changed();
+    // Others need its place: 421, and nobody waits for the client to hear it. Only if it may_give_way.
+    void give_way();
+    Occupant occupant() const;
 
     const Client& client() const { return client_; }
+    // The network its session is counted for; "" if for none.
+    const std::string& counted_for() const { return counted_for_; }
     const Rules& rules() const { return *rules_; }
 
     std::list<std::unique_ptr<Connection>>::iterator place; // the owner's
@@ -48,6 +54,8 @@ public:
     void operator()(smtp::event::StartTls&);
     void operator()(smtp::event::Auth&);
     void operator()(smtp::event::AuthLine&);
+    void operator()(smtp::event::Xclient&);
+    void operator()(smtp::event::Xforward&);
     void operator()(smtp::event::Unknown&);
     void operator()(smtp::event::Refused&);
     void operator()(smtp::event::Reset&);
@@ -80,10 +88,15 @@ private:
     void handshake_failed(std::string_view why);
     std::string sealed(std::string_view plain);
 
+    // What proxies say of clients (on_behalf.cpp)
+    void grant_proxy_rights();
+    std::string forwarded_text() const;
+
     // AUTH (authenticate.cpp)
     std::unique_ptr<Authentication> make_authentication();
     Authentication::Done auth_step();
     void heed(const AuthStep& step);
+    std::optional<smtp::Reply> too_many_connections_of(const std::string& user);
     void auth_refused();
     void loose_end();
 
@@ -121,7 +134,13 @@ private:
 
     Service& service_;
     std::shared_ptr<const Rules> rules_;
-    Client client_;
+    Client client_;            // as a proxy says, if one does
+    const Client peer_;        // whose connection it is
+    std::string counted_for_;  // the network
+    Visitors::Entry entry_ = Visitors::Entry::welcome; // of the client a proxy has named
+    bool named_ = false;       // by a proxy: its name is not looked up
+    std::unique_ptr<smtp::ClientAttributes> forwarded_; // where the next message came from before; null: here
+    smtp::Monotonic heard_;                             // the last whole command or piece of content
     std::uint64_t number_; // in the log
     smtp::ServerSession session_;
     std::optional<Transaction> transaction_;
@@ -141,7 +160,7 @@ private:
     std::string in_flight_, unsent_; // what the kernel did not take at once: being written; behind that
     enum class Phase : std::uint8_t { talking, last_words, lingering, over } phase_ = Phase::talking;
     bool reading_ = false, hung_up_ = false, paused_ = false, naming_ = false, polite_ = false,
-         pumping_ = false;
+         pumping_ = false, ousted_ = false;
     struct Write;
     Write* write_ = nullptr;
 };

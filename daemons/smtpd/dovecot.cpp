@@ -19,8 +19,8 @@ static bool is_base64(std::string_view text) {
 }
 
 DovecotAuthentication::DovecotAuthentication(common::Loop& loop, const std::string& socket,
-                                             AuthChannel channel)
-    : channel_(std::move(channel)),
+                                             AuthChannel channel, AuthChecks checks)
+    : channel_(std::move(channel)), checks_(std::move(checks)),
       patience_(loop, [this] { finish({Kind::unavailable, "the auth service does not answer", {}}); }),
       stream_(loop, common::ServiceAddress{socket, {}},
               {[this](std::string_view bytes) { heard(bytes); },
@@ -32,9 +32,22 @@ void DovecotAuthentication::start(const std::string& mechanism, const smtp::Secr
     mechanism_ = mechanism;
     has_initial_ = initial != nullptr;
     if (initial) initial_ = initial->copy();
+    ask([this] {
+            stream_.send(fmt::format("VERSION\t1\t2\nCPID\t{}\n", getpid()));
+            started_ = true;
+            if (introduced_) begin();
+        }, std::move(done));
+}
+
+// When it is our turn.
+void DovecotAuthentication::ask(std::function<void()> question, Done done) {
     done_ = std::move(done);
-    patience_.start(patience);
-    stream_.send(fmt::format("VERSION\t1\t2\nCPID\t{}\n", getpid()));
+    const auto go = [this, question = std::move(question)] {
+        patience_.start(patience);
+        question();
+    };
+    if (!checks_.turnstile->enter(checks_.limits, ticket_, go))
+        finish({Kind::unavailable, "too many questions to the auth service are open", {}});
 }
 
 // Once Dovecot has introduced itself.
@@ -50,9 +63,8 @@ void DovecotAuthentication::begin() {
 void DovecotAuthentication::respond(const smtp::Secret& response, Done done) {
     if (over_) return done({Kind::unavailable, "the auth service has gone", {}});
     if (!is_base64(response.reveal())) return done({Kind::malformed, "that is not base64", {}});
-    done_ = std::move(done);
-    patience_.start(patience);
-    stream_.send(fmt::format("CONT\t1\t{}\n", response.reveal()));
+    ask([this, text = fmt::format("CONT\t1\t{}\n", response.reveal())] { stream_.send(text); },
+        std::move(done));
 }
 
 void DovecotAuthentication::heard(std::string_view bytes) {
@@ -88,11 +100,16 @@ void DovecotAuthentication::line(std::string_view line) {
     };
     if (is("VERSION") && !line.starts_with("VERSION\t1\t"))
         return finish({Kind::unavailable, "the auth service speaks another version", {}});
-    if (is("DONE") && !ready_) return begin();
+    if (is("DONE") && !introduced_) {
+        introduced_ = true;
+        if (started_) begin();
+        return;
+    }
     if (!ready_ || !done_) return;
     const auto body = line.substr(std::min(line.find('\t', line.find('\t') + 1), line.size() - 1) + 1);
     if (line.starts_with("CONT\t1")) {
         patience_.stop();
+        checks_.turnstile->leave(ticket_);
         if (const auto done = std::exchange(done_, {}))
             done({Kind::challenge, std::string(is_base64(body) ? body : ""), {}});
     } else if (line.starts_with("OK\t1")) {
@@ -112,6 +129,7 @@ void DovecotAuthentication::line(std::string_view line) {
 void DovecotAuthentication::finish(AuthStep step) {
     over_ = true;
     patience_.stop();
+    checks_.turnstile->leave(ticket_);
     if (const auto done = std::exchange(done_, {})) done(std::move(step));
 }
 

@@ -24,6 +24,45 @@ Client client_of(const common::Endpoint& endpoint) {
     return client;
 }
 
+Client client_without_address() {
+    Client client;
+    client.address_text = client.network = "unknown";
+    return client;
+}
+
+std::expected<Client, smtp::Reply> client_by_xclient(const Client& former,
+                                                     const smtp::ClientAttributes& described) {
+    const auto text_of = [](const auto& attribute) { return attribute ? attribute->value : std::string(); };
+    const auto bad = [](std::string_view name) {
+        return std::unexpected(
+            smtp::Reply{501, {5, 5, 4}, "Error: bad value of " + std::string(name)});
+    };
+    const auto number = [](const std::string& text) {
+        return static_cast<std::uint16_t>(smtp::parse_number(text, 65535).value_or(0));
+    };
+    Client client = former;
+    if (described.address) {
+        const auto text = text_of(described.address);
+        const auto address = common::IpAddress::parse(text);
+        if (!text.empty() && !address) return bad("ADDR");
+        client = address ? client_of({*address, 0}) : client_without_address();
+        client.server_address = former.server_address;
+        client.server_port = former.server_port;
+    }
+    if (described.name) client.name = described.name->value.empty() ? "unknown" : described.name->value;
+    if (described.port) client.port = number(described.port->value);
+    if (described.reverse_name) client.reverse_name = described.reverse_name->value;
+    if (described.dest_address) {
+        client.server_address = text_of(described.dest_address);
+        if (!client.server_address.empty() && !common::IpAddress::parse(client.server_address))
+            return bad("DESTADDR");
+    }
+    if (described.dest_port) client.server_port = number(described.dest_port->value);
+    client.user = text_of(described.login);
+    client.auth_method = client.user.empty() ? "" : "XCLIENT";
+    return client;
+}
+
 // May this client send to anywhere?
 static bool may_relay(const Rules& rules, const Client& client) {
     if (!client.user.empty()) return true;

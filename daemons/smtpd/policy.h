@@ -4,7 +4,9 @@
 #include "daemons/common/network.h"
 #include "daemons/smtpd/rules.h"
 #include "libsmtp/address.h"
+#include "libsmtp/client_attributes.h"
 #include "libsmtp/reply.h"
+#include <expected>
 
 namespace smtpd {
 
@@ -14,13 +16,25 @@ struct Client {
     std::uint16_t port = 0;
     std::string address_text;     // "192.0.2.1"
     std::string name = "unknown"; // confirmed by its address, or "unknown"
+    std::string reverse_name;     // by XCLIENT: not confirmed; "" not known
+    std::string server_address;   // by a balancer or XCLIENT: what it connected to; "" not known
+    std::uint16_t server_port = 0;
     std::string user;             // who it is by AUTH; "" not known
     std::string auth_method;      // by which mechanism
     std::string network;          // "192.0.2.1" or "2001:db8::/64": what limits and fairness count
 
     std::string peer() const { return name + "[" + address_text + "]"; }
+    // False: a proxy could not say; then `address` is in no sensible network, the texts are "unknown".
+    bool has_address() const { return address != common::IpAddress{}; }
 };
 Client client_of(const common::Endpoint& endpoint);
+// A client whose proxy does not know it either.
+Client client_without_address();
+// The former client as XCLIENT describes it anew: what is not named stays as it was, but for who has
+// authenticated, and for the name of another address ("unknown" until it is looked up). The error is the
+// reply to send.
+std::expected<Client, smtp::Reply> client_by_xclient(const Client& former,
+                                                     const smtp::ClientAttributes& described);
 
 struct Judgement {
     enum class Kind : std::uint8_t {

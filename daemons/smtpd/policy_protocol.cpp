@@ -21,7 +21,10 @@ std::string policy_request(Stage stage, const Facts& facts) {
     add("client_address", facts.client.address_text);
     add("client_name", facts.client.name);
     add("client_port", std::to_string(facts.client.port));
-    add("reverse_client_name", facts.client.name);
+    add("reverse_client_name",
+        facts.client.reverse_name.empty() ? facts.client.name : facts.client.reverse_name);
+    add("server_address", facts.client.server_address);
+    add("server_port", facts.client.server_port == 0 ? "" : std::to_string(facts.client.server_port));
     add("instance", facts.instance);
     add("size", std::to_string(facts.size));
     add("sasl_method", facts.sasl_method);

@@ -82,9 +82,10 @@ std::shared_ptr<const Rules> make_rules(std::shared_ptr<const config::Config> co
     rules->stressed.command_time = std::min<smtp::Duration>(rules->normal.command_time, 10s);
     rules->stressed.data_time = std::min<smtp::Duration>(rules->normal.data_time, 30s);
     rules->stressed.hard_errors = std::min(rules->normal.hard_errors, 2u);
-    const smtp::Reply busy{
-        421, {4, 3, 2}, rules->normal.hostname + " All server ports are busy, try again later"};
-    busy.append_to(rules->busy);
+    const auto& name = rules->normal.hostname;
+    rules->busy = {421, {4, 3, 2}, name + " All server ports are busy, try again later"};
+    rules->too_many_here = {421, {4, 7, 0}, name + " Error: too many connections from your network"};
+    rules->too_many_new = {421, {4, 7, 0}, name + " Error: too many new connections from your network"};
     return rules;
 }
 

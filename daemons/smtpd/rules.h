@@ -4,6 +4,7 @@
 #include "daemons/common/auth/password_file.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/tls/context.h"
+#include "daemons/smtpd/visitors.h"
 #include "libsmtp/server_session.h"
 #include <memory>
 
@@ -16,7 +17,13 @@ struct Rules {
     std::shared_ptr<const tls::Context> tls;             // null: this listener has none
     std::shared_ptr<const auth::PasswordFile> passwords; // never null
     std::string pepper;
-    std::string busy; // "421 4.3.2 …" with CRLF, for who cannot be let in
+    smtp::Reply busy;          // 421, for who cannot be let in
+    smtp::Reply too_many_here; // 421, for whose network has all the sessions it may have
+    smtp::Reply too_many_new;  // 421, for whose network had all the new ones it may have in a minute
+
+    const smtp::Reply& turned_away(Visitors::Entry entry) const {
+        return entry == Visitors::Entry::too_many_sessions ? too_many_here : too_many_new;
+    }
 };
 
 // What master alone could read, for the sessions of one listener.

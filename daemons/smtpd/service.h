@@ -44,7 +44,9 @@ struct Service {
     DateText date = {};
     std::uint64_t sessions = 0; // so far
     bool stressed = false;
+    Visitors visitors = {};
     Guesses guesses = {};
+    std::shared_ptr<Turnstile> auth_checks = std::make_shared<Turnstile>();
     common::Rates rates = {};
     std::shared_ptr<Advisers> advisers = {}; // of the current configuration
     // The connection is over; it is destroyed at the end of the turn.

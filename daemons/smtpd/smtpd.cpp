@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <ctime>
 #include <sys/resource.h>
-#include <sys/socket.h>
 
 namespace smtpd {
 
@@ -97,7 +96,7 @@ void Smtpd::reconfigure(common::Orders orders) {
                 [this, key = handed.name + " " + handed.address](common::Fd socket,
                                                                  const common::Endpoint& from) {
                     if (const auto at = entrances_.find(key); at != entrances_.end())
-                        accepted(at->second, std::move(socket), from);
+                        accepted(at->second.rules, std::move(socket), from);
                 },
                 [this](int error) { log_.warning("cannot accept connections: {}", std::strerror(error)); });
         if (entrance.acceptor)
@@ -112,48 +111,8 @@ void Smtpd::reconfigure(common::Orders orders) {
     checker_.forget();
 }
 
-void Smtpd::accepted(Entrance& entrance, common::Fd socket, const common::Endpoint& from) {
-    const auto& rules = *entrance.rules;
-    const auto& limits = rules.config->smtpd;
-    auto client = client_of(from);
-    if (connections_.size() >= std::min<std::size_t>(rules.listener.sessions, most_sessions_))
-        return turn_away(entrance, std::move(socket), client, "All server ports are busy, try again later",
-                         {4, 3, 2});
-    using Entry = Visitors::Entry;
-    switch (visitors_.arrived(client.network, {limits.sessions_per_network, limits.connections_per_minute},
-                              common::Loop::now().monotonic)) {
-    case Entry::welcome: break;
-    case Entry::too_many_sessions:
-        return turn_away(entrance, std::move(socket), client, "Error: too many connections from your network",
-                         {4, 7, 0});
-    case Entry::too_many_connections:
-        return turn_away(entrance, std::move(socket), client,
-                         "Error: too many new connections from your network", {4, 7, 0});
-    }
-    const auto network = client.network;
-    auto connection = Connection::create(service_, entrance.rules, std::move(socket), std::move(client));
-    if (!connection) return visitors_.left(network);
-    connections_.push_front(std::move(connection));
-    connections_.front()->place = connections_.begin();
-    look_at_stress();
-    connections_.front()->begin();
-}
-
-// Never in silence.
-void Smtpd::turn_away(const Entrance& entrance, common::Fd socket, const Client& client, std::string_view why,
-                      smtp::EnhancedStatus status) {
-    std::string line;
-    const smtp::Reply reply{421, status, entrance.rules->normal.hostname + " " + std::string(why)};
-    reply.append_to(line);
-    static_cast<void>(::send(socket.number(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
-    const auto now = common::Loop::now().monotonic;
-    if (now - told_ < 100ms) return; // a flood must not fill the log
-    told_ = now;
-    log_.info("NOQUEUE: reject: CONNECT from {}: {}; proto=SMTP", client.peer(), reply.line());
-}
-
 void Smtpd::gone(Connection& connection) {
-    visitors_.left(connection.client().network);
+    service_.visitors.left(connection.counted_for());
     graveyard_.push_back(std::move(*connection.place));
     connections_.erase(connection.place);
     burial_.schedule();
@@ -181,6 +140,7 @@ void Smtpd::look_at_stress() {
 void Smtpd::stop(smtp::Duration within, std::function<void()> done) {
     stopped_ = std::move(done);
     entrances_.clear();
+    proxied_.clear();
     outbox_.on_empty([this] { stopped_if_done(); });
     patience_.start(within * 3 / 4);
     shut_down(When::after_transaction);

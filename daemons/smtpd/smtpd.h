@@ -4,6 +4,7 @@
 #include "daemons/common/daemon.h"
 #include "daemons/smtpd/acceptor.h"
 #include "daemons/smtpd/connection.h"
+#include "daemons/smtpd/proxied.h"
 #include <list>
 #include <map>
 #include <memory>
@@ -29,9 +30,14 @@ private:
     Smtpd(common::Surroundings& surroundings, const config::Config& config,
           std::unique_ptr<common::Intake> intake);
     std::shared_ptr<const auth::PasswordFile> read_passwords(const common::Orders& orders);
-    void accepted(Entrance& entrance, common::Fd socket, const common::Endpoint& from);
-    void turn_away(const Entrance& entrance, common::Fd socket, const Client& client, std::string_view why,
-                   smtp::EnhancedStatus status);
+    // Who is let in (admission.cpp)
+    void accepted(const std::shared_ptr<const Rules>& rules, common::Fd socket, const common::Endpoint& from);
+    void await_header(const std::shared_ptr<const Rules>& rules, common::Fd socket,
+                      const common::Endpoint& balancer);
+    void admit(const std::shared_ptr<const Rules>& rules, common::Fd socket, Client client);
+    bool make_room(const Rules& rules, const Client& newcomer);
+    void turn_away(common::Fd socket, const Client& client, const smtp::Reply& reply);
+
     void gone(Connection& connection);
     void look_at_stress();
     void shut_down(smtp::ServerSession::When when);
@@ -43,16 +49,16 @@ private:
     std::unique_ptr<common::Intake> intake_;
     RecipientChecker checker_;
     common::Outbox outbox_;
-    Visitors visitors_;
     Service service_;
     std::map<std::string, Entrance> entrances_; // by name and address
     std::size_t most_sessions_ = 0;             // what descriptors allow
+    std::list<std::unique_ptr<Proxied>> proxied_; // their clients are not known yet
     std::list<std::unique_ptr<Connection>> connections_;
     std::vector<std::unique_ptr<Connection>> graveyard_; // gone; destroyed when the turn ends
     common::TurnHook burial_;
     common::Timer patience_; // while stopping
     std::function<void()> stopped_;
-    smtp::Monotonic told_; // of a client turned away
+    smtp::Monotonic told_, told_of_room_; // of a client turned away; of those who gave way to others
 };
 
 } // namespace smtpd

@@ -8,6 +8,7 @@ using namespace smtp::testing;
 
 static std::string converse(const ServerSettings& settings, std::string_view input, std::size_t length) {
     ServerPeer peer(settings);
+    peer.session.grant({true, true});
     while (!input.empty()) {
         peer.feed(input.substr(0, length));
         input.remove_prefix(std::min(length, input.size()));

@@ -8,7 +8,8 @@
 //   S~ text       the server says a line that begins so
 //   T: seconds    time passes
 //   X: cause      the session is over: quit, timed_out, too_many_errors, not_smtp, too_early, turned_away
-//   set key n     message_size, recipients, line, soft_errors, hard_errors; tls 1: offered, 2: required
+//   set key n     message_size, recipients, line, soft_errors, hard_errors; tls 1: offered, 2: required;
+//                 proxy 1: the client may XCLIENT and XFORWARD
 //   # …           a remark
 // Every file is run with each group sent whole, in sevens and byte by byte, unless it says "whole only".
 #include "tests/libsmtp/pieces.h"
@@ -79,7 +80,13 @@ Dialogue read(const std::filesystem::path& file) {
     return out;
 }
 
-void apply(ServerSettings& settings, const std::string& text) {
+struct Setting {
+    ServerSettings server;
+    ServerSession::ProxyRights proxy;
+};
+
+void apply(Setting& setting, const std::string& text) {
+    auto& settings = setting.server;
     std::istringstream in(text);
     std::string key;
     std::uint32_t n = 0;
@@ -97,6 +104,8 @@ void apply(ServerSettings& settings, const std::string& text) {
     else if (key == "tls") {
         settings.capabilities.starttls = true;
         settings.tls = n == 2 ? ServerSettings::Tls::required : ServerSettings::Tls::optional;
+    } else if (key == "proxy") {
+        setting.proxy = {true, true};
     } else if (key == "chunking") {
         settings.capabilities.chunking = true;
     } else if (key == "auth") { // 1: also in plain text, 2: only under TLS
@@ -110,14 +119,16 @@ void apply(ServerSettings& settings, const std::string& text) {
 class Run {
 public:
     Run(const Dialogue& dialogue, std::size_t length) : length_(length) {
-        settings_ = test_settings();
+        Setting setting{test_settings(), {}};
         for (auto& step : dialogue.steps)
-            if (step.kind == "set") apply(settings_, step.text);
+            if (step.kind == "set") apply(setting, step.text);
+        settings_ = setting.server;
         const auto auth = settings_.tls_capabilities.auth;
         settings_.tls_capabilities = settings_.capabilities;
         settings_.tls_capabilities.auth = auth;
         settings_.tls_capabilities.starttls = false;
         ServerPeer peer(settings_);
+        peer.session.grant(setting.proxy);
         for (auto& step : dialogue.steps) take(peer, step);
         flush(peer);
         CHECK_MESSAGE(peer.sent.empty(), "left over: " << peer.sent);

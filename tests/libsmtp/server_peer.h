@@ -95,6 +95,14 @@ public:
         session.tls_up(now);
         log += "tls\n";
     }
+    void operator()(event::Xclient& xclient) {
+        log += "xclient " + (xclient.attributes.address ? xclient.attributes.address->value : "") + "\n";
+        answer({220, {}, ""});
+    }
+    void operator()(event::Xforward& xforward) {
+        log += "xforward " + (xforward.attributes.ident ? xforward.attributes.ident->value : "") + "\n";
+        answer({250, {2, 0, 0}, "Ok"});
+    }
     void operator()(event::Unknown&) { answer({502, {5, 5, 2}, "Error: command not recognized"}); }
     void operator()(event::Refused& refused) {
         log += "refused " + std::string(refused.command) + ": " + refused.reply.line() + "\n";

@@ -88,3 +88,39 @@ TEST_CASE("a client's network") {
     CHECK(from("127.0.0.1").peer() == "localhost[127.0.0.1]");
     CHECK(from("::1").peer() == "localhost[::1]");
 }
+
+TEST_CASE("XCLIENT makes it another client, of whom only what is said is known") {
+    auto former = from(ours);
+    former.name = "proxy.example";
+    former.user = "ann";
+    former.auth_method = "PLAIN";
+    const auto described = [&](std::string_view text) {
+        return client_by_xclient(former, *smtp::parse_client_attributes(smtp::ClientCommand::xclient, text));
+    };
+    const auto spike = *described("NAME=spike.example ADDR=203.0.113.5 PORT=4711 DESTADDR=IPV6:2001:db8::25 "
+                                  "DESTPORT=587 REVERSE_NAME=ptr.example");
+    CHECK(spike.peer() == "spike.example[203.0.113.5]");
+    CHECK(spike.network == "203.0.113.5");
+    CHECK(spike.port == 4711);
+    CHECK(spike.user == "");
+    CHECK(spike.auth_method == "");
+    CHECK(spike.reverse_name == "ptr.example");
+    CHECK(spike.server_address == "2001:db8::25");
+    CHECK(spike.server_port == 587);
+    CHECK(described("ADDR=IPV6:2001:db8::1")->peer() == "unknown[2001:db8::1]");
+    CHECK(described("ADDR=IPV6:2001:db8::1")->network == "2001:db8::/64");
+    CHECK(described("PORT=1")->peer() == former.peer());
+    CHECK(described("PORT=1")->user == "");
+    CHECK(described("LOGIN=bob")->user == "bob");
+    CHECK(described("LOGIN=bob")->auth_method == "XCLIENT");
+    CHECK(described("NAME=[TEMPUNAVAIL]")->peer() == "unknown[192.0.2.7]");
+    CHECK(described("ADDR=1.2.3").error().text == "Error: bad value of ADDR");
+    CHECK(described("DESTADDR=here").error().text == "Error: bad value of DESTADDR");
+
+    const auto nobody = *described("ADDR=[UNAVAILABLE]");
+    CHECK(nobody.peer() == "unknown[unknown]");
+    CHECK_FALSE(nobody.has_address());
+    CHECK(judge_recipient(*rules(config::Service::relay), nobody,
+                          *smtp::ForwardPath::parse("user@remote.example"))
+              .kind == Kind::refuse);
+}

@@ -208,7 +208,7 @@ TEST_CASE("a spool that cannot be written: 451, then closed for new mail") {
 }
 
 TEST_CASE("sessions over the limits are told, and leave room when they go") {
-    Worker worker([](config::Config& config) { config.smtpd.sessions_per_network = 2; });
+    Worker worker([](config::Config& config) { config.smtpd.limits.sessions_per_network = 2; });
     std::string extra, later;
     worker.with([&] {
         Client one(worker.port), two(worker.port);

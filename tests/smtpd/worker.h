@@ -113,6 +113,7 @@ struct Worker {
         listener.message_size = config.smtpd.message_size;
         listener.recipients = config.smtpd.recipients;
         listener.sessions = config.smtpd.sessions;
+        listener.limits = config.smtpd.limits;
         if (adjust) adjust(listener);
         config.listeners = {listener};
         auto disk = spool::RealDisk::open_at(config.spool.directory);

@@ -237,15 +237,15 @@ def test_a_hundred_thousand_recipients(mta, remote):
 
 
 def test_an_idle_crowd_gives_way(mta):
-    """Sessions that say nothing fill the house: more are told to come back, and an honest client gets in because the
-    others are let go sooner."""
+    """Sessions that say nothing fill the house: more are told to come back or take the place of who has been silent for
+    a while, and an honest client gets in."""
     mta.config["smtpd"].update(sessions=50, sessions_per_network=1000, workers=1, command_timeout="2s")
     mta.config["listen.submission"]["sessions"] = 50
     mta.start()
     crowd = [Client(mta.address, mta.relay_port, greet=False, source=mta.block.host(100 + n % 100)) for n in range(60)]
     try:
         said = [c.reply()[:9] for c in crowd]
-        assert said.count("421 4.3.2") == 10 and sum(s.startswith("220") for s in said) == 50
+        assert set(said) <= {"421 4.3.2", "220 mta.t"} and said.count("220 mta.t") >= 50, said
         mta.wait_log("of 50 sessions are in use: idle ones are let go sooner")
         wait_until(mta.answers, 10, "an honest client to be served")
     finally:

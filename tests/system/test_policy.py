@@ -106,6 +106,17 @@ def test_every_stage_can_be_asked(guarded, policy, block):
     assert len(guarded.mailbox()) == 1
 
 
+def test_a_refused_greeting_is_named_in_the_log(guarded, policy):
+    use(guarded, policy, stage="helo")
+    guarded.start()
+    policy.answer = lambda question: "REJECT not that name"
+    with Client(guarded.address, guarded.relay_port) as c:
+        assert c.say("EHLO liar.example").startswith("554")
+        assert c.say("HELO other.example").startswith("554")
+    for name in ("liar", "other"):
+        guarded.wait_log(rf"NOQUEUE: reject: HELO from \S+: 554 .*not that name; proto=SMTP helo=<{name}\.example>")
+
+
 def test_hold_and_discard(guarded, policy):
     use(guarded, policy)
     guarded.start()

@@ -84,6 +84,18 @@ enum class ListenerTls {
     implicit, // from the first byte
 };
 
+// What may come from one client network (an IPv4 address or an IPv6 /64) or one authenticated user; counted
+// by each process for itself. 0: no limit.
+struct ClientLimits {
+    std::uint32_t sessions_per_network = 500;      // at a time; never 0
+    std::uint32_t connections_per_minute = 0;      // new ones, of one network
+    std::uint32_t messages_per_minute = 0;         // of one network that may not relay
+    std::uint32_t recipients_per_minute = 0;       // the same
+    std::uint32_t user_connections_per_minute = 0; // in which one user authenticates
+    std::uint32_t user_messages_per_hour = 0;
+    std::uint32_t user_recipients_per_hour = 0;
+};
+
 struct Listener {
     std::string name; // of [listen.<name>]
     std::vector<common::Endpoint> addresses;
@@ -93,9 +105,13 @@ struct Listener {
     bool auth = false;                       // never by default on relay; on submission where [auth] can decide
     bool auth_without_tls = false;           // passwords in plain text
     std::vector<common::Network> submitters; // submission: who may send without AUTH
+    std::vector<common::Network> proxy_networks;    // not empty: only from these, and behind a PROXY header
+    std::vector<common::Network> xclient_networks;  // who may say who the client is
+    std::vector<common::Network> xforward_networks; // who may say where mail came from before
     std::uint64_t message_size = 0;          // 0 in a file: [smtpd]'s
     std::uint32_t recipients = 0;            // 0 in a file: [smtpd]'s
     std::uint32_t sessions = 0;              // 0 in a file: [smtpd]'s
+    ClientLimits limits;                     // what is not in a file: [smtpd]'s
 };
 
 struct Relay {
@@ -154,19 +170,14 @@ struct Smtpd {
     Duration data_timeout = 3min;
     std::uint64_t minimum_rate = 64; // bytes a second while content is sent, measured over a minute; 0 none
     std::uint32_t sessions = 5000;   // per worker
-    std::uint32_t sessions_per_network =
-        500; // a client network is an IPv4 address or an IPv6 /64; per worker
-    std::uint32_t connections_per_minute = 0; // of one client network, per worker; 0 no limit
     BareNewlines bare_newlines = BareNewlines::normalise;
     bool check_recipients = true; // unknown local users are refused at RCPT
     bool reverse_names = true;    // look up the client's name (PTR, confirmed by A/AAAA)
     Duration reverse_name_timeout = 5s;
+    Duration proxy_timeout = 5s;              // for the header of the PROXY protocol
     Duration greeting_delay = 0s;             // before the banner, for strangers; who speaks first is refused
     std::uint32_t dns_list_threshold = 1;     // weights that add up to this: 554 5.7.1
-    std::uint32_t messages_per_minute = 0;    // of one client network, per process; 0 no limit
-    std::uint32_t recipients_per_minute = 0;  // the same
-    std::uint32_t user_messages_per_hour = 0; // of one authenticated user, per process; 0 no limit
-    std::uint32_t user_recipients_per_hour = 0; // the same
+    ClientLimits limits;
 };
 
 struct Tls {
@@ -187,6 +198,8 @@ struct Auth {
     Duration failure_delay = 2s;
     std::uint32_t failures_per_network = 20; // within failure_window: 421; 0 no limit
     Duration failure_window = 10min;
+    std::uint32_t checks = 4;          // passwords or answers looked at at the same time, per process
+    std::uint32_t checks_waiting = 200; // behind these; more: 454
     bool sender_match = false; // the reverse-path must be the user's own
 };
 

@@ -28,6 +28,7 @@ private:
     void check_files();
     void settle_tls(Listener& listener, const std::string& path);
     void settle_auth(Listener& listener, const std::string& path);
+    void settle_limits(Listener& listener, const std::string& path);
     void resolve(std::string& path) const;
 
     Config& config_;
@@ -251,6 +252,7 @@ void Reader::complete(const System& system) {
         if (listener.message_size == 0) listener.message_size = c.smtpd.message_size;
         if (listener.recipients == 0) listener.recipients = c.smtpd.recipients;
         if (listener.sessions == 0) listener.sessions = c.smtpd.sessions;
+        settle_limits(listener, path);
     }
     check_filters();
     check_policies();
@@ -272,6 +274,21 @@ void Reader::settle_tls(Listener& listener, const std::string& path) {
         toml_.given(key) ? key : path,
         fmt::format("{}: TLS needs tls.certificates; without, say tls = \"no\"{}", path,
                     listener.service == Service::submission ? " (mail and passwords in plain text)" : ""));
+}
+
+void Reader::settle_limits(Listener& listener, const std::string& path) {
+    constexpr std::pair<const char*, std::uint32_t ClientLimits::*> all[] = {
+        {"sessions_per_network", &ClientLimits::sessions_per_network},
+        {"connections_per_minute", &ClientLimits::connections_per_minute},
+        {"messages_per_minute", &ClientLimits::messages_per_minute},
+        {"recipients_per_minute", &ClientLimits::recipients_per_minute},
+        {"user_connections_per_minute", &ClientLimits::user_connections_per_minute},
+        {"user_messages_per_hour", &ClientLimits::user_messages_per_hour},
+        {"user_recipients_per_hour", &ClientLimits::user_recipients_per_hour},
+    };
+    for (const auto& [key, limit] : all)
+        if (!toml_.given(fmt::format("{}.{}", path, key)))
+            listener.limits.*limit = config_.smtpd.limits.*limit;
 }
 
 void Reader::settle_auth(Listener& listener, const std::string& path) {

@@ -203,11 +203,37 @@ Section table_of(Listener& s) {
              "Offer that in plain text too: whoever listens on the way reads the passwords.", ""},
             {"submitters", networks(s.submitters),
              "submission: networks that may send without authenticating. Others are asked to (530).", ""},
+            {"proxy_networks", networks(s.proxy_networks),
+             "Balancers that connect here on behalf of clients: each connection must begin with a header of "
+             "the PROXY protocol (version 1 or 2), and what it says counts as the client in every respect. "
+             "All other peers are refused (554 5.7.1).",
+             "[\"192.0.2.10\"]"},
+            {"xclient_networks", networks(s.xclient_networks),
+             "Proxies that may say by XCLIENT who the client is and who it has authenticated as; from then on "
+             "the session is that client's in every respect. Others get 550 5.7.0.",
+             "[\"192.0.2.11\"]"},
+            {"xforward_networks", networks(s.xforward_networks),
+             "Mail servers that may say by XFORWARD where a message came from before; this is only for the "
+             "log. Others get 550 5.7.0.",
+             "[\"127.0.0.1\"]"},
             {"message_size", Size{&s.message_size, 1 * KiB, 4 * GiB},
              "As smtpd.message_size, for this listener.", "\"50MiB\""},
             {"recipients", Count{&s.recipients, 1, 1'000'000}, "As smtpd.recipients, for this listener.",
              "1000"},
             {"sessions", Count{&s.sessions, 1, 1'000'000}, "As smtpd.sessions, for this listener.", "5000"},
+            {"sessions_per_network", Count{&s.limits.sessions_per_network, 1, 1'000'000},
+             "As smtpd.sessions_per_network, for who connects to this listener; so the following.", "500"},
+            {"connections_per_minute", Count{&s.limits.connections_per_minute, 0, 10'000'000},
+             "As in [smtpd].", ""},
+            {"messages_per_minute", Count{&s.limits.messages_per_minute, 0, 10'000'000}, "As in [smtpd].", ""},
+            {"recipients_per_minute", Count{&s.limits.recipients_per_minute, 0, 10'000'000}, "As in [smtpd].",
+             ""},
+            {"user_connections_per_minute", Count{&s.limits.user_connections_per_minute, 0, 10'000'000},
+             "As in [smtpd].", ""},
+            {"user_messages_per_hour", Count{&s.limits.user_messages_per_hour, 0, 10'000'000},
+             "As in [smtpd].", ""},
+            {"user_recipients_per_hour", Count{&s.limits.user_recipients_per_hour, 0, 10'000'000},
+             "As in [smtpd].", ""},
         }};
 }
 
@@ -477,9 +503,9 @@ Section table_of(Smtpd& s) {
             {"minimum_rate", Size{&s.minimum_rate, 0, GiB},
              "Bytes a second a client must send of a message, measured over a minute; 0 turns this off.", ""},
             {"sessions", Count{&s.sessions, 1, 1'000'000}, "Sessions per process; more get 421.", ""},
-            {"sessions_per_network", Count{&s.sessions_per_network, 1, 1'000'000},
+            {"sessions_per_network", Count{&s.limits.sessions_per_network, 1, 1'000'000},
              "Sessions of one client network (an IPv4 address, an IPv6 /64) per process.", ""},
-            {"connections_per_minute", Count{&s.connections_per_minute, 0, 10'000'000},
+            {"connections_per_minute", Count{&s.limits.connections_per_minute, 0, 10'000'000},
              "New connections of one client network per process and minute; 0 turns this off.", ""},
             {"bare_newlines", one_of(s.bare_newlines, newlines),
              "A bare CR or LF in a message: \"normalise\" makes it CRLF, \"reject\" refuses the message.",
@@ -490,23 +516,29 @@ Section table_of(Smtpd& s) {
              "Look up the client's name (PTR, confirmed by A or AAAA) for log and Received field.", ""},
             {"reverse_name_timeout", Span{&s.reverse_name_timeout, 100ms, 1min},
              "After that the client is \"unknown\".", ""},
+            {"proxy_timeout", Span{&s.proxy_timeout, 100ms, 1min},
+             "For the header of the PROXY protocol, from listen.<name>.proxy_networks.", ""},
             {"greeting_delay", Span{&s.greeting_delay, 0s, 1min},
              "How long clients outside relay.networks wait for the greeting. Who speaks before it (most "
              "programs that only send junk) is refused with 554 5.5.0.",
              ""},
             {"dns_list_threshold", Count{&s.dns_list_threshold, 1, 1000},
              "Clients whose [dns_list] weights add up to this are refused (554 5.7.1).", ""},
-            {"messages_per_minute", Count{&s.messages_per_minute, 0, 10'000'000},
-             "Messages from one client network outside relay.networks, per process and minute; more get 450 "
-             "4.7.1. 0 turns this off.",
+            {"messages_per_minute", Count{&s.limits.messages_per_minute, 0, 10'000'000},
+             "Messages from one client network outside relay.networks, per listener, process and minute; "
+             "more get 450 4.7.1. 0 turns this off.",
              ""},
-            {"recipients_per_minute", Count{&s.recipients_per_minute, 0, 10'000'000},
+            {"recipients_per_minute", Count{&s.limits.recipients_per_minute, 0, 10'000'000},
              "The same for recipients.", ""},
-            {"user_messages_per_hour", Count{&s.user_messages_per_hour, 0, 10'000'000},
-             "Messages from one authenticated user, per process and hour; more get 450 4.7.1. 0 turns this "
-             "off.",
+            {"user_connections_per_minute", Count{&s.limits.user_connections_per_minute, 0, 10'000'000},
+             "Connections in which one user authenticates, per listener, process and minute; more get 421 "
+             "4.7.0. 0 turns this off.",
              ""},
-            {"user_recipients_per_hour", Count{&s.user_recipients_per_hour, 0, 10'000'000},
+            {"user_messages_per_hour", Count{&s.limits.user_messages_per_hour, 0, 10'000'000},
+             "Messages from one authenticated user, per listener, process and hour; more get 450 4.7.1. 0 "
+             "turns this off.",
+             ""},
+            {"user_recipients_per_hour", Count{&s.limits.user_recipients_per_hour, 0, 10'000'000},
              "The same for recipients.", ""},
         }};
 }
@@ -563,6 +595,12 @@ Section table_of(Auth& s) {
              "answered 421; 0 turns this off.",
              ""},
             {"failure_window", Span{&s.failure_window, 1s, 24h}, "So long are failures remembered.", ""},
+            {"checks", Count{&s.checks, 1, 1000},
+             "Passwords checked, or questions put to Dovecot, at the same time, per process. A check takes "
+             "much time on purpose.",
+             ""},
+            {"checks_waiting", Count{&s.checks_waiting, 0, 100'000},
+             "How many may wait for that; more are told to try again later (454 4.7.0).", ""},
             {"sender_match", Flag{&s.sender_match},
              "An authenticated user may only send as himself: NAME in a local domain or the origin, NAME "
              "itself if it is an address, and those the password file lists for him (553 5.7.1).",

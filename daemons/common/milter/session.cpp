@@ -78,10 +78,12 @@ bool Session::connect(const std::string& name, const std::string& address, std::
                       const Macros& macros) {
     auto data = text(name);
     const bool v6 = address.find(':') != address.npos;
-    data += v6 ? '6' : '4';
-    data += static_cast<char>(port >> 8);
-    data += static_cast<char>(port & 0xff);
-    data += text(v6 ? "IPv6:" + address : address);
+    data += address.empty() ? 'U' : v6 ? '6' : '4';
+    if (!address.empty()) {
+        data += static_cast<char>(port >> 8);
+        data += static_cast<char>(port & 0xff);
+        data += text(v6 ? "IPv6:" + address : address);
+    }
     return tell('C', data, macros, no_connect, silent_connect);
 }
 

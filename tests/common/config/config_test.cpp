@@ -79,9 +79,15 @@ level = "debug"
 [local]
 domains = ["Example.org", "localhost"]
 mailbox = "maildir:mail/{user}"
+[smtpd]
+messages_per_minute = 7
+recipients_per_minute = 70
 [listen.relay]
 addresses = ["127.0.0.1:2525", "[::1]:2525"]
 recipients = 5
+messages_per_minute = 0
+user_connections_per_minute = 3
+proxy_networks = ["192.0.2.10"]
 [listen.submission]
 addresses = "*:2587"
 service = "submission"
@@ -116,6 +122,14 @@ dsn_full_content_limit = 1000
     REQUIRE(c.listeners.size() == 2);
     CHECK(c.listeners[0].addresses.size() == 2);
     CHECK(c.listeners[0].recipients == 5);
+    CHECK(c.listeners[0].limits.messages_per_minute == 0); // its own; what it does not name is [smtpd]'s
+    CHECK(c.listeners[0].limits.recipients_per_minute == 70);
+    CHECK(c.listeners[0].limits.user_connections_per_minute == 3);
+    CHECK(c.listeners[0].limits.sessions_per_network == 500);
+    CHECK(c.listeners[0].proxy_networks[0].to_string() == "192.0.2.10/32");
+    CHECK(c.listeners[1].limits.messages_per_minute == 7);
+    CHECK(c.listeners[1].limits.user_connections_per_minute == 0);
+    CHECK(c.listeners[1].proxy_networks.empty());
     CHECK(c.listeners[1].service == config::Service::submission);
     CHECK(c.listeners[1].addresses[0].to_string() == "[::]:2587");
     CHECK(c.listeners[1].submitters[0].to_string() == "10.0.0.0/8");
