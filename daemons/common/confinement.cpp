@@ -1,5 +1,6 @@
 #include "daemons/common/confinement.h"
 #include "libspool/layout.h"
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
@@ -47,7 +48,6 @@ Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& 
         a.network = false;
         break;
     case Role::smtp_client:
-        for (const auto& file : config.files) a.read.push_back(file.path);
         if (!config.smtp_client.tls_authorities.empty())
             a.read.push_back(config.smtp_client.tls_authorities);
         a.read.push_back(spool + "/incoming");
@@ -72,6 +72,26 @@ Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& 
     }
 #endif
     return a;
+}
+
+std::vector<std::string> beyond(const Allowance& held, const Allowance& wanted) {
+    std::vector<std::string> out;
+    if (!held.files_confined) return out;
+    const auto look_for = [&](const std::vector<std::string>& paths,
+                              std::initializer_list<const std::vector<std::string>*> allowed) {
+        for (const auto& path : paths) {
+            const bool reached = std::ranges::any_of(allowed, [&](const auto* places) {
+                return std::ranges::any_of(*places, [&](const auto& place) {
+                    return path == place || path.starts_with(place.ends_with('/') ? place : place + "/");
+                });
+            });
+            if (!reached) out.push_back(path);
+        }
+    };
+    look_for(wanted.read, {&held.read, &held.write});
+    look_for(wanted.look, {&held.look, &held.read, &held.write});
+    look_for(wanted.write, {&held.write});
+    return out;
 }
 
 namespace {

@@ -19,6 +19,9 @@ struct Allowance {
 // Of whom? Pure.
 Allowance allowance_of(proto::Role role, std::uint32_t instance, const config::Config& config);
 
+// What of `wanted` lies beyond `held`: paths a process that was confined to that can never reach. Pure.
+std::vector<std::string> beyond(const Allowance& held, const Allowance& wanted);
+
 // What holds from now on, in a few words: "files, system calls".
 std::string confine(const Allowance& allowance);
 

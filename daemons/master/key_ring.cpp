@@ -52,8 +52,10 @@ Result<> KeyRing::load(const config::Config& config, smtp::Monotonic now) {
     auto seen = look_at(config);
     proto::secrets::Secrets fresh;
     fresh.certificates = TRY(certificates_of(config.tls));
-    if (!config.tls.client_authorities.empty())
-        fresh.client_authorities = TRY(common::read_file(config.tls.client_authorities));
+    if (const auto& file = config.tls.client_authorities; !file.empty()) {
+        fresh.client_authorities = TRY(common::read_file(file));
+        TRY(tls::check_authorities(fresh.client_authorities, file));
+    }
     if (!config.auth.passwords.empty()) {
         fresh.passwords = TRY(common::read_file(config.auth.passwords));
         if (auto read = auth::PasswordFile::parse(fresh.passwords); !read)

@@ -1,4 +1,5 @@
 // Reload, re-opening of logs, orderly stop, and the control socket they are asked for over.
+#include "daemons/common/confinement.h"
 #include "daemons/common/daemon.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/common/read_file.h"
@@ -32,6 +33,20 @@ std::string needs_restart(const config::Config& old, const config::Config& fresh
     return {};
 }
 
+// A process is confined once, when it starts: what the new configuration would have it read elsewhere it
+// could never open. "" if there is nothing of the kind.
+std::string beyond_confinement(const config::Config& old, const config::Config& fresh) {
+    for (const auto& process : common::process_plan(fresh)) {
+        const auto paths =
+            common::beyond(common::allowance_of(process.role, process.instance, old),
+                           common::allowance_of(process.role, process.instance, fresh));
+        if (!paths.empty())
+            return fmt::format("{} is where {}, as it was started, can never reach", paths.front(),
+                               process.name);
+    }
+    return {};
+}
+
 } // namespace
 
 Result<> Master::reload() {
@@ -61,6 +76,8 @@ Result<> Master::take_new_configuration() {
     }
     if (auto key = needs_restart(config_, *fresh); !key.empty())
         return std::unexpected(Error{0, key + " has changed: that needs \"postrider stop\" and \"postrider start\""});
+    if (auto why = beyond_confinement(config_, *fresh); !why.empty())
+        return std::unexpected(Error{0, why + ": that needs \"postrider stop\" and \"postrider start\""});
     auto text_file = TRY(sealed(*text));
     auto log_file = TRY(Premises::open_log(fresh->log.file));
     TRY(premises_.make_slots(*fresh));

@@ -2,7 +2,10 @@
 #include "daemons/common/config_file.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/common/programs.h"
+#include "daemons/common/read_file.h"
+#include "daemons/common/tls/context.h"
 #include "daemons/postrider/command.h"
+#include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -79,11 +82,29 @@ int missing_programs(const config::Config& config) {
     return missing;
 }
 
+// Of those files that whoever checks may read; master judges them all when it starts or reloads.
+std::vector<config::Problem> problems_in_files(const config::Config& config) {
+    const auto& file = config.tls.client_authorities;
+    if (file.empty() || access(file.c_str(), R_OK) != 0) return {};
+    const auto judged = [&]() -> spool::Result<> {
+        const auto text = TRY(common::read_file(file));
+        return tls::check_authorities(text, file);
+    }();
+    if (judged) return {};
+    const auto named =
+        std::ranges::find(config.files, "tls.client_authorities", &config::FileReference::key);
+    config::Problem problem{config.file, 0, 0, "tls.client_authorities: " + judged.error().what};
+    if (named != config.files.end()) problem.line = named->line, problem.column = named->column;
+    return {std::move(problem)};
+}
+
 } // namespace
 
 int check(const Arguments& arguments) {
     const auto config = config::load(common::config_file(arguments.config));
     if (!config) return print_problems(config.error(), arguments.json);
+    if (const auto problems = problems_in_files(*config); !problems.empty())
+        return print_problems(problems, arguments.json);
     if (arguments.json)
         print_plan_json(*config);
     else

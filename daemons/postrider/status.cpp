@@ -100,11 +100,11 @@ void links(Page& page, const json& q) {
 }
 
 void processes(Page& page, const json& list) {
-    Table table({"Process", ">Pid", "State", "Since", ">Restarts", ""});
+    Table table({"Process", ">Pid", "State", "Since", ">Restarts", "Confined", ""});
     for (const auto& p : list)
         table.row({text_of(p, "process"), std::to_string(number_of(p, "pid")), text_of(p, "state"),
                    duration_text(page.since(number_of(p, "since"))), std::to_string(number_of(p, "restarts")),
-                   text_of(p, "trouble")});
+                   text_of(p, "confinement"), text_of(p, "trouble")});
     if (table.empty()) return;
     page.line("");
     page.raw(table.text(page.width(), "  "));

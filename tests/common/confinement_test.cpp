@@ -129,6 +129,25 @@ TEST_CASE("name servers can be read wherever /etc/resolv.conf leads") {
         }
 }
 
+TEST_CASE("what a process can never reach once it is confined") {
+    config::Config before, after;
+    before.bounce.templates = "/srv/texts";
+    const auto beyond = [&](Role role) {
+        return common::beyond(common::allowance_of(role, 0x10, before),
+                              common::allowance_of(role, 0x10, after));
+    };
+    for (const std::string reachable : {"/srv/texts", "/srv/texts/german", "/etc/postrider/texts", ""}) {
+        after.bounce.templates = reachable;
+        CHECK(beyond(Role::bounce).empty());
+    }
+    for (const std::string elsewhere : {"/srv", "/srv/texts2", "/home/texts"}) {
+        after.bounce.templates = elsewhere;
+        CHECK(beyond(Role::bounce) == std::vector{elsewhere});
+        CHECK(beyond(Role::smtpd).empty());
+        CHECK(beyond(Role::local).empty());
+    }
+}
+
 TEST_CASE("system calls: no programs, no tracing; no network where there is nothing to talk to") {
     Place place;
     if (!has_seccomp(place)) return;

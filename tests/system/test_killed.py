@@ -1,4 +1,5 @@
 """kill -9 of every daemon under load, restarts, and the books afterwards."""
+import re
 import signal
 import threading
 import time
@@ -138,6 +139,27 @@ def test_reload_with_a_broken_file_changes_nothing(relaying):
     assert done.returncode != 0 and "postrider.toml:" in done.stderr + done.stdout
     mta.submit("user@remote.example")
     sink.wait_for(1)
+
+
+def test_reload_says_what_a_confined_process_cannot_reach(mta):
+    """Each process was confined when it started: bounce could never read its texts at another place."""
+    first, second = mta.folder / "texts", mta.folder / "other-texts"
+    for folder in (first, first / "below", second):
+        folder.mkdir()
+    mta.config["bounce"] = {"templates": str(first)}
+    mta.start()
+    wait_until(lambda: re.search(r"bounce +\d+ +running +.*(files|Landlock)", mta.command("status").stdout), 15,
+               "status to say how bounce is confined")
+    mta.config["bounce"]["templates"] = str(first / "below")
+    mta.write_config()
+    mta.command("reload")
+    mta.config["bounce"]["templates"] = str(second)
+    mta.write_config()
+    done = mta.command("reload", check=False)
+    assert done.returncode != 0 and f"{second} is where bounce, as it was started, can never reach" in done.stdout + done.stderr
+    mta.wait_log("reload refused, the former configuration stays in force: .* can never reach: that needs \"postrider stop\"")
+    mta.restart()
+    mta.command("reload")
 
 
 @pytest.mark.parametrize("role", [r for r in ROLES if r not in ("master",)])

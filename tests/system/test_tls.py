@@ -330,6 +330,23 @@ def test_a_configuration_that_cannot_work_is_refused(mta, tls, message_text):
     assert done.returncode != 0 and re.search(message_text, done.stdout + done.stderr), done.stdout + done.stderr
 
 
+def test_authorities_that_are_none_are_refused(mta):
+    certificate, key = make_certificate(mta.folder, "mta.test.example")
+    (mta.folder / "authorities").write_text("not a certificate\n")
+    mta.config["tls"] = {"certificates": [str(certificate)], "keys": [str(key)], "client_authorities": str(mta.folder / "authorities")}
+    mta.write_config()
+    done = mta.command("check", check=False)
+    assert done.returncode != 0 and re.search(r"postrider\.toml:\d+:\d+: tls\.client_authorities: \S+/authorities: "
+                                              r"there is no certificate in it", done.stderr), done.stdout + done.stderr
+    mta.config["tls"]["client_authorities"] = str(certificate)
+    mta.start()
+    mta.config["tls"]["client_authorities"] = str(mta.folder / "authorities")
+    mta.write_config()
+    done = mta.command("reload", check=False)
+    assert done.returncode != 0 and "there is no certificate in it" in done.stdout + done.stderr
+    assert mta.answers()
+
+
 def test_an_unusable_key_is_refused_at_start(mta):
     certificate, _ = make_certificate(mta.folder, "one.example")
     _, key = make_certificate(mta.folder, "two.example")

@@ -81,6 +81,14 @@ Result<> check(const proto::secrets::Certificate& certificate) {
     return use(context.get(), certificate);
 }
 
+Result<> check_authorities(const std::string& text, const std::string& file) {
+    const SslContext context(SSL_CTX_new(TLS_server_method()));
+    TRY(each_certificate(text, file, [&](X509* one) {
+        return X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), one) == 1;
+    }));
+    return {};
+}
+
 Result<std::shared_ptr<const Context>> Context::server(const proto::secrets::Secrets& secrets,
                                                        const ServerOptions& options) {
     std::shared_ptr<Context> context(new Context);

@@ -64,6 +64,8 @@ private:
 
 // Does this chain hold certificates, and does the key fit? Master asks before it hands them down.
 spool::Result<> check(const proto::secrets::Certificate& certificate);
+// Do these certificates (PEM) vouch for others? `file` is what the error names.
+spool::Result<> check_authorities(const std::string& text, const std::string& file);
 
 // What OpenSSL's error queue says, in one line; empties it.
 std::string last_error();
