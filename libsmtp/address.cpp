@@ -1,4 +1,5 @@
 #include "libsmtp/address.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 
 namespace smtp {
@@ -7,9 +8,11 @@ namespace {
 
 auto bad(std::string_view why) { return std::unexpected(Malformed{std::string(why)}); }
 
-// atext of RFC 5321, by which a dot-string is made.
+constexpr bool is_beyond_ascii(char c) { return static_cast<unsigned char>(c) >= 0x80; }
+
+// atext of RFC 5321, by which a dot-string is made, and of RFC 6531. Of UTF-8 the whole is judged elsewhere.
 bool is_atext(char c) {
-    return is_letter(c) || is_digit(c) ||
+    return is_letter(c) || is_digit(c) || is_beyond_ascii(c) ||
            std::string_view("!#$%&'*+-/=?^_`{|}~").find(c) != std::string_view::npos;
 }
 
@@ -34,7 +37,8 @@ std::expected<std::string, Malformed> unquote(std::string_view quoted) { // with
     std::string out;
     for (std::size_t i = 1; i + 1 < quoted.size(); ++i) {
         if (quoted[i] == '\\') ++i;
-        if (!is_printable(quoted[i])) return bad("odd character in quoted local part");
+        if (!is_printable(quoted[i]) && !is_beyond_ascii(quoted[i]))
+            return bad("odd character in quoted local part");
         out.push_back(quoted[i]);
     }
     if (out.empty()) return bad("empty local part");
@@ -53,6 +57,7 @@ std::expected<std::string, Malformed> take_local_part(std::string_view& text) {
     const auto written = text.substr(0, end);
     if (written.empty()) return bad("empty local part");
     if (written.size() > max_local_part) return bad("local part longer than 64");
+    if (!is_utf8_text(written)) return bad("local part is not UTF-8");
     text.remove_prefix(end);
     if (quoted) return unquote(written);
     if (!is_dot_string(written)) return bad("odd character in local part");
@@ -75,13 +80,16 @@ std::expected<std::string_view, Malformed> drop_route(std::string_view path) {
 } // namespace
 
 bool valid_domain(std::string_view domain) {
-    if (domain.empty() || domain.size() > max_domain) return false;
+    constexpr std::size_t longest = 63, longest_u_label = 252; // bytes; 63 characters of four
+    if (domain.empty() || domain.size() > max_domain || !is_utf8_text(domain)) return false;
     while (true) {
         const auto dot = std::min(domain.find('.'), domain.size());
         const auto label = domain.substr(0, dot);
-        if (label.empty() || label.size() > 63 || label.front() == '-' || label.back() == '-') return false;
+        if (label.empty() || label.size() > (is_ascii(label) ? longest : longest_u_label) ||
+            label.front() == '-' || label.back() == '-')
+            return false;
         for (char c : label)
-            if (!is_letter(c) && !is_digit(c) && c != '-' && c != '_') return false;
+            if (!is_letter(c) && !is_digit(c) && !is_beyond_ascii(c) && c != '-' && c != '_') return false;
         if (dot == domain.size()) return true;
         domain.remove_prefix(dot + 1);
     }

@@ -1,5 +1,7 @@
 // Mail addresses and SMTP paths (RFC 5321, 4.1.2): text to value and back. A parse gives a value or an error,
-// never a value and leftovers; no value holds a NUL, CR or LF. Knows no DNS, no local domains.
+// never a value and leftovers; no value holds a NUL, CR or LF. Bytes beyond ASCII are the UTF-8 of RFC 6531,
+// well-formed and as it was written: nothing is normalised here. Whether a peer may use them is the session's
+// affair. Knows no DNS, no local domains, no IDNA.
 #pragma once
 #include "libsmtp/text.h"
 #include <expected>
@@ -10,7 +12,7 @@
 
 namespace smtp {
 
-inline constexpr std::size_t max_local_part = 64; // as written, with its quotes (RFC 5321, 4.5.3.1.1)
+inline constexpr std::size_t max_local_part = 64; // bytes as written, with its quotes (RFC 5321, 4.5.3.1.1)
 inline constexpr std::size_t max_domain = 255;
 
 // local@domain. The local part is kept without quotes and backslashes ("a b"@x is a b, x) and in its own
@@ -68,7 +70,7 @@ struct SplitPath {
 std::expected<SplitPath, Malformed> split_path(std::string_view argument);
 
 // A name: labels of letters, digits, '-' and '_', each 1 to 63 long, not beginning or ending in '-', 255 in
-// all.
+// all. Labels with UTF-8 in them (U-labels) may be longer; what they mean to the DNS is not looked at.
 bool valid_domain(std::string_view domain);
 // "[192.0.2.1]" or "[IPv6:2001:db8::1]".
 bool valid_literal(std::string_view literal);

@@ -14,7 +14,10 @@ struct Capabilities {
     bool enhanced_status_codes = true; // RFC 2034
     bool eight_bit_mime = true;        // RFC 6152
     bool dsn = true;                   // RFC 3461
-    bool vrfy = true;                  // RFC 5321; answered 252
+    bool vrfy = true;                  // RFC 5321
+    bool etrn = false;                 // RFC 1985
+    bool smtputf8 = false;             // RFC 6531
+    bool require_tls = false;          // RFC 8689; only ever under TLS
     std::string auth;                  // RFC 4954: the mechanisms, "PLAIN LOGIN"; "" none
     bool chunking = false;             // RFC 3030; BINARYMIME is never offered
     bool mt_priority = false;          // RFC 6710

@@ -1,5 +1,7 @@
 // The turns of ClientSession: what a reply means where it comes, and what is said next.
+#include "libsmtp/address.h"
 #include "libsmtp/client_session.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -11,14 +13,26 @@ bool too_many_recipients(const Reply& reply) {
     return reply.code == 452 && (!reply.status.given() || reply.status == EnhancedStatus{4, 5, 3});
 }
 
-enum class Charset : std::uint8_t { ascii, beyond, unsafe };
+// Nothing that could end a command before its time, nor bytes that are no text.
+bool can_be_sent(std::string_view address) {
+    return std::ranges::none_of(address, [](unsigned char c) { return c < 0x20 || c == 0x7f; }) &&
+           is_utf8_text(address);
+}
 
-Charset charset_of(std::string_view address) {
-    auto out = Charset::ascii;
-    for (unsigned char c : address) {
-        if (c < 0x20 || c == 0x7f) return Charset::unsafe;
-        if (c >= 0x80) out = Charset::beyond;
-    }
+// Does the message need the extension of RFC 6531 as it stands? What its sender only said is believed where
+// there may be UTF-8 in headers of its parts.
+bool needs_smtputf8(const Transaction& message) {
+    return message.utf8_header || !is_ascii(message.reverse_path) ||
+           (message.parameters.smtputf8 && message.parameters.body == Body::eight_bit_mime) ||
+           std::ranges::any_of(message.recipients, [](auto& to) { return !is_ascii(to.address); });
+}
+
+Verdict refusal(Stage stage, std::string_view status, std::string_view text) {
+    Verdict out;
+    out.outcome = Verdict::Outcome::permanent;
+    out.stage = stage;
+    out.status = status;
+    out.text = printable(text);
     return out;
 }
 
@@ -35,6 +49,7 @@ ClientSession::Offers read_offers(std::string_view text) {
         if (same_ignoring_case(keyword, "DSN")) out.dsn = true;
         if (same_ignoring_case(keyword, "STARTTLS")) out.starttls = true;
         if (same_ignoring_case(keyword, "REQUIRETLS")) out.require_tls = true;
+        if (same_ignoring_case(keyword, "SMTPUTF8")) out.smtputf8 = true;
         if (same_ignoring_case(keyword, "SIZE")) {
             out.size = true;
             out.size_limit = parse_number(line.substr(std::min(line.size(), keyword.size() + 1))).value_or(0);
@@ -269,20 +284,11 @@ void ClientSession::begin_round(Active& active) {
 // What this server cannot be asked to take is refused here, in its place.
 void ClientSession::refuse_unsent(Active& active) const {
     const Transaction& message = active.transaction;
-    auto refusal = [&](Stage stage, std::string_view status, std::string text) {
-        Verdict out;
-        out.outcome = Verdict::Outcome::permanent;
-        out.stage = stage;
-        out.status = status;
-        out.text = printable(text);
-        return out;
-    };
     auto refuse_all = [&](std::string_view status, std::string text) {
         decide(active.result, active.pending, refusal(Stage::mail, status, std::move(text)));
         active.pending.clear();
     };
     const auto size = message.parameters.size.value_or(0);
-    const auto sender = charset_of(message.reverse_path);
     if (offers_.size_limit != 0 && size > offers_.size_limit)
         return refuse_all("5.3.4", fmt::format("message size {} exceeds size limit {} of server {}", size,
                                                offers_.size_limit, options_.peer));
@@ -296,15 +302,43 @@ void ClientSession::refuse_unsent(Active& active) const {
         return refuse_all(
             "5.6.3",
             fmt::format("message has 8-bit content, and 8BITMIME was not offered by host {}", options_.peer));
-    if (sender == Charset::unsafe) return refuse_all("5.1.7", "sender address has control characters");
-    if (sender == Charset::beyond) return refuse_all("5.6.7", "sender address is not ASCII");
+    if (!can_be_sent(message.reverse_path))
+        return refuse_all("5.1.7", "sender address has characters that cannot be sent");
     std::erase_if(active.pending, [&](std::uint32_t recipient) {
-        const auto charset = charset_of(message.recipients[recipient].address);
-        if (charset == Charset::ascii) return false;
+        if (can_be_sent(message.recipients[recipient].address)) return false;
         decide(active.result, {recipient},
-               charset == Charset::unsafe
-                   ? refusal(Stage::rcpt, "5.1.3", "recipient address has control characters")
-                   : refusal(Stage::rcpt, "5.6.7", "recipient address is not ASCII"));
+               refusal(Stage::rcpt, "5.1.3", "recipient address has characters that cannot be sent"));
+        return true;
+    });
+    active.utf8 = offers_.smtputf8 && needs_smtputf8(message);
+    if (!offers_.smtputf8 && needs_smtputf8(message)) fit_to_ascii(active);
+}
+
+// For a server without SMTPUTF8: domains become A-labels; what cannot be said in ASCII is refused (RFC 6531,
+// 3.2: never sent all the same).
+void ClientSession::fit_to_ascii(Active& active) const {
+    Transaction& message = active.transaction;
+    const auto without = fmt::format("SMTPUTF8 was not offered by host {}", options_.peer);
+    const auto refuse_all = [&](std::string_view status, std::string_view what) {
+        decide(active.result, active.pending,
+               refusal(Stage::mail, status, fmt::format("{}, and {}", what, without)));
+        active.pending.clear();
+    };
+    const auto fit = [&](std::string& address) {
+        if (is_ascii(address)) return true;
+        auto mailbox = Mailbox::parse(address);
+        if (!mailbox || !is_ascii(mailbox->local_part) || !options_.ascii_domain) return false;
+        mailbox->domain = options_.ascii_domain(mailbox->domain);
+        if (mailbox->domain.empty()) return false;
+        address = mailbox->text();
+        return true;
+    };
+    if (message.utf8_header) return refuse_all("5.6.9", "message has header fields that are not ASCII");
+    if (!fit(message.reverse_path)) return refuse_all("5.6.7", "sender address is not ASCII");
+    std::erase_if(active.pending, [&](std::uint32_t recipient) {
+        if (fit(message.recipients[recipient].address)) return false;
+        decide(active.result, {recipient},
+               refusal(Stage::rcpt, "5.6.7", fmt::format("recipient address is not ASCII, and {}", without)));
         return true;
     });
 }
@@ -316,6 +350,7 @@ void ClientSession::send_mail(const Active& active) {
     put(">");
     if (offers_.size && parameters.size) put(fmt::format(" SIZE={}", *parameters.size));
     if (parameters.body == Body::eight_bit_mime) put(" BODY=8BITMIME");
+    if (active.utf8) put(" SMTPUTF8");
     if (offers_.dsn && parameters.ret != Ret::unspecified)
         put(parameters.ret == Ret::full ? " RET=FULL" : " RET=HDRS");
     if (offers_.dsn && !parameters.envid.empty()) put(" ENVID=" + encode_xtext(parameters.envid));
@@ -329,7 +364,8 @@ void ClientSession::send_rcpt(const Active& active, std::uint32_t recipient) {
     put(address);
     put(">");
     if (offers_.dsn && parameters.notify.given()) put(" NOTIFY=" + parameters.notify.text());
-    if (offers_.dsn && !parameters.orcpt.empty()) put(" ORCPT=" + encode_orcpt(parameters.orcpt));
+    if (offers_.dsn && !parameters.orcpt.empty())
+        put(" ORCPT=" + encode_orcpt(parameters.orcpt, active.utf8 ? WireText::utf8 : WireText::ascii));
     send("\r\n", Awaited::rcpt, recipient);
 }
 

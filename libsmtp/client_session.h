@@ -17,6 +17,7 @@
 #include "libsmtp/stage.h"
 #include "libsmtp/time.h"
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,8 +47,11 @@ struct Transaction {
     };
     std::uint64_t id = 0;      // the driver's
     std::string reverse_path;  // without brackets; "" is the null sender
-    MailParameters parameters; // size: of the content; body: eight_bit_mime where the content has 8-bit bytes
+    // size: of the content; body: eight_bit_mime where the content has 8-bit bytes; smtputf8: the sender said
+    // so
+    MailParameters parameters;
     std::uint64_t longest_line = UINT64_MAX; // of the content, if known
+    bool utf8_header = false;                // fields of the content's header are not ASCII (RFC 6532)
     bool require_tls = false; // RFC 8689: only over verified TLS, and to who offers REQUIRETLS
     std::vector<Recipient> recipients;
 };
@@ -106,11 +110,14 @@ public:
         Pipelining pipelining = Pipelining::if_offered;
         StartTls tls = StartTls::never; // always: without it the conversation ends
         Timeouts timeouts = {};
+        // A domain in the DNS' letters (IDNA), for servers without SMTPUTF8; "" if it has none. Not set: none
+        // has.
+        std::function<std::string(std::string_view domain)> ascii_domain = {};
     };
     // What EHLO offered.
     struct Offers {
         bool esmtp = false, pipelining = false, eight_bit_mime = false, dsn = false, size = false;
-        bool starttls = false, require_tls = false;
+        bool starttls = false, require_tls = false, smtputf8 = false;
         std::uint64_t size_limit = 0; // 0: none told
     };
 
@@ -182,6 +189,7 @@ private:
         bool begun = false;         // MAIL has been sent
         bool refused = false;       // MAIL was, in this round: what else is said about it means nothing
         bool mail_accepted = false; // in any round
+        bool utf8 = false;          // said with SMTPUTF8
     };
     static constexpr std::uint32_t undecided = UINT32_MAX; // in of_recipient, while under way
     struct Piece {                                         // of output: a view, or a part of commands_
@@ -213,6 +221,7 @@ private:
     void end_round(Active& active);
     void finish(Active& active);
     void refuse_unsent(Active& active) const;
+    void fit_to_ascii(Active& active) const;
 
     static std::uint32_t add_verdict(TransactionResult& result, Verdict verdict);
     static void decide(TransactionResult& result, const std::vector<std::uint32_t>& recipients,

@@ -4,6 +4,8 @@
 #include "libsmtp/dsn_text.h"
 #include "libsmtp/encoded_word.h"
 #include "libsmtp/header.h"
+#include "libsmtp/parameters.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -37,12 +39,20 @@ Returned returned_of(const Report& report) {
     return out;
 }
 
-// Addresses that only an SMTPUTF8 report can show (RFC 6533).
-bool needs_utf8(const Report& report) {
-    return !is_ascii(report.sender) ||
-           std::any_of(report.recipients.begin(), report.recipients.end(), [](auto& r) {
-               return !is_ascii(r.final_recipient) || !is_ascii(r.original_recipient);
-           });
+// "rfc822; user@example.org", "utf-8; jörg@example.org", or "utf-8; j\x{F6}rg@example.org" (RFC 6533, 3).
+std::string typed(std::string_view type, std::string_view address, Charset charset) {
+    if (is_ascii(address) && type != "utf-8") return fmt::format("{}; {}", type, address);
+    const auto shown = printable(address, Charset::utf8);
+    return fmt::format("utf-8; {}", charset == Charset::utf8 ? shown : encode_utf8_address(shown));
+}
+
+// As the sender gave it (RFC 3461); only its charset may change.
+std::string original_address(std::string_view orcpt, Charset charset) {
+    if (is_ascii(orcpt)) return std::string(orcpt);
+    const auto semicolon = orcpt.find(';');
+    auto address = orcpt.substr(semicolon == orcpt.npos ? 0 : semicolon + 1);
+    address.remove_prefix(std::min(address.find_first_not_of(' '), address.size()));
+    return typed("utf-8", address, charset);
 }
 
 // A boundary that no line of any part can be taken for.
@@ -62,18 +72,18 @@ void field(std::string& out, std::string_view name, std::string_view value, Char
 
 // The machine's part (RFC 3464, 2.1).
 std::string delivery_status(const Report& report, Charset charset) {
-    const std::string_view type = charset == Charset::utf8 ? "utf-8" : "rfc822";
     const std::string_view own_type = "X-Postrider";
     std::string out;
     field(out, "Reporting-MTA", fmt::format("dns; {}", report.host), Charset::ascii);
     if (!report.envelope_id.empty()) field(out, "Original-Envelope-Id", report.envelope_id, charset);
     field(out, "X-Postrider-Queue-ID", report.queue_id, Charset::ascii);
-    field(out, "X-Postrider-Sender", fmt::format("{}; {}", type, report.sender), charset);
+    field(out, "X-Postrider-Sender", typed("rfc822", report.sender, charset), charset);
     field(out, "Arrival-Date", rfc5322_date(report.arrival, report.zone), Charset::ascii);
     for (const Recipient& r : report.recipients) {
         out += "\r\n";
-        if (!r.original_recipient.empty()) field(out, "Original-Recipient", r.original_recipient, charset);
-        field(out, "Final-Recipient", fmt::format("{}; {}", type, r.final_recipient), charset);
+        if (!r.original_recipient.empty())
+            field(out, "Original-Recipient", original_address(r.original_recipient, charset), charset);
+        field(out, "Final-Recipient", typed("rfc822", r.final_recipient, charset), charset);
         field(out, "Action", name_of(report.action), Charset::ascii);
         field(out, "Status", fitting_status(r.status, report.action), Charset::ascii);
         if (!r.remote_mta.empty())
@@ -109,10 +119,10 @@ std::string header_of(const Report& report, std::string_view subject, std::strin
     field(out, "Date", rfc5322_date(report.now, report.zone), charset);
     const std::string name = printable(report.display_name, Charset::utf8);
     field(out, "From",
-          fmt::format("{} <{}>", is_ascii(name) ? quote_phrase(name) : encoded_words(name), report.from),
+          fmt::format("{} <{}>", is_7bit(name) ? quote_phrase(name) : encoded_words(name), report.from),
           charset);
     field(out, "To", fmt::format("<{}>", report.sender), charset);
-    const bool plain = charset == Charset::utf8 || is_ascii(subject);
+    const bool plain = charset == Charset::utf8 || is_7bit(subject);
     field(out, "Subject", plain ? std::string(subject) : encoded_words(printable(subject, Charset::utf8)),
           charset);
     field(out, "Message-ID", message_id(report), charset);
@@ -137,12 +147,19 @@ void open_part(std::string& out, std::string_view boundary, std::string_view typ
 
 } // namespace
 
+bool needs_smtputf8(const Report& report) {
+    if (!is_ascii(report.sender)) return true;
+    return report.smtputf8 && std::any_of(report.recipients.begin(), report.recipients.end(), [](auto& r) {
+               return !is_ascii(r.final_recipient) || !is_ascii(r.original_recipient);
+           });
+}
+
 std::string message_id(const Report& report) {
     return fmt::format("<{}.{}@{}>", compact_date(report.now), report.report_id, report.host);
 }
 
 std::string compose(const Report& report) {
-    const Charset charset = needs_utf8(report) ? Charset::utf8 : Charset::ascii;
+    const Charset charset = needs_smtputf8(report) ? Charset::utf8 : Charset::ascii;
     const Wording standard = default_wording(report.action);
     const std::string& subject = report.wording.subject.empty() ? standard.subject : report.wording.subject;
     const std::string text =
@@ -151,8 +168,8 @@ std::string compose(const Report& report) {
     Returned returned = returned_of(report);
     returned.bytes = returned.full ? report.content : returned.fields;
     const std::string boundary = boundary_of(report, {text, status, returned.bytes});
-    const bool text_8bit = !is_ascii(text), status_8bit = !is_ascii(status),
-               returned_8bit = !is_ascii(returned.bytes);
+    const bool text_8bit = !is_7bit(text), status_8bit = !is_7bit(status),
+               returned_8bit = !is_7bit(returned.bytes);
     const bool utf8 = charset == Charset::utf8;
 
     std::string out =

@@ -20,7 +20,7 @@ constexpr std::string_view name_of(Action action) {
 }
 
 struct Recipient {
-    std::string original_recipient; // ORCPT, xtext decoded: "rfc822;user@example.org"; "" for none
+    std::string original_recipient; // ORCPT, decoded: "rfc822;user@example.org", "utf-8;…"; "" for none
     std::string final_recipient;    // "user@example.org"
     std::string status;             // "5.1.1"; made fit for the action where it is not
     std::string diagnostic;         // in words: "host mx[192.0.2.1] said: 550 …"
@@ -51,6 +51,7 @@ struct Report {
     std::string display_name = "Mail Delivery System"; // before it; UTF-8
     std::string postmaster;                            // whom to ask, "postmaster@example.org"
     std::string sender;                                // reverse-path of the message: who is told
+    bool smtputf8 = false; // the sender's system understands a report of RFC 6533: the message was such a one
     std::string queue_id;                              // of the message reported on
     std::string report_id;   // queue id of the report: Message-ID and boundary come from it
     std::string envelope_id; // ENVID, xtext decoded; "" for none
@@ -67,6 +68,11 @@ struct Report {
     std::size_t headers_limit = 64 * 1024; // of a header longer than this only the first fields are returned
     Wording wording = {};                  // empty text or subject: the default for the action
 };
+
+// Is it a report of RFC 6533, to be sent as a message of SMTPUTF8? Only to whom can read it: whose own
+// address is beyond ASCII, or whose message was of SMTPUTF8 and had an address to show that is. To others
+// addresses are shown in the ASCII form of that RFC.
+bool needs_smtputf8(const Report& report);
 
 // "<…@host>": the report's own.
 std::string message_id(const Report& report);

@@ -2,29 +2,12 @@
 #include "libsmtp/date.h"
 #include "libsmtp/header.h"
 #include "libsmtp/text.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace smtp::dsn {
 namespace {
-
-// Length of the well-formed UTF-8 character that starts `s`; 0 if there is none.
-std::size_t utf8_length(std::string_view s) {
-    const auto at = [&](std::size_t i) { return static_cast<unsigned char>(s[i]); };
-    std::size_t n = at(0) < 0x80   ? 1
-                    : at(0) < 0xC2 ? 0
-                    : at(0) < 0xE0 ? 2
-                    : at(0) < 0xF0 ? 3
-                    : at(0) < 0xF5 ? 4
-                                   : 0;
-    if (n > s.size()) return 0;
-    for (std::size_t i = 1; i < n; ++i)
-        if ((at(i) & 0xC0) != 0x80) return 0;
-    if (n > 2 && ((at(0) == 0xE0 && at(1) < 0xA0) || (at(0) == 0xED && at(1) > 0x9F) ||
-                  (at(0) == 0xF0 && at(1) < 0x90) || (at(0) == 0xF4 && at(1) > 0x8F)))
-        return 0;
-    return n;
-}
 
 // Appends `text` in lines of about 72 bytes, broken at blanks; later lines indented. No final line end.
 void append_wrapped(std::string& out, std::string_view text, std::string_view indent) {
@@ -120,7 +103,7 @@ std::string with_crlf(std::string_view text) {
 
 } // namespace
 
-bool is_ascii(std::string_view text) {
+bool is_7bit(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<signed char>(c) > 0; });
 }
 

@@ -9,7 +9,7 @@ namespace smtp::dsn {
 
 enum class Charset : std::uint8_t { ascii, utf8 };
 
-bool is_ascii(std::string_view text); // 7 bits, and no NUL
+bool is_7bit(std::string_view text); // no NUL either
 
 // One line: control characters become blanks, what the charset cannot hold becomes '?'.
 std::string printable(std::string_view text, Charset charset);

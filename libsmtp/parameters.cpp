@@ -1,7 +1,10 @@
 #include "libsmtp/parameters.h"
 #include "libsmtp/address.h"
 #include "libsmtp/date.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
 
 namespace smtp {
 
@@ -80,6 +83,16 @@ std::string_view take_priority(Text value, MailParameters& out) {
     return {};
 }
 
+std::string_view take_smtputf8(Text value, MailParameters& out) {
+    out.smtputf8 = true;
+    return value ? "SMTPUTF8 takes no value" : "";
+}
+
+std::string_view take_require_tls(Text value, MailParameters& out) {
+    out.require_tls = true;
+    return value ? "REQUIRETLS takes no value" : "";
+}
+
 std::string_view take_notify(Text value, RcptParameters& out) {
     auto notify = Notify::parse(value.value_or(""));
     if (!notify) return "NOTIFY is NEVER or a list of SUCCESS, FAILURE, DELAY";
@@ -110,6 +123,8 @@ constexpr Row<MailParameters> mail_rows[] = {
     {"HOLDUNTIL", [](const Capabilities& c) { return c.future_release != 0; }, take_hold_until},
     {"MT-PRIORITY", [](const Capabilities& c) { return c.mt_priority; }, take_priority},
     {"AUTH", [](const Capabilities& c) { return !c.auth.empty(); }, take_auth},
+    {"SMTPUTF8", [](const Capabilities& c) { return c.smtputf8; }, take_smtputf8},
+    {"REQUIRETLS", [](const Capabilities& c) { return c.require_tls; }, take_require_tls},
 };
 
 constexpr Row<RcptParameters> rcpt_rows[] = {
@@ -243,22 +258,91 @@ std::string encode_xtext(std::string_view text) {
     return out;
 }
 
+// What RFC 6533 lets stand for itself in an address of type utf-8.
+static bool is_qchar(char c) { return c > 0x20 && c < 0x7f && c != '+' && c != '=' && c != '\\'; }
+
+// The scalar value of the well-formed character of `length` bytes.
+static char32_t code_point(std::string_view character) {
+    char32_t out = static_cast<unsigned char>(character[0]) &
+                   (character.size() == 1 ? 0x7F : 0xFF >> (character.size() + 1));
+    for (char c : character.substr(1)) out = out << 6 | (static_cast<unsigned char>(c) & 0x3F);
+    return out;
+}
+
+static void append_utf8(std::string& out, std::uint32_t point) {
+    const auto add = [&out](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
+    if (point < 0x80) return add(point);
+    if (point < 0x800)
+        add(0xC0 | point >> 6);
+    else if (point < 0x10000)
+        add(0xE0 | point >> 12), add(0x80 | (point >> 6 & 0x3F));
+    else
+        add(0xF0 | point >> 18), add(0x80 | (point >> 12 & 0x3F)), add(0x80 | (point >> 6 & 0x3F));
+    add(0x80 | (point & 0x3F));
+}
+
+std::string encode_utf8_address(std::string_view address, WireText wire) {
+    std::string out;
+    while (!address.empty()) {
+        const auto character = address.substr(0, std::max<std::size_t>(utf8_length(address), 1));
+        address.remove_prefix(character.size());
+        if (is_qchar(character[0]) || (character.size() > 1 && wire == WireText::utf8))
+            out += character;
+        else
+            out += fmt::format("\\x{{{:02X}}}", static_cast<std::uint32_t>(code_point(character)));
+    }
+    return out;
+}
+
+std::expected<std::string, Malformed> decode_utf8_address(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+        if (!text.starts_with("\\x{")) {
+            const auto length = utf8_length(text);
+            if (length == 0 || (length == 1 && !is_qchar(text[0])))
+                return bad("odd character in a utf-8 address");
+            out += text.substr(0, length);
+            text.remove_prefix(length);
+            continue;
+        }
+        const auto end = text.find('}');
+        const auto digits = text.substr(0, std::min(end, text.size())).substr(3);
+        std::uint32_t point = 0;
+        const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), point, 16);
+        if (end == text.npos || digits.size() < 2 || digits.size() > 6 || error != std::errc() ||
+            stop != digits.data() + digits.size() || point > 0x10FFFF)
+            return bad("odd \\x{…} in a utf-8 address");
+        append_utf8(out, point);
+        text.remove_prefix(end + 1);
+    }
+    for (char c : out)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+            return bad("control character in a utf-8 address");
+    if (!is_utf8_text(out)) return bad("a utf-8 address is not UTF-8"); // surrogates were named
+    return out;
+}
+
+static bool is_utf8_type(std::string_view type) { return same_ignoring_case(type, "utf-8"); }
+
 std::expected<std::string, Malformed> decode_orcpt(std::string_view text) {
     const auto semicolon = text.find(';');
     if (semicolon == text.npos || semicolon == 0) return bad("no address type");
     const auto type = text.substr(0, semicolon);
     for (char c : type)
         if (!is_letter(c) && !is_digit(c) && c != '-') return bad("odd address type");
-    auto address = decode_xtext(text.substr(semicolon + 1));
+    const auto written = text.substr(semicolon + 1);
+    auto address = is_utf8_type(type) ? decode_utf8_address(written) : decode_xtext(written);
     if (!address) return address;
     if (address->empty()) return bad("empty address");
     return std::string(type) + ';' + *address;
 }
 
-std::string encode_orcpt(std::string_view orcpt) {
+std::string encode_orcpt(std::string_view orcpt, WireText wire) {
     const auto semicolon = orcpt.find(';');
     if (semicolon == orcpt.npos) return encode_xtext(orcpt);
-    return std::string(orcpt.substr(0, semicolon + 1)) + encode_xtext(orcpt.substr(semicolon + 1));
+    const auto type = orcpt.substr(0, semicolon), address = orcpt.substr(semicolon + 1);
+    return std::string(type) + ';' +
+           (is_utf8_type(type) ? encode_utf8_address(address, wire) : encode_xtext(address));
 }
 
 } // namespace smtp

@@ -1,6 +1,7 @@
-// The parameters of MAIL and RCPT (RFC 1870, 6152, 3461, 4865, 4954, 6710): "SIZE=100 BODY=8BITMIME RET=HDRS
-// ENVID=x". Strict: an unknown, repeated or ill-formed one refuses the command. A new extension is one more
-// field here and one row in the table of parameters.cpp; it is only understood where Capabilities offers it.
+// The parameters of MAIL and RCPT (RFC 1870, 6152, 3461, 4865, 4954, 6531, 6710, 8689): "SIZE=100
+// BODY=8BITMIME RET=HDRS ENVID=x SMTPUTF8". Strict: an unknown, repeated or ill-formed one refuses the
+// command. A new extension is one more field here and one row in the table of parameters.cpp; it is only
+// understood where Capabilities offers it.
 #pragma once
 #include "libsmtp/capabilities.h"
 #include "libsmtp/reply.h"
@@ -41,13 +42,16 @@ struct MailParameters {
     std::optional<std::uint32_t> hold_for; // HOLDFOR= (RFC 4865), seconds
     std::optional<WallTime> hold_until;    // HOLDUNTIL=
     int priority = 0;                      // MT-PRIORITY= (RFC 6710), -9 to 9
+    bool smtputf8 = false;                 // SMTPUTF8 (RFC 6531)
+    bool require_tls = false;              // REQUIRETLS (RFC 8689)
     std::string auth;                      // AUTH= (RFC 4954), decoded: an address, "<>", or "": not given
     bool operator==(const MailParameters&) const = default;
 };
 
 struct RcptParameters {
     Notify notify;     // NOTIFY=
-    std::string orcpt; // ORCPT=: "rfc822;user@example.org", the address decoded; "": not given
+    std::string orcpt; // ORCPT=: "rfc822;user@example.org", "utf-8;jörg@example.org" (RFC 6533), the address
+                       // decoded; "": not given
     bool operator==(const RcptParameters&) const = default;
 };
 
@@ -61,8 +65,14 @@ std::expected<RcptParameters, Reply> parse_rcpt_parameters(std::string_view text
 // xtext (RFC 3461, 4). Decoding refuses +hex that is ill-formed or stands for a byte outside 0x20..0x7e.
 std::expected<std::string, Malformed> decode_xtext(std::string_view text);
 std::string encode_xtext(std::string_view text);
-// ORCPT's two halves, "type;address"; the address as xtext on the wire, decoded in the value.
+// ORCPT's two halves, "type;address"; the address as xtext on the wire (of type utf-8: as in RFC 6533, 3),
+// decoded in the value.
 std::expected<std::string, Malformed> decode_orcpt(std::string_view text);
-std::string encode_orcpt(std::string_view orcpt);
+enum class WireText : std::uint8_t { ascii, utf8 }; // what may stand in a command: utf8 after MAIL … SMTPUTF8
+std::string encode_orcpt(std::string_view orcpt, WireText wire = WireText::ascii);
+// An address of type utf-8 in ASCII (RFC 6533, 3): "j\x{F6}rg@example.org". Decoding takes UTF-8 as it is
+// too.
+std::string encode_utf8_address(std::string_view address, WireText wire = WireText::ascii);
+std::expected<std::string, Malformed> decode_utf8_address(std::string_view text);
 
 } // namespace smtp

@@ -47,6 +47,14 @@ std::string Reply::line() const {
     return out;
 }
 
+// Not inside a character of UTF-8 (RFC 6531 lets them into replies).
+static std::string_view cut(std::string_view line) {
+    if (line.size() <= max_text) return line;
+    auto length = max_text;
+    while (length > max_text - 4 && (static_cast<unsigned char>(line[length]) & 0xC0) == 0x80) --length;
+    return line.substr(0, length);
+}
+
 void Reply::append_to(std::string& wire) const {
     char start[24] = {};
     std::size_t length = 4;
@@ -63,7 +71,7 @@ void Reply::append_to(std::string& wire) const {
         last = newline == rest.npos;
         start[3] = last ? ' ' : '-';
         wire.append(start, length);
-        for (char c : rest.substr(0, last ? max_text : std::min(newline, max_text)))
+        for (char c : cut(rest.substr(0, newline)))
             wire.push_back(static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c);
         wire.append("\r\n");
         if (!last) rest.remove_prefix(newline + 1);

@@ -1,5 +1,6 @@
 // The commands of a ServerSession: the table, and one handler each.
 #include "libsmtp/server_session.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 
 namespace smtp {
@@ -25,6 +26,7 @@ const ServerSession::Command ServerSession::commands[] = {
     {"RSET", Verb::rset, Command::Needs::nothing, Command::Tls::not_needed, &ServerSession::on_rset},
     {"NOOP", Verb::noop, Command::Needs::nothing, Command::Tls::not_needed, &ServerSession::on_noop},
     {"VRFY", Verb::vrfy, Command::Needs::greeting, Command::Tls::where_required, &ServerSession::on_vrfy},
+    {"ETRN", Verb::etrn, Command::Needs::greeting, Command::Tls::where_required, &ServerSession::on_etrn},
     {"HELP", Verb::help, Command::Needs::nothing, Command::Tls::not_needed, &ServerSession::on_help},
     {"STARTTLS", Verb::starttls, Command::Needs::greeting, Command::Tls::not_needed,
      &ServerSession::on_starttls},
@@ -101,6 +103,9 @@ static std::optional<std::string_view> after_keyword(std::string_view argument, 
     return argument.substr(keyword.size());
 }
 
+// RFC 6531, 3.5. The code differs by command.
+static constexpr std::string_view needs_smtputf8 = "Address is not ASCII, and MAIL did not say SMTPUTF8";
+
 std::optional<ServerEvent> ServerSession::on_mail(std::string_view argument) {
     const auto rest = after_keyword(argument, "FROM:");
     if (in_mail_) return refuse(503, {5, 5, 1}, "Error: nested MAIL command");
@@ -110,9 +115,16 @@ std::optional<ServerEvent> ServerSession::on_mail(std::string_view argument) {
     auto path = ReversePath::parse(split->inside);
     if (!path) return refuse(501, {5, 1, 7}, "Bad sender address syntax: " + path.error().why);
     auto parameters = parse_mail_parameters(split->parameters, offered());
+    if (!parameters && !tls_ && settings_->tls_capabilities.require_tls) {
+        const auto under_tls = parse_mail_parameters(split->parameters, settings_->tls_capabilities);
+        if (under_tls && under_tls->require_tls)
+            return refuse(530, {5, 7, 10}, "REQUIRETLS needs TLS: issue a STARTTLS command first");
+    }
     if (!parameters) return refuse(parameters.error());
     if (settings_->message_size != 0 && parameters->size.value_or(0) > settings_->message_size)
         return refuse(552, {5, 3, 4}, "Message size exceeds fixed limit");
+    if (!parameters->smtputf8 && !is_ascii(argument)) return refuse(550, {5, 6, 7}, needs_smtputf8);
+    utf8_ = parameters->smtputf8;
     return ask(Asked::mail, event::Mail{*std::move(path), *std::move(parameters)});
 }
 
@@ -126,6 +138,7 @@ std::optional<ServerEvent> ServerSession::on_rcpt(std::string_view argument) {
     if (!path) return refuse(501, {5, 1, 3}, "Bad recipient address syntax: " + path.error().why);
     auto parameters = parse_rcpt_parameters(split->parameters, offered());
     if (!parameters) return refuse(parameters.error());
+    if (!utf8_ && !is_ascii(argument)) return refuse(553, {5, 6, 7}, needs_smtputf8);
     if (recipients_ >= settings_->recipients) // no error: the client sends the rest in a further transaction
         return refuse(452, {4, 5, 3}, "Error: too many recipients");
     return ask(Asked::rcpt, event::Rcpt{*std::move(path), *std::move(parameters)});
@@ -179,15 +192,49 @@ std::optional<ServerEvent> ServerSession::on_noop(std::string_view) {
 }
 
 std::optional<ServerEvent> ServerSession::on_vrfy(std::string_view argument) {
+    if (!offered().vrfy) return refuse(502, {5, 5, 1}, "Error: command is not offered here");
+    constexpr std::string_view utf8 = " SMTPUTF8";
+    const auto cut = argument.size() - std::min(argument.size(), utf8.size());
+    const bool unicode = offered().smtputf8 && same_ignoring_case(argument.substr(cut), utf8);
+    if (unicode) argument = argument.substr(0, cut);
     if (argument.empty()) return refuse(501, {5, 5, 4}, "Syntax: VRFY address");
+    if (!unicode && !is_ascii(argument))
+        return refuse(553, {5, 6, 7}, "Address is not ASCII, and VRFY did not say SMTPUTF8");
     std::string address(argument);
     count_junk();
     if (state_ == State::over) return {};
     return ask(Asked::vrfy, event::Vrfy{std::move(address)});
 }
 
+// RFC 1985.
+std::optional<ServerEvent> ServerSession::on_etrn(std::string_view argument) {
+    using Reach = event::Etrn::Reach;
+    if (!offered().etrn) return refuse(502, {5, 5, 1}, "Error: command is not offered here");
+    if (greeting_ != Greeting::ehlo) return refuse(503, {5, 5, 1}, "Error: send EHLO first");
+    if (in_mail_) return refuse(503, {5, 5, 1}, "Error: MAIL transaction in progress");
+    const auto reach = argument.starts_with('@') ? Reach::and_below : Reach::domain;
+    const auto name = argument.substr(argument.starts_with('@') || argument.starts_with('#') ? 1 : 0);
+    if (!valid_domain(name) || !is_ascii(name))
+        return refuse(501, {5, 5, 4}, "Syntax: ETRN domain, @domain or #queue");
+    count_junk();
+    if (state_ == State::over) return {};
+    return ask(Asked::etrn, event::Etrn{reach, lowered(name)});
+}
+
 std::optional<ServerEvent> ServerSession::on_help(std::string_view) {
-    accept(214, {2, 0, 0}, "Commands: EHLO HELO MAIL RCPT DATA RSET NOOP VRFY HELP QUIT");
+    std::string text = "Commands: EHLO HELO MAIL RCPT DATA";
+    const auto add = [&text](bool offered, std::string_view command) {
+        if (offered) text.append(1, ' ').append(command);
+    };
+    add(offered().chunking, "BDAT");
+    add(true, "RSET NOOP");
+    add(offered().vrfy, "VRFY");
+    add(offered().etrn, "ETRN");
+    add(true, "HELP");
+    add(offered().starttls && !tls_, "STARTTLS");
+    add(!offered().auth.empty(), "AUTH");
+    add(true, "QUIT");
+    accept(214, {2, 0, 0}, text);
     count_junk();
     return {};
 }

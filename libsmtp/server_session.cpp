@@ -7,9 +7,9 @@ namespace smtp {
 
 using Cause = event::Disconnect::Cause;
 
-static constexpr std::string_view verb_names[] = {"EHLO", "HELO", "STARTTLS", "AUTH",   "MAIL",
-                                                  "RCPT", "DATA", "BDAT",     "RSET",   "NOOP",
-                                                  "VRFY", "HELP", "XCLIENT",  "XFORWARD", "QUIT", "UNKNOWN"};
+static constexpr std::string_view verb_names[] = {"EHLO", "HELO", "STARTTLS", "AUTH",    "MAIL",     "RCPT",
+                                                  "DATA", "BDAT", "RSET",     "NOOP",    "VRFY",     "ETRN",
+                                                  "HELP", "XCLIENT", "XFORWARD", "QUIT", "UNKNOWN"};
 
 static bool is_noise(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
 
@@ -207,6 +207,7 @@ void ServerSession::answer_yes(Asked question, const Reply& reply) {
         break;
     case Asked::vrfy:
     case Asked::xforward:
+    case Asked::etrn:
     case Asked::unknown:
     case Asked::nothing: break;
     }
@@ -410,6 +411,12 @@ std::string_view ServerSession::protocol() const {
     if (greeting_ != Greeting::ehlo) return "SMTP";
     if (authenticated_) return tls_ ? "ESMTPSA" : "ESMTPA";
     return tls_ ? "ESMTPS" : "ESMTP";
+}
+
+std::string_view ServerSession::transaction_protocol() const {
+    if (!utf8_) return protocol();
+    if (authenticated_) return tls_ ? "UTF8SMTPSA" : "UTF8SMTPA";
+    return tls_ ? "UTF8SMTPS" : "UTF8SMTP";
 }
 
 std::string ServerSession::last_command() const {

@@ -6,7 +6,7 @@
 // in pieces give the same events. What the session cannot know (who may relay, which recipients exist) it
 // asks.
 //
-// A further command (AUTH, STARTTLS, BDAT, ETRN, XCLIENT …) is one more event, one more value of Asked and
+// A further command (XCLIENT …) is one more event, one more value of Asked and
 // one more row in the table of commands.
 #pragma once
 #include "libsmtp/address.h"
@@ -77,8 +77,16 @@ struct Chunk {
 }; // notice: content, valid until the next call of next() or feed()
 struct EndOfData {}; // question: 250 once the message is durable
 struct Vrfy {
-    std::string argument;
-}; // question
+    std::string argument; // UTF-8 only if the client has asked for such replies (RFC 6531, 3.7.4.2)
+};                        // question
+struct Etrn {
+    enum class Reach : std::uint8_t {
+        domain,
+        and_below
+    }; // "name" or "#name" (queues are named by domains); "@name"
+    Reach reach;
+    std::string name; // lower case
+};                    // question
 // Question: 220 starts TLS. Once that reply is sent the driver feeds nothing until it has called tls_up().
 struct StartTls {};
 // Question: 334 asks for an AuthLine (its text is base64 already), 235 authenticates.
@@ -125,8 +133,9 @@ struct Disconnect { // notice, the last event of every session, once
 
 using ServerEvent =
     std::variant<event::Connect, event::Helo, event::Mail, event::Rcpt, event::Data, event::Chunk,
-                 event::EndOfData, event::Vrfy, event::StartTls, event::Auth, event::AuthLine, event::Xclient,
-                 event::Xforward, event::Unknown, event::Refused, event::Reset, event::Quit, event::Disconnect>;
+                 event::EndOfData, event::Vrfy, event::Etrn, event::StartTls, event::Auth, event::AuthLine,
+                 event::Xclient, event::Xforward, event::Unknown, event::Refused, event::Reset, event::Quit,
+                 event::Disconnect>;
 
 class ServerSession {
 public:
@@ -194,6 +203,9 @@ public:
         return tls_ ? settings_->tls_capabilities : settings_->capabilities;
     }
     std::string_view protocol() const; // "SMTP", "ESMTP", "ESMTPS" … (RFC 3848)
+    // The same for the Received field of this transaction: "UTF8SMTPS" … where it is one of SMTPUTF8 (RFC
+    // 6531, 4.3).
+    std::string_view transaction_protocol() const;
     bool in_transaction() const { return in_mail_; }
     std::uint32_t recipients() const { return recipients_; } // accepted, of this transaction
     std::uint64_t content_size() const { return content_; }  // decoded so far, of this transaction
@@ -226,6 +238,7 @@ private:
         data,
         end_of_data,
         vrfy,
+        etrn,
         start_tls,
         auth,
         xclient,
@@ -245,6 +258,7 @@ private:
         rset,
         noop,
         vrfy,
+        etrn,
         help,
         xclient,
         xforward,
@@ -279,6 +293,7 @@ private:
     std::optional<ServerEvent> on_rset(std::string_view argument);
     std::optional<ServerEvent> on_noop(std::string_view argument);
     std::optional<ServerEvent> on_vrfy(std::string_view argument);
+    std::optional<ServerEvent> on_etrn(std::string_view argument);
     std::optional<ServerEvent> on_help(std::string_view argument);
     std::optional<ServerEvent> on_starttls(std::string_view argument);
     std::optional<ServerEvent> on_auth(std::string_view argument);
@@ -319,6 +334,7 @@ private:
     Greeting greeting_ = Greeting::none;
     Verb verb_ = Verb::count_; // the command being worked on or last worked on; count_: none yet
     bool in_mail_ = false, in_content_ = false, after_content_ = false;
+    bool utf8_ = false; // the transaction is one of SMTPUTF8
     bool tls_ = false, authenticated_ = false;
     ProxyRights proxy_rights_;
     Greeting described_greeting_ = Greeting::none; // by the XCLIENT that is asked about

@@ -2,6 +2,7 @@
 #include "libsmtp/date.h"
 #include "libsmtp/header.h"
 #include "libsmtp/text.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -44,7 +45,7 @@ smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const sp
     out.original_recipient = original.orcpt;
     if (const auto& given = original.original.empty() ? original.address : original.original;
         out.original_recipient.empty() && given != recipient.address)
-        out.original_recipient = "rfc822;" + given;
+        out.original_recipient = (smtp::is_ascii(given) ? "rfc822;" : "utf-8;") + given;
     out.status = reported.status;
     out.diagnostic = reported.diagnostic;
     out.remote_reply = reported.remote_reply;
@@ -104,6 +105,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     dsn.display_name = settings.display_name;
     dsn.postmaster = fmt::format("postmaster@{}", settings.origin);
     dsn.sender = audience.reverse_path;
+    dsn.smtputf8 = state.envelope.smtputf8;
     dsn.queue_id = material.queue_id.text();
     dsn.report_id = report_id.text();
     dsn.envelope_id = state.envelope.envid;
@@ -124,18 +126,15 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
                               smtp::rfc5322_date(clock.now, clock.zone));
     out.content += smtp::dsn::compose(dsn);
 
-    const auto is_8bit = [](std::string_view s) {
-        return std::any_of(s.begin(), s.end(), [](char c) { return c < 0; });
-    };
     spool::EnvelopeRecipient sender;
     sender.address = audience.reverse_path;
     out.envelope.recipients = {std::move(sender)};
     out.envelope.arrival = clock.now;
     out.envelope.origin = spool::Origin::report;
     out.envelope.submitter = "report";
-    out.envelope.body = is_8bit(out.content) ? spool::Body::eight_bit : spool::Body::seven_bit;
+    out.envelope.body = smtp::is_ascii(out.content) ? spool::Body::seven_bit : spool::Body::eight_bit;
     out.envelope.require_tls = state.envelope.require_tls;
-    out.envelope.smtputf8 = is_8bit(audience.reverse_path);
+    out.envelope.smtputf8 = smtp::dsn::needs_smtputf8(dsn);
     out.envelope.parent = material.queue_id;
     out.envelope.pass = state.ndr_passes + 1;
     out.envelope.message_id = smtp::dsn::message_id(dsn);

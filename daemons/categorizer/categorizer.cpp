@@ -1,4 +1,5 @@
 #include "daemons/categorizer/categorizer.h"
+#include "daemons/common/idn.h"
 #include <algorithm>
 #include <utility>
 
@@ -64,8 +65,9 @@ Categorizer::Categorizer(common::Surroundings& surroundings, const config::Confi
 void Categorizer::apply(const config::Config& config) {
     local_domains_ = config.local.domains;
     settings_.is_local = [this](std::string_view domain) {
-        return std::find(local_domains_.begin(), local_domains_.end(), domain) != local_domains_.end();
+        return std::ranges::find(local_domains_, idn::ascii_domain(domain)) != local_domains_.end();
     };
+    settings_.folded = idn::folded;
     settings_.origin = config.mta.origin;
     settings_.postmaster = config.local.postmaster;
     settings_.delimiter =

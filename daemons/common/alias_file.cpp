@@ -1,5 +1,6 @@
 #include "daemons/common/alias_file.h"
 #include "daemons/common/fd.h"
+#include "daemons/common/idn.h"
 #include "libsmtp/text.h"
 #include <cerrno>
 #include <cstring>
@@ -97,7 +98,7 @@ public:
         } while (ended);
         if (targets.empty())
             return problem(number_, fmt::format("{}: nothing stands behind it", smtp::printable(*name, 64)));
-        if (!table_.entries.emplace(smtp::lowered(*name), std::move(targets)).second)
+        if (!table_.entries.emplace(idn::folded(*name), std::move(targets)).second)
             problem(number_,
                     fmt::format("{} is there already; the first one counts", smtp::printable(*name, 64)));
     }

@@ -1,4 +1,5 @@
 #include "daemons/common/log.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <cstring>
 #include <sys/socket.h>
@@ -36,34 +37,23 @@ constexpr int priority_of(Severity severity) {
 }
 
 // Bytes of the UTF-8 sequence at `at`, 0 if it is none; C1 controls are none.
-std::size_t utf8_length(const unsigned char* at, const unsigned char* end) {
-    const auto follows = [&](std::size_t i) { return at + i < end && (at[i] & 0xC0) == 0x80; };
-    if (at[0] >= 0xC2 && at[0] <= 0xDF) return follows(1) && !(at[0] == 0xC2 && at[1] < 0xA0) ? 2 : 0;
-    if ((at[0] & 0xF0) == 0xE0) {
-        if (!follows(1) || !follows(2)) return 0;
-        const bool overlong = at[0] == 0xE0 && at[1] < 0xA0, surrogate = at[0] == 0xED && at[1] >= 0xA0;
-        return overlong || surrogate ? 0 : 3;
-    }
-    if (at[0] >= 0xF0 && at[0] <= 0xF4) {
-        if (!follows(1) || !follows(2) || !follows(3)) return 0;
-        const bool overlong = at[0] == 0xF0 && at[1] < 0x90, beyond = at[0] == 0xF4 && at[1] >= 0x90;
-        return overlong || beyond ? 0 : 4;
-    }
-    return 0;
+std::size_t printable_length(const char* at, const char* end) {
+    const auto length =
+        smtp::utf8_length({at, static_cast<std::size_t>(std::min<std::ptrdiff_t>(end - at, 4))});
+    return length == 2 && at[0] == '\xC2' && static_cast<unsigned char>(at[1]) < 0xA0 ? 0 : length;
 }
 
 } // namespace
 
 void make_printable(char* begin, char* end) {
-    auto* at = reinterpret_cast<unsigned char*>(begin);
-    auto* stop = reinterpret_cast<unsigned char*>(end);
-    while (at < stop) {
-        if (*at >= 0x20 && *at < 0x7F) [[likely]] {
-            ++at;
-        } else if (const auto n = *at < 0x80 ? 0 : utf8_length(at, stop)) {
-            at += n;
+    while (begin < end) {
+        const auto c = static_cast<unsigned char>(*begin);
+        if (c >= 0x20 && c < 0x7F) [[likely]] {
+            ++begin;
+        } else if (const auto n = c < 0x80 ? 0 : printable_length(begin, end)) {
+            begin += n;
         } else {
-            *at++ = '?';
+            *begin++ = '?';
         }
     }
 }

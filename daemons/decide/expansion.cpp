@@ -14,11 +14,12 @@ constexpr std::string_view unknown_here = "User unknown in local recipient table
 
 bool is_postmaster(std::string_view name) { return name == "postmaster" || name == "mailer-daemon"; }
 
-// What can be a user's name at all; nothing else is looked up.
+// What can be a user's name at all; nothing else is looked up. The address was well-formed: bytes beyond
+// ASCII are UTF-8.
 bool can_be_user(std::string_view name) {
     const auto fits = [](char c) {
         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' ||
-               c == '$';
+               c == '$' || static_cast<unsigned char>(c) >= 0x80;
     };
     return !name.empty() && name.size() <= 64 && name.front() != '-' && name != "." && name != ".." &&
            std::all_of(name.begin(), name.end(), fits);
@@ -118,7 +119,7 @@ void Expansion::address(const std::string& text, bool direct, const std::string&
     const auto parsed = smtp::Mailbox::parse_bare_allowed(text);
     if (!parsed)
         return add(Fate::failed, written, direct, owner, "5.1.3", "bad address: " + parsed.error().why);
-    name_here(smtp::lowered(parsed->local_part), written, direct, owner, depth);
+    name_here(settings_.folded(parsed->local_part), written, direct, owner, depth);
 }
 
 // Aliases for the whole name, then for what stands before the delimiter; then users in the same way.
@@ -130,7 +131,7 @@ void Expansion::name_here(const std::string& name, const std::string& written, b
     if (through_alias(name, owner, depth)) return;
     const auto plain = without_extension(name, settings_.delimiter);
     if (plain != name && through_alias(plain, owner, depth)) return;
-    if (is_postmaster(plain) && plain != smtp::lowered(settings_.postmaster) &&
+    if (is_postmaster(plain) && plain != settings_.folded(settings_.postmaster) &&
         std::find(open_.begin(), open_.end(), plain) == open_.end()) {
         open_.push_back(plain);
         address(settings_.postmaster, false, owner, depth + 1);
@@ -157,7 +158,7 @@ bool Expansion::through_alias(const std::string& name, const std::string& owner,
         switch (target.kind) {
         case AliasTarget::Kind::address: address(target.value, false, from, depth + 1); break;
         case AliasTarget::Kind::user:
-            user_here(smtp::lowered(target.value), target.value + "@" + settings_.origin, false, from);
+            user_here(settings_.folded(target.value), target.value + "@" + settings_.origin, false, from);
             break;
         case AliasTarget::Kind::command:
             defer("4.3.5", fmt::format("alias {}: delivery to a command is not supported", name));
@@ -283,7 +284,7 @@ RecipientCheck check_recipient(std::string_view address, const ExpansionSettings
     if (!is_here(address, settings)) return {Verdict::not_ours, "", ""};
     const auto parsed = smtp::Mailbox::parse_bare_allowed(address);
     if (!parsed) return {Verdict::unknown, "", "bad address: " + parsed.error().why};
-    const auto name = smtp::lowered(parsed->local_part);
+    const auto name = settings.folded(parsed->local_part);
     const auto plain = without_extension(name, settings.delimiter);
     if (is_postmaster(plain)) return {};
     for (const auto& candidate : {name, plain}) {

@@ -2,6 +2,7 @@
 // Pure: tables are asked through functions; where one does not know yet, the expansion names what it needs
 // and is run again. Loops are cut, depth and size are bounded, nobody gets a message twice.
 #pragma once
+#include "libsmtp/text.h"
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -36,12 +37,14 @@ struct AliasAnswer {
 enum class UserAnswer { known, unknown, unreadable, not_yet };
 
 struct ExpansionTables {
-    std::function<AliasAnswer(const std::string& name)> alias; // lower case
-    std::function<UserAnswer(const std::string& name)> user;   // lower case
+    std::function<AliasAnswer(const std::string& name)> alias; // as ExpansionSettings::folded makes names
+    std::function<UserAnswer(const std::string& name)> user;   // the same
 };
 
 struct ExpansionSettings {
-    std::function<bool(std::string_view domain)> is_local; // lower case
+    std::function<bool(std::string_view domain)> is_local; // ASCII's letters small
+    // The form in which names here are compared.
+    std::function<std::string(std::string_view name)> folded = smtp::lowered;
     std::string origin;                                    // completes bare names
     std::string postmaster;                                // where it goes without an alias
     char delimiter = '+';                                  // 0: none

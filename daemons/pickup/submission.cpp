@@ -3,6 +3,7 @@
 #include "libsmtp/address.h"
 #include "libsmtp/date.h"
 #include "libsmtp/received.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <unistd.h>
 
@@ -18,8 +19,11 @@ const char* reason_of(common::Shut why) {
                                      : "the mail queue cannot be written, try again later";
 }
 
-bool is_ascii(std::string_view text) {
-    return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 128; });
+// Does the header that `content` begins with have UTF-8 in it (RFC 6532)? Other bytes beyond ASCII are of
+// some older charset, and always have been passed on.
+bool has_utf8_header(std::string_view content) {
+    const auto header = content.substr(0, content.find("\r\n\r\n"));
+    return !smtp::is_ascii(header) && smtp::is_utf8_text(header);
 }
 bool is_one_line(std::string_view text) {
     return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= 32 && c != 127; });
@@ -60,7 +64,7 @@ void Submission::begin(const Begin& begin) {
                                                      : spool::Body::unspecified;
     envelope_.smtputf8 = envelope_.smtputf8 || begin.smtputf8;
     envelope_.require_tls = begin.require_tls;
-    if (begin.envid.size() > 100 || !is_one_line(begin.envid) || !is_ascii(begin.envid))
+    if (begin.envid.size() > 100 || !is_one_line(begin.envid) || !smtp::is_ascii(begin.envid))
         return refuse(EX_USAGE, "the envelope id is not one of printable characters, at most 100");
     envelope_.envid = begin.envid;
 
@@ -120,7 +124,7 @@ bool Submission::read_sender(const Begin& begin) {
     if (const auto mailbox = smtp::Mailbox::parse(list.addresses.front()); !mailbox)
         return bad(mailbox.error().why);
     envelope_.reverse_path = list.addresses.front();
-    envelope_.smtputf8 = !is_ascii(envelope_.reverse_path);
+    envelope_.smtputf8 = !smtp::is_ascii(envelope_.reverse_path);
     return true;
 }
 
@@ -164,7 +168,7 @@ bool Submission::add_recipient(const std::string& address, const std::string& or
     recipient.address = address;
     recipient.orcpt = orcpt;
     recipient.notify = static_cast<spool::Notify>(notify);
-    envelope_.smtputf8 = envelope_.smtputf8 || !is_ascii(address);
+    envelope_.smtputf8 = envelope_.smtputf8 || !smtp::is_ascii(address);
     return true;
 }
 
@@ -195,6 +199,7 @@ bool Submission::header_is_known() {
             return false;
         }
     }
+    envelope_.smtputf8 = envelope_.smtputf8 || has_utf8_header(mended_);
     envelope_.message_id = fixup_->message_id();
     writer_.emplace(service_.intake.write(id_, envelope_));
     encoded_envelope_ = writer_->encoded_envelope();

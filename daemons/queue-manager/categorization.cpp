@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/categorization.h"
+#include "daemons/common/idn.h"
 #include "daemons/common/proto/route.h"
 #include <algorithm>
 #include <map>
@@ -147,10 +148,9 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
 std::string domain_of(std::string_view address) {
     const auto at = address.rfind('@');
     if (at == address.npos) return {};
-    std::string domain(address.substr(at + 1));
-    for (char& c : domain)
-        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    return domain;
+    const auto domain = address.substr(at + 1);
+    auto name = idn::ascii_domain(domain);
+    return name.empty() ? std::string(domain) : name; // the router says what is wrong with it
 }
 
 } // namespace queue_manager

@@ -64,6 +64,7 @@ private:
     void attach_writer(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::submission::Message>> channel);
     void detach_writer(std::uint8_t slot);
     void submitted(std::uint8_t slot, const proto::submission::Submitted& message);
+    void try_now(std::uint8_t slot, const proto::submission::TryNow& message);
     void read_and_accept(spool::QueueId id);
     void accept(spool::QueueId id, spool::Location location, std::uint64_t size,
                 const spool::MessageState& state);

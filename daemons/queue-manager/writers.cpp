@@ -1,6 +1,7 @@
 // Those who write messages into the spool and tell of them: smtpd, pickup, bounce.
 #include "daemons/common/kill_point.h"
 #include "daemons/queue-manager/queue_manager.h"
+#include <algorithm>
 
 namespace queue_manager {
 
@@ -17,6 +18,10 @@ void QueueManager::attach_writer(ipc::Peer peer,
         [this, slot](proto::submission::Message&& message) {
             if (auto* submitted_now = std::get_if<proto::submission::Submitted>(&message))
                 submitted(slot, *submitted_now);
+            else if (auto* wish = std::get_if<proto::submission::TryNow>(&message))
+                try_now(slot, *wish);
+            else
+                writers_[slot].channel->fail("only Submitted and TryNow are said here");
         },
         [this, slot, serial = writer.serial](const std::string&) {
             if (writers_[slot].serial == serial) detach_writer(slot);
@@ -46,6 +51,33 @@ void QueueManager::submitted(std::uint8_t slot, const proto::submission::Submitt
                       accept(id, spool::Location::incoming, size, state);
                   });
     channel.send(proto::submission::Taken{message.queue_id});
+}
+
+// ETRN. What the operator has paused a client does not set going; nor is it told who did, and why.
+void QueueManager::try_now(std::uint8_t slot, const proto::submission::TryNow& message) {
+    using decide::queue::Scope;
+    proto::submission::Tried answer;
+    answer.request = message.request;
+    answer.loading = loader_.loading();
+    const auto below = "." + message.domain;
+    const auto now = common::Loop::now();
+    const auto links = engine_.links(now);
+    const auto paused = [&](const decide::queue::QueueInfo& queue) {
+        const auto link = std::ranges::find(links, queue.link, &decide::queue::LinkInfo::name);
+        return queue.paused || (link != links.end() && link->paused);
+    };
+    if (!situation().not_delivering.empty()) answer.obstacle = "no mail is sent at the moment";
+    for (const auto& queue : engine_.queues(now)) {
+        if (!answer.obstacle.empty()) break;
+        if (queue.name != message.domain && !(message.and_below && queue.name.ends_with(below))) continue;
+        if (paused(queue)) {
+            answer.obstacle = "mail for " + queue.name + " is held back";
+            break;
+        }
+        answer.deliveries += queue.deliveries;
+        tell([&](smtp::Now at, auto& out) { engine_.force(Scope::queue, queue.name, at, out); });
+    }
+    writers_[slot].channel->send(answer);
 }
 
 } // namespace queue_manager

@@ -1,5 +1,6 @@
 #include "daemons/router/router.h"
 #include "daemons/decide/rerouting.h"
+#include "libsmtp/utf8.h"
 #include <utility>
 
 namespace router {
@@ -78,6 +79,11 @@ void Router::stop(smtp::Duration, std::function<void()> done) {
 
 void Router::asked(proto::route::Route&& route) {
     if (route.domain.starts_with(proto::route::via)) return asked_by_name(std::move(route));
+    if (!smtp::is_ascii(route.domain)) // it came as far as here because nothing of the DNS can stand for it
+        return answer(route.request, route.domain,
+                      {decide::Destination::refuse(decide::Destination::Kind::permanent, "5.1.2",
+                                                   route.domain + " is no name of a domain"),
+                       3600});
     const auto* rule = routes_.find(route.domain);
     const auto connections = rule ? rule->connections : 0;
     const auto* hop = rule ? &rule->next_hops.front().front() : &own_mx;

@@ -90,6 +90,7 @@ private:
         content_.clear();
         begin_.sender = mail.path.text();
         begin_.envid = mail.parameters.envid;
+        begin_.smtputf8 = mail.parameters.smtputf8;
         begin_.ret = static_cast<proto::submit::Return>(mail.parameters.ret);
         if (mail.parameters.body == smtp::Body::eight_bit_mime) begin_.body = proto::submit::Body::eight_bit;
         const auto clock = std::time(nullptr);
@@ -119,6 +120,7 @@ private:
     // Not offered, so never asked for.
     void on(const smtp::event::Auth&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
     void on(const smtp::event::AuthLine&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
+    void on(const smtp::event::Etrn&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
     void on(const smtp::event::StartTls&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
     void on(const smtp::event::Xclient&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
     void on(const smtp::event::Xforward&) { ok(502, {5, 5, 1}, "Error: command is not offered here"); }
@@ -142,6 +144,7 @@ int speak_smtp(const config::Config& config) {
     smtp::ServerSettings settings;
     settings.hostname = config.mta.hostname;
     settings.capabilities.size = config.submit.message_size;
+    settings.capabilities.smtputf8 = true;
     settings.message_size = config.submit.message_size;
     settings.recipients = config.submit.recipients;
     settings.early_bytes =

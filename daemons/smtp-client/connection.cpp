@@ -1,6 +1,8 @@
 #include "daemons/smtp-client/connection.h"
+#include "daemons/common/idn.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/decide/failure.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -108,7 +110,7 @@ void Connection::connected(int error) {
     session_.emplace(
         Session::Options{office_.settings.helo, current_->peer(),
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
-                         tls_wanted(), timeouts(office_.settings)},
+                         tls_wanted(), timeouts(office_.settings), idn::ascii_domain},
         now);
     rearm();
 }
@@ -276,6 +278,11 @@ Connection::HandedOver Connection::hand_over(Job& job) {
     smtp::Transaction transaction;
     if (!make_transaction(job.order, *job.message, transaction))
         return refuse_it(spool::Error{0, "the message's file has no such recipient"});
+    if (job.message->envelope().smtputf8 && job.message->content().eight_bit) {
+        const auto header = job.message->read_header();
+        if (!header) return refuse_it(header.error());
+        transaction.utf8_header = !smtp::is_ascii(*header);
+    }
     session_->deliver(std::move(transaction), Loop::now().monotonic);
     return HandedOver::yes;
 }

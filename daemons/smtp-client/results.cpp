@@ -14,6 +14,7 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
     out.parameters.body = content.eight_bit ? smtp::Body::eight_bit_mime : smtp::Body::seven_bit;
     out.parameters.envid = envelope.envid;
     out.require_tls = envelope.require_tls;
+    out.parameters.smtputf8 = envelope.smtputf8;
     switch (envelope.ret) {
     case spool::Return::unspecified: break;
     case spool::Return::full: out.parameters.ret = smtp::Ret::full; break;

@@ -4,6 +4,7 @@
 #include "daemons/smtpd/connection.h"
 #include "libsmtp/date.h"
 #include "libsmtp/received.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 
 namespace smtpd {
@@ -221,13 +222,15 @@ void Connection::fill_envelope(spool::Envelope& envelope, const smtp::event::Mai
     envelope.client_address = client_.address_text;
     envelope.client_port = client_.port;
     envelope.helo = smtp::printable(session_.helo(), 255);
-    envelope.protocol = session_.protocol();
+    envelope.protocol = session_.transaction_protocol();
     if (tls_) {
         envelope.tls_version = tls_facts_.version;
         envelope.tls_cipher = tls_facts_.cipher;
         envelope.tls_peer = tls_facts_.peer_name;
     }
     if (mail.parameters.body == smtp::Body::eight_bit_mime) envelope.body = spool::Body::eight_bit;
+    envelope.smtputf8 = mail.parameters.smtputf8;
+    envelope.require_tls = mail.parameters.require_tls;
     envelope.ret = Transaction::return_of(mail.parameters.ret);
     envelope.envid = mail.parameters.envid;
 }
@@ -237,18 +240,11 @@ void Connection::operator()(smtp::event::Rcpt& rcpt) {
     if (judged.kind == Judgement::Kind::refuse) return reject("RCPT", judged.reply, rcpt.path.text());
     rcpt_ = std::move(rcpt);
     if (judged.kind == Judgement::Kind::accept) return take_recipient(std::move(judged.address));
-    const auto now = common::Loop::now().monotonic;
-    if (const auto* checked = service_.checker.remembered(judged.address, now)) {
-        if (checked->verdict == Verdict::known) return take_recipient(std::move(judged.address));
-        return recipient_checked(*checked);
-    }
-    check_ = service_.checker.ask(judged.address, now, [this, address = judged.address](const auto& checked) {
-        check_ = 0;
+    check_recipient(judged.address, [this, address = judged.address](const auto& checked) {
         if (checked.verdict == Verdict::known)
             take_recipient(address);
         else
             recipient_checked(checked);
-        pump();
     });
 }
 
@@ -331,16 +327,17 @@ std::string Connection::received_field() {
     const auto& transaction = *transaction_;
     const auto& recipients = transaction.envelope.recipients;
     const auto tls_text = tls_ ? tls_facts_.text() : std::string();
+    // An address beyond ASCII would make the header one that only SMTPUTF8 can carry.
+    const bool named = recipients.size() == 1 && smtp::is_ascii(recipients.front().address);
     return smtp::received_field({
         .helo = session_.helo(),
         .name = client_.name,
         .address = client_.address_text,
         .by = rules_->normal.hostname,
-        .protocol = session_.protocol(),
+        .protocol = session_.transaction_protocol(),
         .tls = tls_text,
         .id = transaction.id_text,
-        .recipient =
-            recipients.size() == 1 ? std::string_view(recipients.front().address) : std::string_view(),
+        .recipient = named ? std::string_view(recipients.front().address) : std::string_view(),
         .date = service_.date.at(common::Loop::now().wall),
     });
 }
@@ -431,19 +428,6 @@ void Connection::committed(spool::Result<spool::DurableReceipt> receipt, const s
     end_transaction();
     pump();
     KILL_POINT("smtpd.after_reply");
-}
-
-void Connection::operator()(smtp::event::Vrfy& vrfy) {
-    answer({252, {2, 0, 0}, smtp::printable(vrfy.argument, 100) + ": send some mail, I will try my best"});
-}
-
-// RFC 5321, 4.2.4: 502 for what one knows and does not do, 500 for the rest.
-void Connection::operator()(smtp::event::Unknown& unknown) {
-    constexpr std::string_view known[] = {"EXPN", "ETRN", "TURN", "SEND", "SOML", "SAML"};
-    const bool not_offered =
-        std::ranges::any_of(known, [&](auto verb) { return smtp::same_ignoring_case(verb, unknown.verb); });
-    if (not_offered) return reject("UNKNOWN", {502, {5, 5, 1}, "Error: command is not offered here"});
-    reject("UNKNOWN", {500, {5, 5, 2}, "Error: command not recognized"});
 }
 
 } // namespace smtpd

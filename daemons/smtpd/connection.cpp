@@ -36,6 +36,7 @@ Connection::Connection(Service& service, std::shared_ptr<const Rules> rules, Cli
 
 Connection::~Connection() {
     if (check_ != 0) service_.checker.cancel(check_);
+    if (try_ != 0) service_.outbox.cancel(try_);
     if (write_) write_->owner = nullptr;
 }
 

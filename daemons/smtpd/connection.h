@@ -2,6 +2,7 @@
 // policy, categorizer and spool, and writes the log lines. Callbacks record what happened and call pump()
 // last.
 #pragma once
+#include "daemons/common/outbox.h"
 #include "daemons/common/tls/session.h"
 #include "daemons/smtpd/authentication.h"
 #include "daemons/smtpd/policy.h"
@@ -51,6 +52,7 @@ public:
     void operator()(smtp::event::Chunk&);
     void operator()(smtp::event::EndOfData&);
     void operator()(smtp::event::Vrfy&);
+    void operator()(smtp::event::Etrn&);
     void operator()(smtp::event::StartTls&);
     void operator()(smtp::event::Auth&);
     void operator()(smtp::event::AuthLine&);
@@ -100,6 +102,11 @@ private:
     void auth_refused();
     void loose_end();
 
+    // VRFY, ETRN (enquiries.cpp)
+    void verified(const std::string& address, const RecipientChecker::Answer& checked);
+    void etrn_done(const std::string& node, const proto::submission::Tried* tried);
+    static std::string unable(const std::string& node, std::string_view why);
+
     smtp::ServerSettings const& settings() const {
         return service_.stressed ? rules_->stressed : rules_->normal;
     }
@@ -123,6 +130,16 @@ private:
     void take_recipient(std::string address);
     void add_recipient(std::string address);
     void recipient_checked(const RecipientChecker::Answer& checked);
+    // Calls `then` with what the categorizer says of an address in our own domains: at once, or later.
+    template <class Then> void check_recipient(const std::string& address, Then then) {
+        const auto now = common::Loop::now().monotonic;
+        if (const auto* known = service_.checker.remembered(address, now)) return then(*known);
+        check_ = service_.checker.ask(address, now, [this, then](const RecipientChecker::Answer& answer) {
+            check_ = 0;
+            then(answer);
+            pump();
+        });
+    }
     void fill_envelope(spool::Envelope& envelope, const smtp::event::Mail& mail, std::string reverse_path,
                        smtp::WallTime now);
     std::string received_field();
@@ -153,6 +170,7 @@ private:
     common::Deadline auth_delay_;
     smtp::event::Rcpt rcpt_;                  // the recipient asked about
     std::uint64_t check_ = 0;                 // the question to the categorizer; 0: none
+    std::uint64_t try_ = 0;                   // the wish to the queue-manager; 0: none
     std::shared_ptr<dns::Resolver> resolver_; // outlives the look-up
     std::unique_ptr<dns::ClientName> name_lookup_;
     common::Handle<uv_tcp_t> tcp_;

@@ -1,4 +1,5 @@
 #include "daemons/smtpd/policy.h"
+#include "daemons/common/idn.h"
 #include <algorithm>
 
 namespace smtpd {
@@ -78,14 +79,14 @@ static std::string complete(const Rules& rules, const smtp::Mailbox& mailbox) {
 
 // Is this address the user's own? The password file lists those beside the one that is his name.
 static bool owns(const Rules& rules, const std::string& user, const smtp::Mailbox& sender) {
-    const auto address = smtp::lowered(sender.bare() ? complete(rules, sender) : sender.text());
-    const auto name = smtp::lowered(user);
+    const auto address = idn::folded(sender.bare() ? complete(rules, sender) : sender.text());
+    const auto name = idn::folded(user);
     const auto at = address.rfind('@');
     const auto domain = std::string_view(address).substr(at + 1);
     if (name.find('@') != name.npos
             ? address == name
-            : address.substr(0, at) == name &&
-                  (rules.config->is_local(domain) || domain == smtp::lowered(rules.config->mta.origin)))
+            : address.substr(0, at) == name && (rules.config->is_local(idn::ascii_domain(domain)) ||
+                                                domain == smtp::lowered(rules.config->mta.origin)))
         return true;
     const auto* entry = rules.passwords->find(user);
     return entry && std::ranges::any_of(entry->addresses, [&](const auto& each) {
@@ -102,6 +103,9 @@ Judgement judge_sender(const Rules& rules, const Client& client, const smtp::Rev
     if (rules.config->auth.sender_match && !client.user.empty() && !owns(rules, client.user, *path.mailbox))
         return refuse(553, {5, 7, 1},
                       "<" + path.text() + ">: Sender address rejected: not owned by user " + client.user);
+    if (!path.mailbox->bare() && idn::ascii_domain(path.mailbox->domain).empty())
+        return refuse(550, {5, 1, 8},
+                      "<" + path.text() + ">: Sender address rejected: no domain of the DNS has this name");
     if (!path.mailbox->bare()) return {Kind::accept, path.text(), {}};
     if (trusted) return {Kind::accept, complete(rules, *path.mailbox), {}};
     return refuse(553, {5, 1, 7}, "<" + path.text() + ">: Sender address rejected: a full address is needed");
@@ -113,7 +117,7 @@ Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::
     if (path.bare_postmaster()) return {Kind::accept, text, {}};
     const bool trusted = may_relay(rules, client);
     auto address = text;
-    auto domain = smtp::lowered(path.mailbox.domain);
+    auto domain = idn::ascii_domain(path.mailbox.domain);
     if (path.mailbox.bare()) {
         if (!trusted)
             return refuse(550, {5, 1, 3},
@@ -121,6 +125,9 @@ Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::
         address = complete(rules, path.mailbox);
         domain = smtp::lowered(config.mta.origin);
     }
+    if (domain.empty())
+        return refuse(550, {5, 1, 2},
+                      "<" + text + ">: Recipient address rejected: no domain of the DNS has this name");
     if (config.is_local(domain))
         return {config.smtpd.check_recipients ? Kind::check : Kind::accept, address, {}};
     if (trusted || config.is_relay(domain)) return {Kind::accept, address, {}};

@@ -32,11 +32,15 @@ static constexpr std::uint32_t longest_hold = 90 * 24 * 3600; // FUTURERELEASE, 
 static void offer(smtp::ServerSettings& settings, const Rules& rules) {
     settings.capabilities.chunking = true;
     settings.capabilities.recipients = settings.recipients;
+    settings.capabilities.smtputf8 = rules.listener.smtputf8;
+    settings.capabilities.vrfy = rules.listener.vrfy != config::Vrfy::off;
+    settings.capabilities.etrn = !rules.listener.etrn_networks.empty() || rules.listener.etrn_users;
     if (rules.listener.service == config::Service::submission) {
         settings.capabilities.mt_priority = true;
         settings.capabilities.future_release = longest_hold;
     }
     settings.tls_capabilities = settings.capabilities;
+    settings.tls_capabilities.require_tls = rules.tls != nullptr;
     if (rules.listener.auth) {
         const auto& auth = rules.config->auth;
         std::string plain, bound;

@@ -25,6 +25,16 @@ TEST_CASE("mailboxes that are") {
         {"a@[IPv6:2001:db8::1]", "a", "[IPv6:2001:db8::1]", "a@[IPv6:2001:db8::1]"},
         {"a@[IPv6:::ffff:192.0.2.1]", "a", "[IPv6:::ffff:192.0.2.1]", "a@[IPv6:::ffff:192.0.2.1]"},
         {"a@_x._y", "a", "_x._y", "a@_x._y"},
+        {"j\xc3\xb6rg@b\xc3\xbc"
+         "cher.example",
+         "j\xc3\xb6rg",
+         "b\xc3\xbc"
+         "cher.example",
+         "j\xc3\xb6rg@b\xc3\xbc"
+         "cher.example"},
+        {"o\xcc\x88@x", "o\xcc\x88", "x", "o\xcc\x88@x"}, // not composed: that is for who owns the mailbox
+        {"\"\xe4\xbe\x8b \xf0\x9f\x93\xa7\"@\xe4\xbe\x8b", "\xe4\xbe\x8b \xf0\x9f\x93\xa7", "\xe4\xbe\x8b",
+         "\"\xe4\xbe\x8b \xf0\x9f\x93\xa7\"@\xe4\xbe\x8b"},
     };
     for (auto& row : table) {
         const auto mailbox = Mailbox::parse(row.text);
@@ -68,8 +78,14 @@ TEST_CASE("mailboxes that are not") {
                                  "a(c)@b",
                                  "a@b(c)",
                                  "a,b@c",
-                                 "\xc3\xa4@b",
-                                 "a@\xc3\xa4"})
+                                 "\xc3@b",
+                                 "a\xff@b",
+                                 "a@\xc3",
+                                 "a@\xed\xa0\x80.b",
+                                 "\xc0\xaf@b",
+                                 "a\xc2\x9b@b",
+                                 "a@x\xc2\x85",
+                                 "\"\xc3\"@b"})
         CHECK_MESSAGE(!Mailbox::parse(odd), odd);
     for (char c : {'\0', '\r', '\n', '\t', '\x7f'}) {
         CHECK(!Mailbox::parse(std::string("a") + c + "b@x"));
@@ -87,6 +103,10 @@ TEST_CASE("limits are taken up to the last byte and no further") {
     CHECK(Mailbox::parse("a@" + domain));
     CHECK(!Mailbox::parse("a@" + domain + "b"));
     CHECK(!Mailbox::parse("a@" + repeat("a", 64)));
+    CHECK(Mailbox::parse(repeat("\xc3\xb6", 32) + "@x")); // bytes are counted
+    CHECK(!Mailbox::parse(repeat("\xc3\xb6", 33) + "@x"));
+    CHECK(Mailbox::parse("a@" + repeat("\xf0\x9f\x93\xa7", 63)));
+    CHECK(!Mailbox::parse("a@" + repeat("\xf0\x9f\x93\xa7", 64)));
 }
 
 TEST_CASE("paths") {

@@ -145,12 +145,15 @@ struct Setup {
     ClientSession::Pipelining pipelining = ClientSession::Pipelining::if_offered;
     ClientSession::StartTls tls = ClientSession::StartTls::never;
     Handshake handshake = Handshake::works;
+    std::function<std::string(std::string_view)> ascii_domain = {};
 };
 
 void play(std::vector<Mail> mails, const std::string& script, std::string_view log, Setup setup = {}) {
     for (std::size_t bytes : {std::size_t{1} << 20, std::size_t{7}, std::size_t{1}}) {
         for (std::size_t chunk : {std::size_t{1} << 20, std::size_t{3}}) {
-            Driver driver(mails, bytes, chunk, {"client.test", "mx.test[192.0.2.1]", setup.pipelining, setup.tls});
+            Driver driver(mails, bytes, chunk,
+                          {"client.test", "mx.test[192.0.2.1]", setup.pipelining, setup.tls, {},
+                           setup.ascii_domain});
             driver.handshake = setup.handshake;
             driver.eager = setup.eager;
             driver.quit = setup.quit;
@@ -316,13 +319,69 @@ TEST_CASE("what a server cannot take is not offered to it") {
     foreign.transaction.reverse_path = "\xc3\xa9@x";
     play({large, odd, foreign, secret}, script({hello, offers}),
          "up\n1: permanent 7 5.3.4 [message size 1001 exceeds size limit 1000 of server mx.test[192.0.2.1]]\n"
-         "3: permanent 8 5.1.3 [recipient address has control characters]\n"
-         "4: permanent 7 5.6.7 [sender address is not ASCII]\n"
+         "3: permanent 8 5.1.3 [recipient address has characters that cannot be sent]\n"
+         "4: permanent 7 5.6.7 [sender address is not ASCII, and SMTPUTF8 was not offered by host "
+         "mx.test[192.0.2.1]]\n"
          "5: permanent 7 5.7.30 [message requires TLS all the way (REQUIRETLS), and host mx.test[192.0.2.1] was "
          "reached without]\n");
     play({eight}, script({hello, plain}),
          "up\n2: permanent 7 5.6.3 [message has 8-bit content, and 8BITMIME was not offered by host "
          "mx.test[192.0.2.1]]\n");
+}
+
+TEST_CASE("SMTPUTF8 is asked for where the message needs it and the server has it") {
+    constexpr std::string_view utf8_offers =
+        "S: 250-mx.test\nS: 250-PIPELINING\nS: 250-DSN\nS: 250-8BITMIME\n"
+        "S: 250 SMTPUTF8\n";
+    auto ascii = mail(1), person = mail(1, {"j\xc3\xb6rg@b\xc3\xbc.example"}), header = mail(1),
+         parts = mail(1);
+    ascii.transaction.parameters.smtputf8 = true; // its sender said so, and there is nothing that needs it
+    person.transaction.recipients[0].parameters.orcpt = "utf-8;J\xc3\xb6rg+1@y";
+    header.transaction.utf8_header = true;
+    parts.transaction.parameters.smtputf8 = true;
+    parts.transaction.parameters.body = Body::eight_bit_mime;
+    const auto talk = [](std::string_view mail_from, std::string_view rcpt_to) {
+        return fmt::format(
+            "C: MAIL FROM:<a@x>{}\nC: RCPT TO:{}\nC: DATA\nS: 250 Ok\nS: 250 Ok\nS: 354 Go on\n"
+            "C: Subject: x\nC: \nC: hi\nC: .\nS: 250 2.0.0 Ok\n",
+            mail_from, rcpt_to);
+    };
+    play({ascii}, script({hello, utf8_offers, talk("", "<b@y>")}),
+         "up\n1: delivered 11 2.0.0 [250 2.0.0 Ok]\n");
+    play({person},
+         script({hello, utf8_offers,
+                 talk(" SMTPUTF8", "<j\xc3\xb6rg@b\xc3\xbc.example> ORCPT=utf-8;J\xc3\xb6rg\\x{2B}1@y")}),
+         "up\n1: delivered 11 2.0.0 [250 2.0.0 Ok]\n");
+    play({header}, script({hello, utf8_offers, talk(" SMTPUTF8", "<b@y>")}),
+         "up\n1: delivered 11 2.0.0 [250 2.0.0 Ok]\n");
+    play({parts}, script({hello, utf8_offers, talk(" BODY=8BITMIME SMTPUTF8", "<b@y>")}),
+         "up\n1: delivered 11 2.0.0 [250 2.0.0 Ok]\n");
+}
+
+TEST_CASE("without SMTPUTF8 domains become A-labels, and what has no ASCII form is refused") {
+    Setup setup;
+    setup.ascii_domain = [](std::string_view domain) {
+        return domain == "b\xc3\xbc.example" ? std::string("xn--b-eha.example") : std::string();
+    };
+    auto person = mail(1, {"j\xc3\xb6rg@y", "joe@b\xc3\xbc.example", "joe@\xc3\xbc.example", "joe@y"});
+    person.transaction.reverse_path = "ann@b\xc3\xbc.example";
+    auto header = mail(2);
+    header.transaction.utf8_header = true;
+    play({person},
+         script(
+             {hello, offers,
+              "C: MAIL FROM:<ann@xn--b-eha.example>\nC: RCPT TO:<joe@xn--b-eha.example>\nC: RCPT TO:<joe@y>\n"
+              "C: DATA\nS: 250 Ok\nS: 250 Ok\nS: 250 Ok\nS: 354 Go on\n"
+              "C: Subject: x\nC: \nC: hi\nC: .\nS: 250 2.0.0 Ok\n"}),
+         "up\n1: permanent 8 5.6.7 [recipient address is not ASCII, and SMTPUTF8 was not offered by host "
+         "mx.test[192.0.2.1]]\n1: delivered 11 2.0.0 [250 2.0.0 Ok]\n"
+         "1: permanent 8 5.6.7 [recipient address is not ASCII, and SMTPUTF8 was not offered by host "
+         "mx.test[192.0.2.1]]\n1: delivered 11 2.0.0 [250 2.0.0 Ok]\n",
+         setup);
+    play({header}, script({hello, offers}),
+         "up\n2: permanent 7 5.6.9 [message has header fields that are not ASCII, and SMTPUTF8 was not "
+         "offered by "
+         "host mx.test[192.0.2.1]]\n");
 }
 
 TEST_CASE("replies out of step end the conversation") {

@@ -154,10 +154,28 @@ TEST_CASE("delays, successes and the sender's own words") {
     CHECK_FALSE(has(out, "Will-Retry-Until"));
 }
 
+TEST_CASE("a sender without SMTPUTF8 is told of addresses beyond ASCII in ASCII") {
+    Report r = report();
+    r.recipients[0].final_recipient = "j\xc3\xb6rg+x@\xe4\xbe\x8b.example";
+    r.recipients[0].original_recipient = "utf-8;J\xc3\xb6rg@example.net";
+    CHECK_FALSE(needs_smtputf8(r));
+    const std::string out = compose(r);
+    CHECK(has(out, "Content-Type: message/delivery-status\r\nContent-Transfer-Encoding: 7bit"));
+    CHECK(has(out, "Final-Recipient: utf-8; j\\x{F6}rg\\x{2B}x@\\x{4F8B}.example\r\n"));
+    CHECK(has(out, "Original-Recipient: utf-8; J\\x{F6}rg@example.net\r\n"));
+    CHECK(has(out, "<j\xc3\xb6rg+x@\xe4\xbe\x8b.example>")); // to the human as they are
+    CHECK_FALSE(has(out, "message/global"));
+}
+
 TEST_CASE("addresses beyond ASCII make an SMTPUTF8 report") {
     Report r = report();
+    r.smtputf8 = true;
+    CHECK_FALSE(needs_smtputf8(r)); // there is nothing to show
+    r.recipients[0].original_recipient = "rfc822;nobody@example.net";
     r.recipients[0].final_recipient = "j\xc3\xb6rg@example.net";
+    CHECK(needs_smtputf8(r));
     const std::string out = compose(r);
+    CHECK(has(out, "Original-Recipient: rfc822;nobody@example.net\r\n"));
     CHECK(has(out, "Content-Type: message/global-delivery-status\r\nContent-Transfer-Encoding: 8bit"));
     CHECK(has(out, "Final-Recipient: utf-8; j\xc3\xb6rg@example.net\r\n"));
     CHECK(has(out, "Content-Type: message/global-headers"));

@@ -9,6 +9,7 @@ static Capabilities all() {
     offered.future_release = 1000;
     offered.mt_priority = true;
     offered.auth = "PLAIN";
+    offered.smtputf8 = offered.require_tls = true;
     return offered;
 }
 
@@ -75,7 +76,10 @@ TEST_CASE("MAIL parameters that are refused") {
         {"ENVID=+", 501},
         {"ENVID=a=b", 501},
         {"NOTIFY=NEVER", 555},
-        {"SMTPUTF8", 555},
+        {"SMTPUTF8=1", 501},
+        {"SMTPUTF8 SMTPUTF8", 501},
+        {"REQUIRETLS=yes", 501},
+        {"SMTPUTF", 555},
         {"X=1", 555},
         {"=1", 555},
     };
@@ -88,6 +92,10 @@ TEST_CASE("MAIL parameters that are refused") {
     CHECK(!parse_mail_parameters("ENVID=" + std::string(101, 'x'), all()));
     CHECK(parse_mail_parameters("ENVID=" + std::string(100, 'x'), all()));
     CHECK(parse_mail_parameters("SIZE=1", Capabilities{}).error().code == 555); // not offered, not understood
+    CHECK(parse_mail_parameters("SMTPUTF8", Capabilities{}).error().code == 555);
+    CHECK(parse_mail_parameters("REQUIRETLS", Capabilities{}).error().code == 555);
+    CHECK(parse_mail_parameters("smtputf8", all())->smtputf8);
+    CHECK(parse_mail_parameters("RequireTLS", all())->require_tls);
 }
 
 TEST_CASE("RCPT parameters") {
@@ -128,4 +136,24 @@ TEST_CASE("xtext goes and comes back") {
     CHECK(encode_xtext("a+b=c d") == "a+2Bb+3Dc+20d");
     CHECK(encode_orcpt("rfc822;a+b@c") == "rfc822;a+2Bb@c");
     CHECK(decode_orcpt(encode_orcpt("rfc822;a+b@c")) == "rfc822;a+b@c");
+}
+
+TEST_CASE("ORCPT of type utf-8 (RFC 6533)") {
+    const std::string decoded = "utf-8;j\xc3\xb6rg+1@\xe4\xbe\x8b.example";
+    for (auto written : {"ORCPT=utf-8;j\\x{F6}rg\\x{2B}1@\\x{4F8B}.example",
+                         "ORCPT=utf-8;j\xc3\xb6rg\\x{2b}1@\\x{004F8B}.example"}) {
+        const auto p = parse_rcpt_parameters(written, all());
+        REQUIRE_MESSAGE(p, written);
+        CHECK(p->orcpt == decoded);
+    }
+    CHECK(encode_orcpt(decoded) == "utf-8;j\\x{F6}rg\\x{2B}1@\\x{4F8B}.example");
+    CHECK(encode_orcpt(decoded, WireText::utf8) == "utf-8;j\xc3\xb6rg\\x{2B}1@\xe4\xbe\x8b.example");
+    CHECK(encode_utf8_address("\xf0\x9f\x93\xa7@x") == "\\x{1F4E7}@x");
+    CHECK(decode_utf8_address("\\x{1F4E7}@x") == "\xf0\x9f\x93\xa7@x");
+    for (auto odd :
+         {"ORCPT=utf-8;", "ORCPT=utf-8;a\xff", "ORCPT=utf-8;\\x{}", "ORCPT=utf-8;\\x{0D}\\x{0A}",
+          "ORCPT=utf-8;\\x{D800}", "ORCPT=utf-8;\\x{110000}", "ORCPT=utf-8;\\x{9B}", "ORCPT=utf-8;\\x{F6",
+          "ORCPT=utf-8;\\xF6", "ORCPT=utf-8;a+b", "ORCPT=utf-8;a=b", "ORCPT=rfc822;j\xc3\xb6rg",
+          "ORCPT=utf-8;\\x{G0}", "ORCPT=utf-8;\\x{-1}", "ORCPT=utf-8;\\x{0000041}"})
+        CHECK_MESSAGE(!parse_rcpt_parameters(odd, all()), odd);
 }

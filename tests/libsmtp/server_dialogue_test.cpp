@@ -10,6 +10,8 @@
 //   X: cause      the session is over: quit, timed_out, too_many_errors, not_smtp, too_early, turned_away
 //   set key n     message_size, recipients, line, soft_errors, hard_errors; tls 1: offered, 2: required;
 //                 proxy 1: the client may XCLIENT and XFORWARD
+//                 chunking, smtputf8, requiretls, etrn 1: offered; vrfy 0: not offered; auth 1: offered, 2:
+//                 under TLS only
 //   # …           a remark
 // Every file is run with each group sent whole, in sevens and byte by byte, unless it says "whole only".
 #include "tests/libsmtp/pieces.h"
@@ -108,11 +110,18 @@ void apply(Setting& setting, const std::string& text) {
         setting.proxy = {true, true};
     } else if (key == "chunking") {
         settings.capabilities.chunking = true;
+    } else if (key == "smtputf8") {
+        settings.capabilities.smtputf8 = true;
+    } else if (key == "etrn") {
+        settings.capabilities.etrn = true;
+    } else if (key == "vrfy") {
+        settings.capabilities.vrfy = n != 0;
+    } else if (key == "requiretls") {
+        settings.tls_capabilities.require_tls = true;
     } else if (key == "auth") { // 1: also in plain text, 2: only under TLS
         settings.capabilities.auth = n == 1 ? "PLAIN LOGIN" : "";
         settings.tls_capabilities.auth = "PLAIN LOGIN";
-    }
-    else
+    } else
         FAIL("unknown setting " << key);
 }
 
@@ -123,9 +132,10 @@ public:
         for (auto& step : dialogue.steps)
             if (step.kind == "set") apply(setting, step.text);
         settings_ = setting.server;
-        const auto auth = settings_.tls_capabilities.auth;
+        const auto under_tls = settings_.tls_capabilities;
         settings_.tls_capabilities = settings_.capabilities;
-        settings_.tls_capabilities.auth = auth;
+        settings_.tls_capabilities.auth = under_tls.auth;
+        settings_.tls_capabilities.require_tls = under_tls.require_tls;
         settings_.tls_capabilities.starttls = false;
         ServerPeer peer(settings_);
         peer.session.grant(setting.proxy);

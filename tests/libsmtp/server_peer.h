@@ -49,7 +49,8 @@ public:
         answer({250, {}, ""});
     }
     void operator()(event::Mail& mail) {
-        log += "mail <" + mail.path.text() + ">\n";
+        log += "mail <" + mail.path.text() + ">" + (mail.parameters.smtputf8 ? " utf8" : "") +
+               (mail.parameters.require_tls ? " tls" : "") + "\n";
         content.clear();
         answer({250, {2, 1, 0}, "Ok"});
     }
@@ -73,6 +74,15 @@ public:
         answer({250, {2, 0, 0}, "Ok: queued as 0A1B2C3D4E5F01"});
     }
     void operator()(event::Vrfy&) { answer({252, {2, 1, 5}, "Send some mail, I will try my best"}); }
+    void operator()(event::Etrn& etrn) { // queue.example has mail, busy.example cannot be started
+        log += (etrn.reach == event::Etrn::Reach::domain ? "etrn " : "etrn and below ") + etrn.name + "\n";
+        if (etrn.name == "queue.example")
+            answer({253, {2, 0, 0}, "Ok, 3 pending messages for node queue.example started"});
+        else if (etrn.name == "busy.example")
+            answer({458, {4, 3, 2}, "Unable to queue messages for node busy.example"});
+        else
+            answer({459, {4, 7, 1}, "Node " + etrn.name + " not allowed"});
+    }
     // AHlhbg== is right, anything else wrong; asked for if it does not come at once.
     void operator()(event::Auth& auth) {
         if (!auth.initial) return answer({334, {}, "R28gb24="});

@@ -132,6 +132,12 @@ struct Worker {
                 submissions = std::move(channel);
                 submissions->set_callbacks(
                     {[this](proto::submission::Message&& message) {
+                         if (const auto* wish = std::get_if<proto::submission::TryNow>(&message)) {
+                             auto answer = tried;
+                             answer.request = wish->request;
+                             wishes.push_back(*wish);
+                             return submissions->send(answer);
+                         }
                          submitted.push_back(std::get<proto::submission::Submitted>(message));
                          ++heard;
                          heard.notify_all();
@@ -151,6 +157,8 @@ struct Worker {
                          const auto& check = std::get<proto::recipient_check::Check>(message);
                          ++asked;
                          const bool known = check.address.starts_with("bob@");
+                         if (check.address.starts_with("later@"))
+                             return checks->send(Checked{check.request, Verdict::try_later, ""});
                          checks->send(Checked{check.request, known ? Verdict::known : Verdict::unknown,
                                               known ? "" : "User unknown in local recipient table"});
                      },
@@ -229,6 +237,8 @@ struct Worker {
     std::vector<proto::submission::Submitted> submitted;
     std::atomic<std::size_t> heard = 0; // of those
     bool takes = true;
+    std::vector<proto::submission::TryNow> wishes;
+    proto::submission::Tried tried; // what all of them are answered
     int asked = 0;
     std::string trouble;
     std::uint16_t port = 0;

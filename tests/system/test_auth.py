@@ -155,7 +155,8 @@ def test_wrong_passwords_are_logged_and_counted(users):
             assert c.say(f"AUTH PLAIN {plain(user, password)}") == "535 5.7.8 Error: authentication failed"
     mta.wait_log(r"warning: localhost\[127\.\S+\]: SASL PLAIN authentication failed: authentication failure, sasl_username=nobody$")
     with submission(mta) as c:
-        assert c.say(f"AUTH PLAIN {plain('ann', 'secret')}").startswith("421 4.7.0")
+        assert c.say(f"AUTH PLAIN {plain('ann', 'secret')}") == \
+            "421 4.7.0 mta.test.example Error: too many failed authentications"
     assert not any("secre" in l.replace("secret", "") for l in mta.log()), "no password in the log"
 
 
@@ -214,7 +215,8 @@ def test_senders_are_the_users_own(users):
     add_user(mta, "bob@shop.example", "", "--addresses", "sales@shop.example,@lists.example")
     mta.start()
     for user, sender, reply in (("ann", "ann@test.example", "250"), ("ann", "Ann@localhost", "250"), ("ann", "", "250"),
-                                ("ann", "bob@test.example", "553 5.7.1"), ("ann", "ann@remote.example", "553 5.7.1"),
+                                ("ann", "bob@test.example",
+                                 "553 5.7.1 <bob@test.example>: Sender address rejected: not owned by user ann"), ("ann", "ann@remote.example", "553 5.7.1"),
                                 ("bob@shop.example", "bob@shop.example", "250"), ("bob@shop.example", "sales@shop.example", "250"),
                                 ("bob@shop.example", "x@lists.example", "250"), ("bob@shop.example", "ann@shop.example", "553 5.7.1")):
         with submission(mta) as c:
@@ -290,7 +292,7 @@ def test_dovecot_is_away(dovecot):
     mta, server = dovecot
     mta.start()
     with submission(mta) as c:
-        assert c.say(f"AUTH PLAIN {plain('ann', 'secret')}").startswith("454 4.7.0")
+        assert c.say(f"AUTH PLAIN {plain('ann', 'secret')}") == "454 4.7.0 Temporary authentication failure"
         server.listener.close()
     with submission(mta) as c:
         assert c.say(f"AUTH PLAIN {plain('ann', 'secret')}").startswith("454 4.7.0")

@@ -96,6 +96,12 @@ struct ClientLimits {
     std::uint32_t user_recipients_per_hour = 0;
 };
 
+enum class Vrfy {
+    off,          // 502, and not offered
+    noncommittal, // 252, whatever was asked
+    verify,       // as RCPT would answer
+};
+
 struct Listener {
     std::string name; // of [listen.<name>]
     std::vector<common::Endpoint> addresses;
@@ -112,6 +118,10 @@ struct Listener {
     std::uint32_t recipients = 0;            // 0 in a file: [smtpd]'s
     std::uint32_t sessions = 0;              // 0 in a file: [smtpd]'s
     ClientLimits limits;                     // what is not in a file: [smtpd]'s
+    bool smtputf8 = true;                    // RFC 6531
+    Vrfy vrfy = Vrfy::noncommittal;
+    std::vector<common::Network> etrn_networks; // RFC 1985: who may; not offered where nobody may
+    bool etrn_users = false;                    // clients that have authenticated, too
 };
 
 struct Relay {
@@ -178,6 +188,7 @@ struct Smtpd {
     Duration greeting_delay = 0s;             // before the banner, for strangers; who speaks first is refused
     std::uint32_t dns_list_threshold = 1;     // weights that add up to this: 554 5.7.1
     ClientLimits limits;
+    std::uint32_t etrn_per_hour = 60; // of one client network, per process; 0 no limit
 };
 
 struct Tls {
@@ -259,7 +270,7 @@ struct Config {
     Master master;
     std::vector<FileReference> files;
 
-    // Is `domain` (lower case) one of local.domains / relay.domains?
+    // Is `domain` (lower case, as the DNS has it: idn::ascii_domain) one of local.domains / relay.domains?
     bool is_local(std::string_view domain) const;
     bool is_relay(std::string_view domain) const;
 };

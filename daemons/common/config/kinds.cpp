@@ -1,4 +1,5 @@
 #include "daemons/common/config/kinds.h"
+#include "daemons/common/idn.h"
 #include <fmt/ranges.h>
 
 namespace config {
@@ -134,7 +135,8 @@ List paths(std::vector<std::string>& values) {
     });
 }
 
-std::string domain_name(std::string_view text) {
+std::string domain_name(std::string_view as_written) {
+    const auto text = idn::ascii_domain(as_written);
     std::string out;
     if (text.empty() || text.size() > 253) return "";
     std::size_t label = 0;

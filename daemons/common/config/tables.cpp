@@ -14,6 +14,8 @@ constexpr Word<ListenerTls> listener_tls[] = {{"no", ListenerTls::no},
                                               {"offer", ListenerTls::offer},
                                               {"require", ListenerTls::require},
                                               {"implicit", ListenerTls::implicit}};
+constexpr Word<Vrfy> vrfy_answers[] = {
+    {"off", Vrfy::off}, {"noncommittal", Vrfy::noncommittal}, {"verify", Vrfy::verify}};
 constexpr std::string_view sasl_mechanisms[] = {"SCRAM-SHA-256-PLUS", "SCRAM-SHA-256", "PLAIN", "LOGIN"};
 constexpr Word<TlsVersion> tls_versions[] = {{"1.2", TlsVersion::tls_1_2}, {"1.3", TlsVersion::tls_1_3}};
 constexpr Word<decide::TlsLevel> tls_levels[] = {{"none", decide::TlsLevel::none},
@@ -234,6 +236,21 @@ Section table_of(Listener& s) {
              "As in [smtpd].", ""},
             {"user_recipients_per_hour", Count{&s.limits.user_recipients_per_hour, 0, 10'000'000},
              "As in [smtpd].", ""},
+            {"smtputf8", Flag{&s.smtputf8},
+             "Take addresses and header fields in UTF-8 (SMTPUTF8). Such mail goes back to its sender where "
+             "the "
+             "next system does not take it and it has no form in ASCII.",
+             ""},
+            {"vrfy", one_of(s.vrfy, vrfy_answers),
+             "What VRFY says: \"noncommittal\" (252, whoever was asked about), \"verify\" (as RCPT would "
+             "answer, so that anybody can find out who is here), or \"off\" (502).",
+             ""},
+            {"etrn_networks", networks(s.etrn_networks),
+             "Clients that may ask by ETRN for the mail waiting for a domain to be tried now. Not offered "
+             "where "
+             "nobody may.",
+             "[\"192.0.2.0/24\"]"},
+            {"etrn_users", Flag{&s.etrn_users}, "Clients that have authenticated may too.", ""},
         }};
 }
 
@@ -540,6 +557,9 @@ Section table_of(Smtpd& s) {
              ""},
             {"user_recipients_per_hour", Count{&s.limits.user_recipients_per_hour, 0, 10'000'000},
              "The same for recipients.", ""},
+            {"etrn_per_hour", Count{&s.etrn_per_hour, 0, 10'000'000},
+             "ETRN commands of one client network, per process and hour; more get 458. 0 turns this off.",
+             ""},
         }};
 }
 

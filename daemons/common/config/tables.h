@@ -84,8 +84,8 @@ Section table_of(Master&);
 // All sections with fixed names, in the order of the manual. They point into `config`.
 std::vector<Section> fixed_sections(Config& config);
 
-// "example.com": letters, digits, hyphens and underscores between dots; lower case on return, "" if it is
-// none.
+// "example.com": letters, digits, hyphens and underscores between dots; lower case on return, and as the DNS
+// has it where it was "bücher.example" (IDNA); "" if it is none.
 std::string domain_name(std::string_view text);
 
 } // namespace config

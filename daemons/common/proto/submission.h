@@ -1,5 +1,6 @@
 // Writer (smtpd, pickup, bounce) → queue-manager: a message is durable under incoming/<slot>/; take it over.
 // The writer repeats Submitted on every new connection until Taken arrives; taking over twice is harmless.
+// smtpd also asks, for its clients, that the mail waiting for a domain be tried now (ETRN).
 #pragma once
 #include "libspool/queue_id.h"
 #include <string>
@@ -28,6 +29,30 @@ struct Taken { // queue-manager → writer
     static void fields(auto& m, auto& f) { f("queue_id", m.queue_id); }
 };
 
-using Message = std::variant<Submitted, Taken>;
+struct TryNow { // smtpd → queue-manager; not repeated
+    std::uint64_t request = 0;
+    std::string domain;     // lower case, as the DNS has it
+    bool and_below = false; // domains that end in ".domain" too
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("domain", m.domain);
+        f("and_below", m.and_below);
+    }
+};
+
+struct Tried { // queue-manager → smtpd: what is being tried from now on
+    std::uint64_t request = 0;
+    std::uint64_t deliveries = 0; // that wait, or are in flight
+    bool loading = false;         // the spool is still being read: there may be more
+    std::string obstacle;         // not empty: nothing is, and why: "its queue is paused"
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("deliveries", m.deliveries);
+        f("loading", m.loading);
+        f("obstacle", m.obstacle);
+    }
+};
+
+using Message = std::variant<Submitted, Taken, TryNow, Tried>;
 
 } // namespace proto::submission
