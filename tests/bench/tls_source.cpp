@@ -7,6 +7,7 @@
 // there are over each connection. -r: a session comes back with the ticket of its last connection. -n: no
 // mail, only handshakes, of which MESSAGES is the number. Commands are not pipelined. Says at the end how
 // many handshakes there were and how many of them were resumed. Not installed.
+#include "daemons/common/tls/context.h"
 #include <arpa/inet.h>
 #include <atomic>
 #include <csignal>
@@ -39,13 +40,6 @@ std::atomic<long> left, handshakes, resumed;
     std::fprintf(stderr, "tls-source: %.*s\n", static_cast<int>(what.size()), what.data());
     std::_Exit(1);
 }
-
-template <auto function> struct Freeing {
-    template <class T> void operator()(T* it) const { function(it); }
-};
-using Context = std::unique_ptr<SSL_CTX, Freeing<SSL_CTX_free>>;
-using Conversation = std::unique_ptr<SSL, Freeing<SSL_free>>;
-using Ticket = std::unique_ptr<SSL_SESSION, Freeing<SSL_SESSION_free>>;
 
 // One connection: plain until secure() was called.
 class Connection {
@@ -93,7 +87,7 @@ public:
         hear(expected);
     }
 
-    void secure(SSL_CTX* context, SSL_SESSION* ticket, Ticket* next) {
+    void secure(SSL_CTX* context, SSL_SESSION* ticket, tls::Resumption* next) {
         ssl_.reset(SSL_new(context));
         SSL_set_app_data(ssl_.get(), next);
         SSL_set_fd(ssl_.get(), fd_);
@@ -105,16 +99,16 @@ public:
 
 private:
     int fd_;
-    Conversation ssl_;
+    std::unique_ptr<SSL, tls::Freeing<SSL_free>> ssl_;
 };
 
 void one_session(const Load& load) {
-    const Context context(SSL_CTX_new(TLS_client_method()));
-    Ticket ticket;
+    const tls::SslContext context(SSL_CTX_new(TLS_client_method()));
+    tls::Resumption ticket;
     if (load.resume) {
         SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
         SSL_CTX_sess_set_new_cb(context.get(), [](SSL* ssl, SSL_SESSION* fresh) {
-            static_cast<Ticket*>(SSL_get_app_data(ssl))->reset(fresh);
+            static_cast<tls::Resumption*>(SSL_get_app_data(ssl))->reset(fresh);
             return 1; // it is ours now
         });
     }
@@ -125,7 +119,7 @@ void one_session(const Load& load) {
         server.ask("STARTTLS\r\n");
         // A copy: OpenSSL lets a ticket of TLS 1.3 be used once, and not every server gives a new one each
         // time.
-        const Ticket shown(ticket ? SSL_SESSION_dup(ticket.get()) : nullptr);
+        const tls::Resumption shown(ticket ? SSL_SESSION_dup(ticket.get()) : nullptr);
         server.secure(context.get(), shown.get(), &ticket);
         server.ask("EHLO bench.example\r\n");
         if (load.mail) do {
