@@ -67,6 +67,7 @@ public:
     CommitPool(const CommitPool&) = delete;
 
     Disk& disk() { return disk_; }
+    std::size_t threads() const { return threads_.size(); }
 
     // In any order, side by side. From any thread.
     void post(Work work);

@@ -153,6 +153,11 @@ ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::option
     return r;
 }
 
+bool MessageReader::held_by_another() {
+    const auto locked = disk_->lock(file_, Lock::exclusive);
+    return locked && *locked == Locked::held_by_another;
+}
+
 // From here on what is read is the edited view.
 ReadResult<> MessageReader::edit() {
     const auto& edits = envelope().edits;

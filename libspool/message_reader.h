@@ -45,7 +45,8 @@ public:
     Location location() const { return location_; }
     const Envelope& envelope() const { return state_.envelope; }
     // Envelope and property log. Recipient numbers count through state().recipients.
-    const MessageState& state() const { return state_; }
+    const MessageState& state() const& { return state_; }
+    MessageState state() && { return std::move(state_); }
     // Content is everywhere the content as edited by filters (Envelope::edits), which is as it was received
     // where nobody edited it. The checksum alone is that of the stored bytes.
     const ContentFacts& content() const { return content_; }
@@ -66,6 +67,10 @@ public:
     ReadResult<std::string> read_content(std::uint64_t limit = UINT64_MAX);
     // The header fields only, with their CRLFs, without the empty line; not checked against the checksum.
     ReadResult<std::string> read_header(std::uint64_t limit = 1024 * 1024);
+
+    // Does an agent hold the shared lock, as who delivers the message does? Asked by locking the file, so for
+    // readers that did not lock it themselves; nobody else gets a lock until the reader goes.
+    bool held_by_another();
 
     // How the property log ended, for Store and inspection.
     std::uint64_t log_end() const { return log_end_; } // where the next record goes

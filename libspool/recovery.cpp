@@ -13,7 +13,7 @@ constexpr auto nobodys = std::numeric_limits<std::uint64_t>::max();
 } // namespace
 
 RecoveryScan RecoveryScan::everything(Disk& disk, ScanOptions options) {
-    RecoveryScan scan(disk, std::move(options));
+    RecoveryScan scan(disk, options);
     constexpr std::string_view digits = "0123456789abcdef";
     for (const char* root : {"messages/", "incoming/"}) // taken from the end
         for (int n = 255; n >= 0; --n)
@@ -23,9 +23,18 @@ RecoveryScan RecoveryScan::everything(Disk& disk, ScanOptions options) {
 }
 
 RecoveryScan RecoveryScan::writer(Disk& disk, std::uint8_t slot, ScanOptions options) {
-    RecoveryScan scan(disk, std::move(options));
+    RecoveryScan scan(disk, options);
     scan.directories_.push_back(directory_of(QueueId{std::uint64_t{1} << 8 | slot}, Location::incoming));
     return scan;
+}
+
+std::optional<RecoveryScan> RecoveryScan::split_off() {
+    if (directories_.empty()) return {};
+    RecoveryScan part(disk_, options_);
+    part.aside_ = aside_;
+    part.directories_.push_back(std::move(directories_.back()));
+    directories_.pop_back();
+    return part;
 }
 
 ScanBatch RecoveryScan::step() {
@@ -87,10 +96,6 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
         return;
     }
     const bool being_written = in_incoming && id->tick() >= boundary_tick_;
-    if ((!in_incoming || options_.incoming_known_too) && options_.known && options_.known(*id)) {
-        batch.known.push_back(*id);
-        return;
-    }
     auto reader = MessageReader::open_path(disk_, path);
     if (reader && reader->queue_id() != *id)
         reader = std::unexpected(
@@ -124,8 +129,8 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
         const bool incomplete = in_incoming;
         return put_aside(path, name, incomplete, damaged.what, batch);
     }
-    Found found{*id, in_incoming ? Location::incoming : Location::messages, reader->size(), reader->state(),
-                false};
+    Found found{*id, in_incoming ? Location::incoming : Location::messages, reader->size(),
+                reader->held_by_another(), std::move(*reader).state()};
     if (path != path_of(*id, found.location)) { // somebody moved it by hand
         found.location = Location::messages;
         if (auto moved = disk_.rename(path, path_of(*id, found.location)); !moved) {
@@ -133,15 +138,12 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
             return;
         }
     }
-    if (auto file = disk_.open(path_of(*id, found.location), Open::read)) {
-        const auto locked = disk_.lock(*file, Lock::exclusive);
-        found.in_flight = locked && *locked == Locked::held_by_another;
-    }
     batch.found.push_back(std::move(found));
 }
 
 void RecoveryScan::put_aside(const std::string& path, const std::string& name, bool incomplete,
                              std::string why, ScanBatch& batch) {
+    const std::lock_guard lock(*aside_);
     auto to = spool::put_aside(disk_, path, incomplete ? "quarantine/incomplete" : "quarantine", name, why);
     if (!to) {
         batch.errors.push_back(to.error());

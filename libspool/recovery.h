@@ -1,13 +1,15 @@
 // Finds what is in the spool: at start, after a writer died. Runs in steps so that a daemon can deliver what
-// is found while the rest is still being read, on a thread of its choice. Puts aside what is no message;
-// deletes nothing.
+// is found while the rest is still being read, on threads of its choice: one scan on one thread at a time, scans
+// of different directories side by side. Puts aside what is no message; deletes nothing.
 #pragma once
 #include "libspool/disk.h"
 #include "libspool/layout.h"
 #include "libspool/message_state.h"
 #include "libspool/queue_id.h"
 #include <cstdint>
-#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,8 +19,8 @@ struct Found {
     QueueId id;
     Location location = Location::messages;
     std::uint64_t size = 0; // of the content
-    MessageState state;
     bool in_flight = false; // an agent of an earlier queue-manager holds it: do not dispatch until it lets go
+    MessageState state;
 };
 
 // A file that was moved out of the way.
@@ -30,15 +32,12 @@ struct PutAside {
 
 struct ScanBatch {
     std::vector<Found> found;
-    std::vector<QueueId> known; // skipped because `known` said so (their files exist)
     std::vector<PutAside> put_aside;
     std::vector<Error> errors; // files or directories that could not be read; they are still where they were
 };
 
 struct ScanOptions {
-    std::size_t batch = 256;            // files per step
-    std::function<bool(QueueId)> known; // true: exists in a checked snapshot, do not open. May be empty.
-    bool incoming_known_too = false;    // apply `known` to incoming/ as well
+    std::size_t batch = 64; // files per step
 };
 
 class RecoveryScan {
@@ -49,12 +48,16 @@ public:
     // writer that lives there now is left alone.
     static RecoveryScan writer(Disk& disk, std::uint8_t slot, ScanOptions options = {});
 
+    // Its next directory as a scan of its own, to run beside this one and others; none left: nothing. Reading
+    // a million small files is waiting for the disk a million times, unless many wait at once.
+    std::optional<RecoveryScan> split_off();
+
     bool finished() const { return directories_.empty() && names_.empty(); }
     // One batch; empty ones may come before the end.
     ScanBatch step();
 
 private:
-    RecoveryScan(Disk& disk, ScanOptions options) : disk_(disk), options_(std::move(options)) {}
+    RecoveryScan(Disk& disk, ScanOptions options) : disk_(disk), options_(options) {}
     void open_directory(ScanBatch& batch);
     void examine(const std::string& name, ScanBatch& batch);
     void put_aside(const std::string& path, const std::string& name, bool incomplete, std::string why,
@@ -62,6 +65,7 @@ private:
 
     Disk& disk_;
     ScanOptions options_;
+    std::shared_ptr<std::mutex> aside_ = std::make_shared<std::mutex>(); // one at a time finds a free name there
     std::vector<std::string> directories_; // still to be read, last first
     std::string directory_;                // the one `names_` come from
     std::vector<std::string> names_;

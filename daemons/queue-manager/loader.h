@@ -1,6 +1,6 @@
 // Finds messages in the spool for the queue-manager: all of it at start, one writer's directory when that writer
-// comes or goes. Reads on the pool's threads, a batch at a time, so that delivery starts while it goes on.
-// Knows how to look; must not know what a queue is.
+// comes or goes. Reads on the pool's threads, several directories side by side, a batch of files at a time, so
+// that delivery starts while it goes on. Knows how to look; must not know what a queue is.
 #pragma once
 #include "libspool/commit_pool.h"
 #include "libspool/recovery.h"
@@ -42,9 +42,11 @@ public:
 
 private:
     struct Scan;
+    struct Part;
     void start(std::shared_ptr<Scan> scan);
-    void step(std::shared_ptr<Scan> scan);
-    void take(const std::shared_ptr<Scan>& scan, spool::ScanBatch batch);
+    void advance(const std::shared_ptr<Scan>& scan);
+    void step(std::shared_ptr<Part> part);
+    void take(const std::shared_ptr<Part>& part, spool::ScanBatch batch);
 
     spool::CommitPool& pool_;
     Callbacks callbacks_;

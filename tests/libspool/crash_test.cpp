@@ -146,7 +146,7 @@ private:
 std::string audit(FakeDisk& disk, const Books& books) {
     std::map<QueueId, Found> found;
     std::set<std::string> aside;
-    auto scan = RecoveryScan::everything(disk, {.batch = 3, .known = {}});
+    auto scan = RecoveryScan::everything(disk, {.batch = 3});
     while (!scan.finished()) {
         auto batch = scan.step();
         if (!batch.errors.empty()) return "recovery: " + batch.errors.front().what;

@@ -8,6 +8,7 @@
 #include "libspool/reserve.h"
 #include "libspool/snapshot.h"
 #include "libspool/store.h"
+#include "tests/libspool/waker.h"
 #include "tests/temporary_directory.h"
 #include <chrono>
 #include <doctest/doctest.h>
@@ -18,6 +19,7 @@
 #include <unistd.h>
 
 using namespace spool;
+using spool::test::Waker;
 
 namespace {
 
@@ -31,26 +33,6 @@ struct Place {
     TemporaryDirectory temporary;
     const std::string path = temporary.path();
     std::unique_ptr<RealDisk> disk;
-};
-
-// Wakes a waiting test as uv_async would a loop.
-class Waker {
-public:
-    void wake() {
-        const std::lock_guard lock(mutex_);
-        woken_ = true;
-        changed_.notify_one();
-    }
-    void wait() {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return woken_; });
-        woken_ = false;
-    }
-
-private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool woken_ = false;
 };
 
 std::string content_of(int n, std::size_t size) {

@@ -110,7 +110,9 @@ Section table_of(Spool& s) {
                  "\"0s\" turns this off.",
                  ""},
                 {"sync_threads", Count{&s.sync_threads, 1, 256},
-                 "How many files each writing process makes durable side by side.", ""},
+                 "How many files each writing process makes durable side by side, and the queue-manager reads side by "
+                 "side at its start.",
+                 ""},
             }};
 }
 

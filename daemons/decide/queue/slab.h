@@ -1,6 +1,9 @@
 // Small numbers for many objects: storage in chunks that never move, slots used again. Slot 0 is "none".
-// The numbers are what lists, heaps and tables hold: half the size of a pointer.
+// The numbers are what lists, heaps and tables hold: half the size of a pointer. A chunk is so large that the
+// allocator gives it pages of its own: what stays for days must not lie between what comes and goes, for the
+// gaps that leaves are a quarter of the memory.
 #pragma once
+#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -45,8 +48,9 @@ public:
     std::size_t bytes() const { return chunks_.size() * chunk * sizeof(T) + free_.capacity() * sizeof(Slot); }
 
 private:
-    static constexpr unsigned shift = 9;
-    static constexpr std::size_t chunk = std::size_t{1} << shift;
+    static constexpr std::size_t own_pages = 128 * 1024; // bytes (glibc's M_MMAP_THRESHOLD)
+    static constexpr unsigned shift = static_cast<unsigned>(std::bit_width(own_pages / sizeof(T)));
+    static constexpr std::size_t chunk = std::size_t{1} << shift; // objects: more than own_pages, at most twice
     std::vector<std::unique_ptr<T[]>> chunks_;
     std::vector<Slot> free_;
     Slot top_ = 0;

@@ -1,0 +1,211 @@
+// The spool read at start, many directories side by side, on a disk that can be stopped at any operation.
+#include "daemons/queue-manager/loader.h"
+#include "libspool/message_reader.h"
+#include "libspool/message_writer.h"
+#include "libspool/queue_id_source.h"
+#include "libspool/store.h"
+#include "tests/libspool/fake_disk.h"
+#include "tests/libspool/waker.h"
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <map>
+
+using namespace queue_manager;
+using spool::Location;
+using spool::QueueId;
+using spool::test::FakeDisk;
+using Keep = FakeDisk::Keep;
+
+namespace {
+
+constexpr smtp::WallTime morning{std::chrono::seconds(1'750'000'000)};
+
+// What a whole message's file holds.
+std::string file_of(FakeDisk& disk, spool::QueueIdSource& ids, spool::SharedDirectory& directory, QueueId& id) {
+    id = *ids.next(morning);
+    spool::CommitPool pool(disk, 0, {});
+    spool::Envelope envelope;
+    envelope.reverse_path = "ann@example.org";
+    envelope.recipients = {{.address = "ben@example.net"}};
+    spool::MessageWriter writer(pool, directory, id, envelope);
+    writer.append("Subject: one of many\r\n\r\nHello.\r\n");
+    writer.commit([](spool::Result<spool::DurableReceipt> receipt) { REQUIRE(receipt); });
+    pool.drain();
+    return disk.contents(spool::path_of(id, Location::incoming));
+}
+
+// A spool as a crash may leave it: most messages in messages/, some still in incoming/, one file each that was never
+// finished, is damaged, or was moved by hand to where it does not belong.
+struct Spool {
+    explicit Spool(std::size_t messages) {
+        REQUIRE(prepare_spool(disk, {7}));
+        auto ids = std::move(*spool::QueueIdSource::open(disk, 7, morning));
+        auto directory = std::move(*spool::SharedDirectory::open(disk, "incoming/07"));
+        for (std::size_t n = 0; n < messages; ++n) {
+            QueueId id;
+            auto bytes = file_of(disk, *ids, *directory, id);
+            const auto left = spool::path_of(id, Location::incoming);
+            good.push_back(id);
+            if (n % 10 == 0) continue; // not taken over yet
+            REQUIRE(disk.unlink(left));
+            if (n == 5) misplaced = id;
+            disk.set_contents(n == 5 ? "messages/ff/" + id.text() : spool::path_of(id, Location::messages), bytes);
+        }
+        QueueId id;
+        auto bytes = file_of(disk, *ids, *directory, id);
+        disk.set_contents(spool::path_of(id, Location::incoming), bytes.substr(0, bytes.size() / 2));
+        never_finished = id;
+        bytes = file_of(disk, *ids, *directory, id);
+        REQUIRE(disk.unlink(spool::path_of(id, Location::incoming)));
+        bytes[200] ^= 1; // in its envelope
+        disk.set_contents(spool::path_of(id, Location::messages), bytes);
+        damaged = id;
+        disk.restart(Keep::everything);
+    }
+
+    FakeDisk disk;
+    std::vector<QueueId> good; // in the order of their ids
+    QueueId misplaced, never_finished, damaged;
+};
+
+// One start: everything that the loader says.
+struct Load {
+    Load(spool::Disk& disk, unsigned threads, std::vector<QueueId> finished = {}) {
+        spool::test::Waker waker;
+        spool::CommitPool pool(disk, threads, [&] { waker.wake(); });
+        Loader loader(pool, {[this](spool::Found&& found) { this->found.push_back(std::move(found)); },
+                             [this](const spool::PutAside& each) { aside.push_back(each); },
+                             [this](const spool::Error& error) { unreadable.push_back(error); },
+                             [this] { ++ended; }});
+        for (const auto id : finished) loader.finished(id);
+        loader.load_everything();
+        while (loader.loading()) {
+            waker.wait();
+            pool.drain();
+        }
+        CHECK(ended == 1);
+    }
+
+    // What was found. A file that recovery itself has moved to its directory may be met there again.
+    std::vector<QueueId> ids(QueueId misplaced = {}) const {
+        std::vector<QueueId> out;
+        for (const auto& each : found)
+            if (each.id != misplaced || std::ranges::count(out, misplaced) == 0) out.push_back(each.id);
+        std::ranges::sort(out);
+        return out;
+    }
+
+    std::vector<spool::Found> found;
+    std::vector<spool::PutAside> aside;
+    std::vector<spool::Error> unreadable;
+    int ended = 0;
+};
+
+} // namespace
+
+TEST_CASE("loading side by side: every message once, whatever lies between them") {
+    for (const unsigned threads : {0u, 1u, 2u, 16u}) {
+        CAPTURE(threads);
+        Spool spool(200);
+        const Load load(spool.disk, threads);
+        CHECK(load.ids(spool.misplaced) == spool.good);
+        CHECK(load.unreadable.empty());
+        REQUIRE(load.aside.size() == 2);
+        const auto incomplete = load.aside[0].incomplete ? 0 : 1;
+        CHECK(load.aside[incomplete].to == "quarantine/incomplete/" + spool.never_finished.text());
+        CHECK_FALSE(load.aside[1 - incomplete].incomplete);
+        CHECK(load.aside[1 - incomplete].to == "quarantine/" + spool.damaged.text());
+        for (const auto& each : load.found) {
+            CHECK_FALSE(each.in_flight);
+            CHECK(each.state.envelope.reverse_path == "ann@example.org");
+            CHECK(spool.disk.exists(spool::path_of(each.id, each.location)));
+        }
+    }
+}
+
+TEST_CASE("the order of loading: incoming/ first, and in a directory the oldest message") {
+    Spool spool(100);
+    const Load load(spool.disk, 0);
+    std::map<std::string, QueueId> last;
+    bool messages = false;
+    for (const auto& each : load.found) {
+        messages = messages || each.location == Location::messages;
+        CHECK((each.location == Location::messages) == messages);
+        if (each.id == spool.misplaced) continue;
+        auto& before = last[spool::directory_of(each.id, each.location)];
+        CHECK(before < each.id);
+        before = each.id;
+    }
+    CHECK(messages);
+}
+
+TEST_CASE("the power goes at any operation of a load: the next one finds every message") {
+    std::uint64_t operations;
+    {
+        Spool spool(30);
+        const auto before = spool.disk.operations();
+        const Load load(spool.disk, 4);
+        operations = spool.disk.operations() - before;
+    }
+    CHECK(operations > 3); // two put aside with their reasons, one moved to where it belongs
+    for (std::uint64_t n = 0; n <= operations; ++n)
+        for (const auto keep : {Keep::nothing, Keep::everything, Keep::by_seed}) {
+            CAPTURE(n);
+            Spool spool(30);
+            spool.disk.cut_power_after(n);
+            const Load cut(spool.disk, 4);
+            CHECK(cut.ids(spool.misplaced).size() <= spool.good.size());
+            spool.disk.restart(keep, n);
+            const Load load(spool.disk, 4);
+            CHECK(load.ids(spool.misplaced) == spool.good);
+            CHECK(load.unreadable.empty());
+            CHECK(spool.disk.exists("quarantine/" + spool.damaged.text()));
+            CHECK(spool.disk.exists("quarantine/incomplete/" + spool.never_finished.text()));
+        }
+}
+
+TEST_CASE("a message that an agent still delivers is loaded as in flight") {
+    Spool spool(20);
+    const auto agent = spool::MessageReader::open(spool.disk, spool.good[3], Location::messages);
+    REQUIRE(agent);
+    const Load load(spool.disk, 4);
+    CHECK(load.ids(spool.misplaced) == spool.good);
+    for (const auto& each : load.found) CHECK(each.in_flight == (each.id == spool.good[3]));
+}
+
+TEST_CASE("what a living writer is writing is left alone, what it has finished is loaded") {
+    Spool spool(20);
+    const auto ids = std::move(*spool::QueueIdSource::open(spool.disk, 7, morning + std::chrono::hours(1)));
+    const auto directory = std::move(*spool::SharedDirectory::open(spool.disk, "incoming/07"));
+    QueueId whole, half;
+    file_of(spool.disk, *ids, *directory, whole);
+    const auto bytes = file_of(spool.disk, *ids, *directory, half);
+    spool.disk.set_contents(spool::path_of(half, Location::incoming), bytes.substr(0, bytes.size() / 2));
+    const Load load(spool.disk, 4);
+    spool.good.push_back(whole);
+    CHECK(load.ids(spool.misplaced) == spool.good);
+    CHECK(spool.disk.exists(spool::path_of(half, Location::incoming)));
+    for (const auto& each : load.aside) CHECK(each.from != spool::path_of(half, Location::incoming));
+}
+
+TEST_CASE("a message that is finished while the spool is read does not come back") {
+    Spool spool(20);
+    const Load load(spool.disk, 4, {spool.good[1], spool.good[10]});
+    std::erase(spool.good, spool.good[10]);
+    std::erase(spool.good, spool.good[1]);
+    CHECK(load.ids(spool.misplaced) == spool.good);
+}
+
+TEST_CASE("damaged files of one name in two directories are both kept") {
+    FakeDisk disk;
+    REQUIRE(prepare_spool(disk, {}));
+    const std::string name = "00000000012302";
+    for (const char* directory : {"messages/00/", "messages/01/", "messages/fe/", "messages/ff/"})
+        disk.set_contents(directory + name, std::string("damaged in ") + directory);
+    const Load load(disk, 16);
+    CHECK(load.aside.size() == 4);
+    std::vector<std::string> kept;
+    for (const auto& each : load.aside) kept.push_back(disk.contents(each.to));
+    std::ranges::sort(kept);
+    CHECK(std::ranges::unique(kept).empty());
+}
