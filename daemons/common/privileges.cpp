@@ -94,4 +94,6 @@ void keep_memory_small() {
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
+void give_memory_back() { malloc_trim(0); }
+
 } // namespace common

@@ -34,5 +34,7 @@ std::vector<std::string> bare_environment();
 void raise_descriptor_limit();
 // Few malloc arenas: many small processes must stay small.
 void keep_memory_small();
+// After a burst: pages between what is still needed go back to the kernel as well.
+void give_memory_back();
 
 } // namespace common

@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/queue_manager.h"
+#include "daemons/common/privileges.h"
 #include "daemons/queue-manager/intake.h"
 #include "libspool/message_reader.h"
 #include <algorithm>
@@ -263,6 +264,7 @@ void QueueManager::all_loaded() {
     for (const auto& [id, early] : std::exchange(early_, {}))
         agents_.send(early.agent, proto::delivery::Acknowledged{early.done.delivery});
     log_.info("spool: all of it is loaded: {} messages", engine_.counts().messages);
+    common::give_memory_back();
     listing_->serve();
     scrub_.every(config_->spool.scrub_interval);
 }

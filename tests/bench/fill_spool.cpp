@@ -1,6 +1,7 @@
-// fill-spool DIRECTORY COUNT DUE_PERCENT: a spool as a long outage leaves it, for benchmarks: COUNT messages
-// of one recipient each that were tried once; so many of them are due at once, the others in one to seven
-// hours. Files as the queue-manager would have left them, but never synced. Not installed.
+// fill-spool DIRECTORY COUNT DUE_PERCENT [SIZE]: a spool as an outage leaves it, for benchmarks: COUNT messages
+// of one recipient and SIZE bytes each (1000 if not said) that came in the last two hours and were tried once; so
+// many of them are due at once, the others in one to seven hours. Files as the queue-manager would have left
+// them, but never synced. Not installed.
 #include "libspool/content_scan.h"
 #include "libspool/layout.h"
 #include "libspool/property.h"
@@ -18,7 +19,8 @@ namespace {
 
 constexpr std::uint64_t slot = 200; // no writer of the MTA has it
 
-std::string file_of(QueueId id, smtp::WallTime arrival, smtp::WallTime next_attempt, std::uint64_t number) {
+std::string file_of(QueueId id, smtp::WallTime arrival, smtp::WallTime next_attempt, std::uint64_t number,
+                    std::uint64_t size) {
     Envelope envelope;
     envelope.reverse_path = "sender@bench.example";
     envelope.recipients = {
@@ -31,7 +33,8 @@ std::string file_of(QueueId id, smtp::WallTime arrival, smtp::WallTime next_atte
     auto content =
         fmt::format("From: sender@bench.example\r\nTo: user{}@bench.example\r\nSubject: number {}\r\n\r\n",
                     number, number);
-    content.append(1000, 'x').append("\r\n");
+    for (; content.size() < size; content += "\r\n")
+        content.append(std::min<std::size_t>(76, size - content.size()), 'x');
     ContentScan scan;
     scan.append(content);
 
@@ -59,22 +62,29 @@ std::string file_of(QueueId id, smtp::WallTime arrival, smtp::WallTime next_atte
     return bytes;
 }
 
-Result<> fill(const std::string& directory, std::uint64_t count, std::uint64_t due_percent) {
+QueueId id_of(std::uint64_t tick) { return QueueId{tick << 8 | slot}; }
+
+Result<File> create(Disk& disk, std::uint64_t tick) {
+    return disk.open(path_of(id_of(tick), Location::messages), Open::create);
+}
+
+Result<> fill(const std::string& directory, std::uint64_t count, std::uint64_t due_percent, std::uint64_t size) {
     auto disk = TRY(RealDisk::open_at(directory));
     TRY(prepare_spool(*disk, {}));
     const auto now = std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now());
-    const auto first = tick_of(now - std::chrono::hours(24));
-    constexpr auto day = std::chrono::hours(24);
+    constexpr auto outage = std::chrono::hours(2);
+    const auto first = tick_of(now - outage);
     for (std::uint64_t n = 0; n < count; ++n) {
-        const auto arrival = now - day + day * n / count;
-        const QueueId id{(first + n * ((tick_of(now) - first) / count)) << 8 | slot};
+        const auto arrival = now - outage + outage * n / count;
         const bool due = n * 7919 % 100 < due_percent;
         const auto wait = std::chrono::seconds(3600 + n * 104'729 % 21'600);
-        const auto bytes =
-            file_of(id, std::chrono::time_point_cast<smtp::Duration>(arrival), due ? now : now + wait, n);
-        const auto file = TRY(disk->open(path_of(id, Location::messages), Open::create));
+        auto tick = first + n * ((tick_of(now) - first) / count);
+        auto file = create(*disk, tick);
+        while (!file && file.error().code == EEXIST) file = create(*disk, ++tick); // by an earlier filling
+        const auto bytes = file_of(id_of(tick), std::chrono::time_point_cast<smtp::Duration>(arrival),
+                                   due ? now : now + wait, n, size);
         const std::string_view part = bytes;
-        TRY(disk->write(file, 0, {&part, 1}));
+        TRY(disk->write(TRY(std::move(file)), 0, {&part, 1}));
     }
     return {};
 }
@@ -82,12 +92,13 @@ Result<> fill(const std::string& directory, std::uint64_t count, std::uint64_t d
 } // namespace
 
 int main(int argc, char** argv) {
-    const auto count = argc == 4 ? std::strtoull(argv[2], nullptr, 10) : 0;
+    const auto count = argc == 4 || argc == 5 ? std::strtoull(argv[2], nullptr, 10) : 0;
     if (count == 0) {
-        fmt::print(stderr, "usage: fill-spool DIRECTORY COUNT DUE_PERCENT\n");
+        fmt::print(stderr, "usage: fill-spool DIRECTORY COUNT DUE_PERCENT [SIZE]\n");
         return 64;
     }
-    const auto done = fill(argv[1], count, std::strtoull(argv[3], nullptr, 10));
+    const auto done = fill(argv[1], count, std::strtoull(argv[3], nullptr, 10),
+                           argc == 5 ? std::strtoull(argv[4], nullptr, 10) : 1000);
     if (!done) fmt::print(stderr, "fill-spool: {}\n", done.error().what);
     return done ? 0 : 71;
 }

@@ -1,0 +1,42 @@
+"""A spool full of mail that waits: what each message costs, and that a listing of all of it passes through."""
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.mta import BUILD
+
+MESSAGES = 150_000
+
+
+def private_bytes(pid):
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return 1024 * sum(int(n) for n in re.findall(r"^Private_(?:Clean|Dirty):\s+(\d+)", rollup, re.M))
+
+
+@pytest.fixture
+def backlog(mta):
+    """The MTA at rest, its spool full of messages that wait for hours; what its queue-manager weighed before."""
+    # No rung is longer than these, and what waits in the spool never longer than a rung.
+    mta.config["queue"].update(retry_interval="8h", retry_interval_after="8h")
+    mta.start()
+    alone = private_bytes(mta.pids("queue-manager")[0])
+    mta.stop()
+    subprocess.run([BUILD / "tests/bench/fill-spool", mta.spool, str(MESSAGES), "0"], check=True)
+    mta.start()
+    mta.wait_log(rf"all of it is loaded: {MESSAGES} messages", 120)
+    return mta, alone
+
+
+def test_what_a_queued_message_costs(backlog):
+    """At most 200 bytes in the whole process: the engine's, the spool side's, and what the allocator loses between
+    them. Then they are all listed, through both commands, and it has not grown by more than one batch needs."""
+    mta, alone = backlog
+    [queue_manager] = mta.pids("queue-manager")
+    loaded = private_bytes(queue_manager)
+    assert (loaded - alone) / MESSAGES <= 200
+    assert mta.status()["queue"]["messages"] == MESSAGES
+    for listed in (mta.run("mailq", "-C", mta.file, seconds=120), mta.command("message", "list", seconds=120)):
+        assert len(re.findall(r"@d\d+\.example", listed.stdout)) == MESSAGES
+    assert private_bytes(queue_manager) - loaded < 20 * MESSAGES
