@@ -38,6 +38,12 @@ class Sink:
         self.count, self.tail = 0, b""
         wait_for_port(address, port)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.stop()
+
     def messages(self):
         try:
             while True:

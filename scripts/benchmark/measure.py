@@ -1,6 +1,8 @@
 """Measuring an MTA from outside: CPU and memory of all its processes, its syncs."""
 import os
 import re
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -113,20 +115,41 @@ def memory_of(pid, kind="Pss"):
 class PeakMemory(threading.Thread):
     """Samples twice a second until stopped."""
 
-    def __init__(self, group):
+    def __init__(self, weigh):
         super().__init__(daemon=True)
-        self.group, self.peak, self.done = group, 0, threading.Event()
+        self.weigh, self.peak, self.done = weigh, 0, threading.Event()
         self.start()
 
     def run(self):
         while not self.done.wait(0.5):
-            self.peak = max(self.peak, self.group.memory())
+            self.peak = max(self.peak, self.weigh())
 
     def stop(self):
         self.done.set()
         self.join()
-        self.peak = max(self.peak, self.group.memory())
+        self.peak = max(self.peak, self.weigh())
         return self.peak
+
+
+def listing(command):
+    """The whole queue as mailq or postqueue -p prints it: how many messages that is, and the command's peak memory."""
+    peak, last = 0, b""
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as listed:
+        while piece := listed.stdout.read1(1 << 20):
+            last = (last + piece)[-200:]
+            peak = max(peak, high_water(listed.pid))
+    if listed.returncode:
+        sys.exit(f"{command[0]}: exit status {listed.returncode}")
+    found = re.search(rb"in (\d+) Request", last)
+    return int(found[1]) if found else 0, peak
+
+
+def high_water(pid):
+    try:
+        found = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    except OSError:
+        found = None
+    return int(found[1]) * 1024 if found else 0
 
 
 def strace_prefix(file):

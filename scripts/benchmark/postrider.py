@@ -69,10 +69,8 @@ class Postrider:
     def everything_deferred(self):
         return True
 
-    def list_queue(self):
-        done = subprocess.run([self.programs / "mailq", "-C", self.config], stdin=subprocess.DEVNULL,
-                              capture_output=True, text=True)
-        return int(re.search(r"in (\d+) Request", done.stdout)[1])
+    def listing_command(self):
+        return [self.programs / "mailq", "-C", self.config]
 
     def flush(self):
         run(self.programs / "sendmail", "-C", self.config, "-q")
