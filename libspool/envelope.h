@@ -106,6 +106,7 @@ struct Envelope {
     std::optional<smtp::WallTime> expiry; // explicit; otherwise arrival + the configured life
     std::string pool;                     // source addresses
     std::string retry_policy;
+    std::string rerouted_to; // next hop by an operator's word, of a message that another spool had; "" = none
     std::string idempotency_key;
     Verdict verdict = Verdict::accept;
     std::string verdict_reason;
@@ -157,6 +158,7 @@ struct Envelope {
         f(36, m.pass);
         f(37, m.message_id);
         f(38, m.edits);
+        f(39, m.rerouted_to);
     }
     bool operator==(const Envelope&) const = default;
 };

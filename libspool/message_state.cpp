@@ -58,7 +58,8 @@ void remember(RecipientState& r, const Attempt& a) {
     r.in_doubt = r.in_doubt || a.in_doubt;
     auto& kept = r.attempts;
     if (!kept.empty() && kept.back().host == a.host && kept.back().reply == a.reply &&
-        kept.back().outcome == a.outcome && kept.back().in_doubt == a.in_doubt) {
+        kept.back().outcome == a.outcome && kept.back().in_doubt == a.in_doubt &&
+        kept.back().tls == a.tls) {
         ++kept.back().count;
         kept.back().last = a.time;
         return;
@@ -185,6 +186,7 @@ MessageState::MessageState(Envelope e) : envelope(std::move(e)) {
     lane = envelope.lane;
     expiry = envelope.expiry;
     retry_policy = envelope.retry_policy;
+    rerouted_to = envelope.rerouted_to;
 }
 
 namespace {

@@ -98,7 +98,7 @@ struct Attempt {
     bool in_doubt = false;         // the content had been sent, its reply never came
     smtp::WallTime next_attempt{}; // deferred: not before
     std::uint32_t failures = 0;    // deferred: failures that count, this one included
-    std::string tls;               // "TLSv1.3 …"; "" for none
+    std::string tls;               // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.time);

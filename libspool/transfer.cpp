@@ -57,6 +57,7 @@ Envelope envelope_of_rest(const MessageState& state) {
     out.lane = state.lane;
     if (state.expiry) out.expiry = state.expiry;
     if (!state.retry_policy.empty()) out.retry_policy = state.retry_policy;
+    out.rerouted_to = state.rerouted_to;
     return out;
 }
 

@@ -15,7 +15,7 @@ ReadResult<> copy_out(Disk& disk, QueueId id, const std::function<Result<>(std::
 
 // The envelope of what is left to be done: the recipients that are not accounted for, under their present
 // addresses, with their DSN parameters; what operators and routes have decided since (hold, expiry, policy,
-// lane) is part of it. No recipients: nothing is left.
+// lane, reroute) is part of it. No recipients: nothing is left.
 Envelope envelope_of_rest(const MessageState& state);
 
 } // namespace spool

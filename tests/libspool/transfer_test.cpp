@@ -174,6 +174,7 @@ TEST_CASE("the envelope of what is left: recipients, DSN parameters, and what wa
     place.append(id, Held{true, noon, "root", "to be looked at"});
     place.append(id, PriorityChanged{2, "high", noon, "root", ""});
     place.append(id, ExpiryChanged{noon + std::chrono::hours(10), "fast", noon, "root", ""});
+    place.append(id, Rerouted{"[relay.example.net]:2525", noon, "root", ""});
     auto state = place.state(id);
     state.envelope.edits = {16, {{FieldEdit::What::insert, 0, "X-Filter: seen\r\n"}}};
     const auto rest = envelope_of_rest(state);
@@ -191,6 +192,8 @@ TEST_CASE("the envelope of what is left: recipients, DSN parameters, and what wa
     CHECK(rest.priority == 2);
     CHECK(rest.expiry == noon + std::chrono::hours(10));
     CHECK(rest.retry_policy == "fast");
+    CHECK(rest.rerouted_to == "[relay.example.net]:2525");
+    CHECK(MessageState(*decode(encode(rest))).rerouted_to == "[relay.example.net]:2525");
     CHECK(rest.envid == "e1");
     CHECK(rest.arrival == noon);
     place.append(id, Decided{{0, 3}, Status::removed, noon, {}, "root"});

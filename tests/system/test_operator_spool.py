@@ -53,6 +53,24 @@ def test_a_message_goes_out_and_comes_in_again_under_a_new_id(mta, remote, folde
     mta.wait_until_empty()
 
 
+def test_an_imported_message_goes_where_it_was_rerouted_to(mta, remote, folder):
+    sink, [old] = waiting(mta, remote)
+    there = remote()
+    there.at("rcpt", "450 4.2.0 Later")
+    hop = f"[{there.address}]:{there.port}"
+    mta.command("message", "reroute", hop, old)
+    mta.command("spool", "export", old, folder / "message")
+    mta.command("message", "remove", old)
+    new = mta.command("spool", "import", folder / "message").stdout.split()[4]
+    shown = wait_until(lambda: mta.command("message", "show", new, check=False).stdout, 15, "the import to be known")
+    assert f"Rerouted to   {hop}" in shown
+    there.well_behaved()
+    mta.wait_log(f"{new}: .*status=deferred")
+    mta.flush()
+    there.wait_for(1)
+    assert not sink.messages
+
+
 def test_what_cannot_be_done_is_said(mta, remote, folder):
     _, [old] = waiting(mta, remote)
     done = mta.command("spool", "export", "0123456789ABCD", folder / "x", check=False)
