@@ -92,16 +92,17 @@ RouteTable::RouteTable(std::vector<RouteRule> rules) : rules_(std::move(rules)) 
     for (std::size_t i = 0; i < rules_.size(); ++i) by_pattern_.emplace(rules_[i].pattern, i);
 }
 
+const RouteRule* RouteTable::named(std::string_view pattern) const {
+    const auto found = by_pattern_.find(std::string(pattern));
+    return found == by_pattern_.end() ? nullptr : &rules_[found->second];
+}
+
 const RouteRule* RouteTable::find(std::string_view domain) const {
-    const auto look = [&](std::string_view pattern) -> const RouteRule* {
-        const auto found = by_pattern_.find(std::string(pattern));
-        return found == by_pattern_.end() ? nullptr : &rules_[found->second];
-    };
     if (rules_.empty()) return nullptr;
-    if (const auto* rule = look(domain)) return rule;
+    if (const auto* rule = named(domain)) return rule;
     for (auto dot = domain.find('.'); dot != domain.npos; dot = domain.find('.', dot + 1))
-        if (const auto* rule = look(domain.substr(dot))) return rule;
-    return look("*");
+        if (const auto* rule = named(domain.substr(dot))) return rule;
+    return named("*");
 }
 
 TlsLevel RouteTable::tls_level(std::string_view domain, TlsLevel otherwise) const {

@@ -49,6 +49,8 @@ public:
     // `domain` in lower case. The exact name first, then ".parent" from the longest to the shortest, then
     // "*"; null: no rule, so the domain's own MX hosts serve it. The rule lives as long as the table.
     const RouteRule* find(std::string_view domain) const;
+    // The rule of exactly that pattern, or null.
+    const RouteRule* named(std::string_view pattern) const;
 
     // Of mail for the domain; `otherwise` where no rule says.
     TlsLevel tls_level(std::string_view domain, TlsLevel otherwise) const;

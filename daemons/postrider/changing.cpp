@@ -82,13 +82,18 @@ int scoped(const Arguments& arguments, std::string_view op, std::string_view don
     auto request = with_why(op, arguments);
     request["scope"] = all ? "everything" : words[0];
     request["name"] = all ? "" : words[1];
-    const int status = ask_queue(arguments, request, [](const json&) {});
+    bool mail = true;
+    const int status = ask_queue(arguments, request, [&](const json& line) { mail = flag_of(line, "mail"); });
     if (status != ok) return status;
     if (arguments.json)
-        print_json({{"version", 1}, {"scope", request["scope"]}, {"name", request["name"]}, {"done", done}});
+        print_json({{"version", 1},
+                    {"scope", request["scope"]},
+                    {"name", request["name"]},
+                    {"mail", mail},
+                    {"done", done}});
     else
-        fmt::print("{} {}\n", all ? "everything" : fmt::format("{} {}", words[0], fitted(words[1], 400)),
-                   done);
+        fmt::print("{} {}{}\n", all ? "everything" : fmt::format("{} {}", words[0], fitted(words[1], 400)),
+                   done, mail ? "" : "; no mail is there now");
     return ok;
 }
 

@@ -92,8 +92,15 @@ void print_link(const json& line) {
     print_fact("Link", text_of(line, "link"));
     print_fact("Kind", text_of(line, "kind"));
     print_health(line);
+    for (const auto& each : list_of(line, "history"))
+        print_fact("Failed", fmt::format("{}  at {}: {}", time_text(number_of(each, "time")),
+                                         text_of(each, "phase"), text_of(each, "text")));
     print_fact("Connections", fmt::format("{} of {} now, {} at most", number_of(line, "connections"),
                                           number_of(line, "window"), number_of(line, "limit")));
+    for (const auto& each : list_of(line, "addresses"))
+        print_fact("Address", fmt::format("{}: {} connections of {} it may have, {} of them this link's",
+                                          text_of(each, "address"), number_of(each, "connections"),
+                                          number_of(each, "limit"), number_of(each, "own")));
     print_fact("Mail", fmt::format("{} queued, {} due, {} in flight", number_of(line, "deliveries"),
                                    number_of(line, "due"), number_of(line, "in_flight")));
     print_idleness(line);
@@ -138,11 +145,23 @@ void print_attempts(const json& recipient) {
         const auto host = text_of(a, "host"), tls = text_of(a, "tls"), stage = text_of(a, "stage");
         fmt::print("    {}{}  {}\n", time_text(number_of(a, "first")), times, text_of(a, "outcome"));
         fmt::print("        {}{}{}{}\n", host.empty() ? "no host" : fitted(host, 300),
-                   tls.empty() ? "" : ", " + fitted(tls, 100),
+                   tls.empty()     ? ""
+                   : tls == "none" ? ", TLS none"
+                                   : ", " + fitted(tls, 100),
                    stage.empty() || stage == "none" ? "" : ", at " + stage,
                    flag_of(a, "in_doubt") ? ", in doubt: it may have arrived" : "");
         if (!said.empty()) fmt::print("        {}\n", fitted(said, 2000));
     }
+}
+
+// Each try of a link is made for one message or for none, and none is blamed for it.
+void print_link_failures(const json& recipient) {
+    const auto failures = list_of(recipient, "link_failures");
+    if (failures.empty()) return;
+    fmt::print("    failed tries of its link since it came, not counted against it:\n");
+    for (const auto& each : failures)
+        fmt::print("    {}  at {}\n        {}\n", time_text(number_of(each, "time")),
+                   text_of(each, "phase"), fitted(text_of(each, "text"), 2000));
 }
 
 void print_message(const json& m) {
@@ -179,6 +198,7 @@ void print_message(const json& m) {
         if (!text_of(r, "reason").empty())
             fmt::print("    waits for: {}\n", fitted(text_of(r, "reason"), 2000));
         print_attempts(r);
+        print_link_failures(r);
     }
 }
 

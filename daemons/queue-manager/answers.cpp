@@ -90,7 +90,13 @@ void QueueManager::reported(const proto::report::Reported& answer) {
 
 void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::delivery::Message&& message) {
     using namespace proto::delivery;
-    if (auto* connected = std::get_if<Connected>(&message))
+    if (auto* asks = std::get_if<MayConnect>(&message)) {
+        bool granted = false;
+        tell([&](smtp::Now now, auto& out) {
+            granted = engine_.may_connect(asks->connection, asks->address, now, out);
+        });
+        agents_.send(agent, Permission{asks->connection, granted});
+    } else if (auto* connected = std::get_if<Connected>(&message))
         tell([&](smtp::Now now, auto& out) { engine_.connected(connected->connection, now, out); });
     else if (auto* finished = std::get_if<Done>(&message))
         done(agent, kind, *finished);
@@ -134,6 +140,7 @@ void QueueManager::closed(const proto::delivery::Closed& closed) {
     if (closed.failed)
         event = decide::queue::failed(closed.connection, closed.was_up,
                                       {closed.reason.stage, closed.reason.code, closed.reason.status}, reason);
+    event.crowded = closed.crowded;
     tell([&](smtp::Now now, auto& out) { engine_.closed(event, now, out); });
 }
 

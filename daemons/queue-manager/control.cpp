@@ -3,6 +3,7 @@
 #include "daemons/common/proto/control.h"
 #include "daemons/queue-manager/control_text.h"
 #include "libsmtp/address.h"
+#include "libsmtp/text.h"
 #include "libspool/message_reader.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -143,7 +144,9 @@ void Control::say_links(const Request& request, const std::string& name) {
     for (const auto& link : hands_.engine.links(common::Loop::now(), Ages::yes)) {
         if (!name.empty() && link.name != name) continue;
         known = true;
-        server_->send(request.peer, json_of(link));
+        auto line = json_of(link);
+        if (!name.empty()) line["history"] = json_of(hands_.engine.failures_of(name), {});
+        server_->send(request.peer, line);
     }
     if (!known) return refuse(request, fmt::format("there is no link \"{}\"", name), code::unknown);
     if (!name.empty())
@@ -191,7 +194,11 @@ void Control::say_message(const Request& request, const json& body, bool explain
                 for (const auto& line : explained(id, hands_.engine.explain(id), *state, pauses_))
                     server_->send(request.peer, line);
             } else {
-                server_->send(request.peer, json_of(*now, *state, Detail::everything));
+                auto line = json_of(*now, *state, Detail::everything);
+                for (auto& recipient : line["recipients"])
+                    recipient["link_failures"] = json_of(
+                        hands_.engine.failures_of(recipient["link"].get<std::string>()), now->arrival);
+                server_->send(request.peer, line);
             }
             server_->finish(request.peer);
         });
@@ -233,15 +240,44 @@ std::optional<std::string> Control::everything_paused() const {
     return fmt::format("everything is paused by {}{}", all->who, all->why.empty() ? "" : ": " + all->why);
 }
 
-void Control::set_pause(const Request& request, const json& body, bool on) {
+// What a request to pause, resume or force is about; nothing: refused.
+std::optional<std::pair<Scope, std::string>> Control::place_of(const Request& request, const json& body) {
     const auto scope = scope_of(text(body, "scope"));
-    const auto name = text(body, "name");
-    if (!scope || (*scope == Scope::everything) != name.empty())
-        return refuse(request, "say what: everything, or a queue, link or pool by its name",
-                      code::bad_request);
-    with_name(request, [this, request, scope, name, why = text(body, "why"), on](std::string who) {
+    auto name = text(body, "name");
+    if (!scope || (*scope == Scope::everything) != name.empty()) {
+        refuse(request, "say what: everything, or a queue, link or pool by its name", code::bad_request);
+        return {};
+    }
+    // A queue's name is its domain: written in any case. A pool's behind the @ is as it was given.
+    const auto domain = *scope == Scope::queue ? name.substr(0, name.rfind('@')) : std::string();
+    name.replace(0, domain.size(), smtp::lowered(domain));
+    return std::pair{*scope, std::move(name)};
+}
+
+// A domain's mail may be stopped before any has come; links and pools are only what there is.
+std::string Control::not_pausable(Scope scope, const std::string& name) const {
+    if (hands_.engine.knows(scope, name) || (scope == Scope::queue && name == "store:local")) return "";
+    if (scope == Scope::pool) return fmt::format("there is no pool \"{}\": no queued mail names it", name);
+    if (scope == Scope::link)
+        return hands_.routed(name) ? ""
+                                   : fmt::format("there is no link \"{}\": no mail is for it and no [route] "
+                                                 "leads there; \"postrider link list\" shows the links",
+                                                 name);
+    const auto domain = name.substr(0, name.rfind('@'));
+    return smtp::Mailbox::parse("postmaster@" + domain)
+               ? ""
+               : fmt::format("\"{}\" is no queue: a queue is named by its domain", name);
+}
+
+void Control::set_pause(const Request& request, const json& body, bool on) {
+    const auto place = place_of(request, body);
+    if (!place) return;
+    const auto& [scope, name] = *place;
+    if (const auto wrong = on ? not_pausable(scope, name) : ""; !wrong.empty())
+        return refuse(request, wrong, scope == Scope::queue ? code::bad_request : code::unknown);
+    with_name(request, [this, request, scope = scope, name = name, why = text(body, "why"), on](std::string who) {
         pause_requests_.push_back(
-            {request, {*scope, name, std::move(who), why, common::Loop::now().wall}, on});
+            {request, {scope, name, std::move(who), why, common::Loop::now().wall}, on});
         next_pause();
     });
 }
@@ -287,6 +323,10 @@ void Control::next_pause() {
             });
             hands_.log.info("{} {} by {}{}", what, next.on ? "paused" : "resumed", next.pause.who,
                             next.pause.why.empty() ? "" : ": " + next.pause.why);
+            const bool known = hands_.engine.knows(next.pause.scope, next.pause.name);
+            server_->send(next.request.peer, {{"scope", word_of(next.pause.scope)},
+                                              {"name", next.pause.name},
+                                              {"mail", known}});
             server_->finish(next.request.peer);
             next_pause();
         });
@@ -294,16 +334,15 @@ void Control::next_pause() {
 }
 
 void Control::force(const Request& request, const json& body) {
-    const auto scope = scope_of(text(body, "scope"));
-    const auto name = text(body, "name");
-    if (!scope || (*scope == Scope::everything) != name.empty())
-        return refuse(request, "say what: everything, or a queue, link or pool by its name",
-                      code::bad_request);
+    const auto place = place_of(request, body);
+    if (!place) return;
+    const auto& [scope, name] = *place;
     bool known = false;
-    hands_.tell(
-        [&](auto& engine, smtp::Now now, auto& out) { known = engine.force(*scope, name, now, out); });
+    hands_.tell([&, scope = scope, &name = name](auto& engine, smtp::Now now, auto& out) {
+        known = engine.force(scope, name, now, out);
+    });
     if (!known)
-        return refuse(request, fmt::format("there is no {} \"{}\"", word_of(*scope), name), code::unknown);
+        return refuse(request, fmt::format("there is no {} \"{}\"", word_of(scope), name), code::unknown);
     server_->finish(request.peer);
 }
 

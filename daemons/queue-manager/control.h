@@ -47,6 +47,7 @@ public:
         std::function<bool(spool::QueueId)> foreign; // an agent of an earlier queue-manager has it in flight
         std::function<std::string(std::string_view)> bad_next_hop; // what is wrong with it; "" nothing
         std::function<bool(std::string_view)> knows_policy;
+        std::function<bool(std::string_view)> routed; // a link that some [route] leads to
         std::function<void(const std::string& address, Inquiry::Done done)> inquire;
     };
 
@@ -97,6 +98,8 @@ private:
 
     void try_address(const Request& request, const std::string& address);
     void say_roads(const Request& request, const Inquiry::Findings& findings);
+    std::optional<std::pair<decide::queue::Scope, std::string>> place_of(const Request& request, const json& body);
+    std::string not_pausable(decide::queue::Scope scope, const std::string& name) const; // why; "" it is
     void set_pause(const Request& request, const json& body, bool on);
     void next_pause();
     void force(const Request& request, const json& body);

@@ -110,6 +110,12 @@ std::string state_of(const MessageInfo& info) {
 } // namespace
 
 json json_of(const LinkInfo& link) {
+    json addresses = json::array();
+    for (const auto& each : link.addresses)
+        addresses.push_back({{"address", each.name},
+                             {"connections", each.connections},
+                             {"own", each.own},
+                             {"limit", each.limit}});
     return {
         {"link", link.name},
         {"kind", link.local ? "local"
@@ -125,6 +131,8 @@ json json_of(const LinkInfo& link) {
         {"connections", link.connections},
         {"window", link.window},
         {"limit", link.limit},
+        {"crowded", link.crowded},
+        {"addresses", std::move(addresses)},
         {"queues", link.queues},
         {"deliveries", link.deliveries},
         {"due", link.due},
@@ -132,6 +140,18 @@ json json_of(const LinkInfo& link) {
         {"oldest", seconds_of(link.oldest)},
         {"transaction_ms", std::chrono::duration_cast<std::chrono::milliseconds>(link.transaction).count()},
         {"idle_why", link.idle_why}};
+}
+
+json json_of(const std::vector<LinkFailure>& failures, smtp::WallTime since) {
+    json out = json::array();
+    for (const auto& each : failures) {
+        if (each.time < since) continue;
+        out.push_back({{"time", seconds_of(each.time)},
+                       {"phase", each.phase == Phase::connecting ? "connecting" : "session"},
+                       {"status", each.reason.status},
+                       {"text", each.reason.text}});
+    }
+    return out;
 }
 
 json json_of(const QueueInfo& queue) {
@@ -257,7 +277,7 @@ Source source_of(const GateInfo& gate, const spool::MessageState& state,
     case Gate::queue:
         if (gate.reason.text.empty()) return {"", ""};
         return {(gate.reason.remote_reply.empty() ? "" : "remote reply: ") + gate.reason.text, ""};
-    case Gate::ladder: return {recipient.reply.text, ""};
+    case Gate::ladder: return {(recipient.reply.code > 0 ? "remote reply: " : "") + recipient.reply.text, ""};
     case Gate::rate:
     case Gate::window: return {gate.reason.text, ""};
     case Gate::turn: return {"", ""};

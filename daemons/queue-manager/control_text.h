@@ -17,6 +17,8 @@ std::string_view word_of(decide::queue::Lane lane);
 
 nlohmann::json json_of(const decide::queue::LinkInfo& link);
 nlohmann::json json_of(const decide::queue::QueueInfo& queue);
+// Those not before `since`.
+nlohmann::json json_of(const std::vector<decide::queue::LinkFailure>& failures, smtp::WallTime since);
 nlohmann::json json_of(const Pause& pause);
 nlohmann::json json_of(const Inquiry::Road& road);
 

@@ -17,6 +17,19 @@ struct KeptHost {
         f(3, m.preference);
     }
 };
+struct KeptFailure {
+    smtp::WallTime time{};
+    bool in_session = false;
+    std::string status, text, remote_reply, remote_host;
+    static void fields(auto& m, auto& f) {
+        f(1, m.time);
+        f(2, m.in_session);
+        f(3, m.status);
+        f(4, m.text);
+        f(5, m.remote_reply);
+        f(6, m.remote_host);
+    }
+};
 struct Kept {
     bool link = false, mx = false, down = false;
     std::string name, rule, status, text, remote_reply, remote_host;
@@ -24,6 +37,7 @@ struct Kept {
     std::uint32_t failures = 0;
     smtp::WallTime due{}, failing_since{}, retry_since{};
     std::vector<KeptHost> hosts;
+    std::vector<KeptFailure> history;
     static void fields(auto& m, auto& f) {
         f(1, m.link);
         f(2, m.mx);
@@ -40,6 +54,7 @@ struct Kept {
         f(13, m.failing_since);
         f(14, m.retry_since);
         f(15, m.hosts);
+        f(16, m.history);
     }
 };
 struct AllKept {
@@ -68,6 +83,9 @@ void QueueManager::remember() {
             for (const auto& host : link->second.hosts)
                 k.hosts.push_back({host.name, host.port, host.preference});
         }
+        for (const auto& [time, phase, reason] : each.history)
+            k.history.push_back({time, phase == decide::queue::Phase::session, reason.status, reason.text,
+                                 reason.remote_reply, reason.remote_host});
         kept.all.push_back(std::move(k));
     }
     const auto written =
@@ -95,6 +113,10 @@ void QueueManager::recall() {
                        .failing_since = k.failing_since,
                        .retry_since = k.retry_since,
                        .last_error = {k.status, k.text, k.remote_reply, k.remote_host}});
+        using decide::queue::Phase;
+        for (const auto& each : k.history)
+            all.back().history.push_back({each.time, each.in_session ? Phase::session : Phase::connecting,
+                                          {each.status, each.text, each.remote_reply, each.remote_host}});
         if (!k.link || k.hosts.empty()) continue;
         auto& link = links_[k.name];
         link.mx = k.mx;

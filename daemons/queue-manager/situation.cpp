@@ -1,6 +1,8 @@
 // What the queue-manager tells its control side of itself, and what it lends it.
+#include "daemons/decide/mx.h"
 #include "daemons/decide/routing.h"
 #include "daemons/queue-manager/queue_manager.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace queue_manager {
@@ -23,10 +25,25 @@ bool is_ours(const decide::NextHop& hop, const config::Config& config) {
     return false;
 }
 
+bool routed_to(std::string_view link, const std::vector<decide::RouteRule>& routes) {
+    for (const auto& route : routes)
+        for (const auto& equals : route.next_hops) {
+            std::vector<decide::Host> hosts;
+            for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0});
+            const bool named = equals.front().kind == decide::NextHop::Kind::host;
+            if (named && decide::link_name(decide::Destination::Kind::configured, hosts) == link) return true;
+        }
+    return false;
+}
+
 std::string bad_next_hop(std::string_view text, const config::Config& config) {
+    if (std::ranges::count(config.routes, text, &decide::RouteRule::pattern) > 0) return "";
     const auto hop = decide::NextHop::parse(text);
-    if (!hop || hop->kind == decide::NextHop::Kind::recipient)
-        return fmt::format("\"{}\" is no next hop: say [host]:port, or host for its MX hosts", text);
+    const bool no_domain = hop && hop->kind == decide::NextHop::Kind::mx_of && !hop->name.contains('.');
+    if (!hop || hop->kind == decide::NextHop::Kind::recipient || no_domain)
+        return fmt::format("\"{}\" is no next hop: say [host]:port, [address]:port, a domain for its MX hosts, or "
+                           "the name of a [route]",
+                           text);
     if (hop->kind == decide::NextHop::Kind::host && is_ours(*hop, config))
         return fmt::format("{} is this system itself: the mail would come back for ever", text);
     return "";
@@ -75,6 +92,7 @@ void QueueManager::begin_control(common::Fd fd) {
                     return name == "exchange" || std::ranges::count(config_->queue.policies, name,
                                                                     &decide::queue::RetryPolicy::name) > 0;
                 },
+            .routed = [this](std::string_view link) { return routed_to(link, config_->routes); },
             .inquire = [this](const std::string& address,
                               Inquiry::Done done) { inquiry_.ask(address, std::move(done)); },
         },

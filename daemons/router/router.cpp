@@ -97,9 +97,17 @@ void Router::asked(proto::route::Route&& route) {
     look_up(route.domain, *hop, connections, route.request);
 }
 
-// The operator named the next hop himself.
+// The operator named the next hop himself, or the route that is to serve.
 void Router::asked_by_name(proto::route::Route&& route) {
-    const auto hop = decide::NextHop::parse(std::string_view(route.domain).substr(proto::route::via.size()));
+    const auto name = std::string_view(route.domain).substr(proto::route::via.size());
+    if (const auto* rule = routes_.named(name)) {
+        const auto& first = rule->next_hops.front().front();
+        if (first.kind == decide::NextHop::Kind::host)
+            return answer(route.request, route.domain, best(*rule), rule->pattern);
+        if (first.kind == decide::NextHop::Kind::mx_of)
+            return look_up(route.domain, first, rule->connections, route.request);
+    }
+    const auto hop = decide::NextHop::parse(name);
     if (!hop || hop->kind == decide::NextHop::Kind::recipient)
         return answer(route.request, route.domain,
                       {decide::Destination::refuse(decide::Destination::Kind::temporary, "4.3.5",
@@ -139,7 +147,9 @@ void Router::found(const std::string& domain, Found found) {
     auto job = jobs_.extract(domain);
     if (job.empty()) return;
     found.connections = job.mapped().connections;
-    const auto* rule = domain.starts_with(proto::route::via) ? nullptr : routes_.find(domain);
+    const bool by_name = domain.starts_with(proto::route::via);
+    const auto* rule = by_name ? routes_.named(std::string_view(domain).substr(proto::route::via.size()))
+                               : routes_.find(domain);
     for (const auto request : job.mapped().requests)
         answer(request, domain, found, rule ? rule->pattern : std::string());
     ended_.push_back(std::move(job.mapped().lookup)); // its callback is running: it goes with the turn

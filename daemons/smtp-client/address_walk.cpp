@@ -34,7 +34,7 @@ void AddressWalk::step() {
         hosts_.pop_front();
         const auto literal = IpAddress::parse(host.name);
         if (!literal) return look_up(host);
-        candidates_.push_back({host.name, {*literal, host.port}});
+        candidates_.push_back({host.name, {*literal, host.port}, host.preference});
     }
     std::exchange(found_, {})({});
 }
@@ -88,7 +88,7 @@ void AddressWalk::take(const proto::route::Host& host, std::vector<IpAddress> v6
     const auto now = common::Loop::now().monotonic;
     std::vector<Candidate> last; // those that failed lately
     auto add = [&](const IpAddress& address) {
-        Candidate candidate{host.name, {address, host.port}};
+        Candidate candidate{host.name, {address, host.port}, host.preference};
         if (peers_.failed_lately(address, now))
             last.push_back(std::move(candidate));
         else

@@ -19,6 +19,7 @@ namespace smtp_client {
 struct Candidate {
     std::string name; // the host's, or the literal
     common::Endpoint endpoint;
+    std::uint16_t preference = 0; // of the host
 
     std::string peer() const { return name + "[" + endpoint.address.to_string() + "]"; }
     std::string relay() const { return peer() + ":" + std::to_string(endpoint.port); }

@@ -56,6 +56,8 @@ void Connection::try_next() {
 
 void Connection::candidate(std::optional<Candidate> found) {
     if (over_) return;
+    // Hosts of a worse preference are for when the better ones fail, not for when we ourselves fill those.
+    if (crowded_ && (!found || found->preference > *crowded_)) return finish(End::crowded);
     if (!found) {
         if (const auto& nowhere = walk_.no_address(); nowhere && last_failure_.why.text.empty()) {
             last_failure_.why.stage = smtp::Stage::lookup;
@@ -65,6 +67,16 @@ void Connection::candidate(std::optional<Candidate> found) {
         return link_failed();
     }
     current_ = std::move(found);
+    asking_ = true;
+    owner_.may_connect(*this, current_->endpoint.to_string());
+}
+
+void Connection::permit(Permit permit) {
+    if (over_ || !std::exchange(asking_, false)) return;
+    if (permit == Permit::crowded) {
+        crowded_ = std::min(crowded_.value_or(current_->preference), current_->preference);
+        return try_next();
+    }
     session_number_ = office_.next_session();
     open_socket();
 }
@@ -231,7 +243,7 @@ void Connection::close(Unbegun unbegun) {
     if (over_) return;
     closing_ = true;
     if (unbegun == Unbegun::drop) jobs_.resize(handed_);
-    if (!was_up_ && jobs_.empty()) return finish(false, {}); // nobody needs it any more
+    if (!was_up_ && jobs_.empty()) return finish(End::orderly); // nobody needs it any more
     hook_.schedule();
 }
 
@@ -363,6 +375,7 @@ void Connection::report(const smtp::TransactionResult& said) {
     auto done = make_done(job->order, job->message->state(), result);
     done.connection = number();
     done.host = relay();
+    done.tls = tls_named();
     done.started = (now.wall - (now.monotonic - result.finished) - transmission).time_since_epoch().count();
     done.transmission = transmission.count();
     owner_.done(*this, std::move(done), std::move(job->message));
@@ -405,14 +418,14 @@ void Connection::ended(Ended& end) {
     keep_resumption();
     const auto now = Loop::now().monotonic;
     if (end.distrust_pipelining) office_.peers.distrust_pipelining(current_->endpoint.address, now);
-    if (end.orderly) return finish(false, {});
+    if (end.orderly) return finish(End::orderly);
 
     const auto failure = decide::classify({end.why.stage, end.why.code, end.why.status});
     const bool fresh = uses_ == 0; // nobody has been served here
     // Somebody else's verdict is among them: it must be told.
     const bool told =
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
-    last_failure_ = {end.why, relay()};
+    last_failure_ = {end.why, relay(), tls_named()};
     if (fresh && again_in_plain_text(end.why)) return;
     if (end.why.stage == smtp::Stage::tls) {
         policy_failure_ = last_failure_;
@@ -437,15 +450,15 @@ void Connection::ended(Ended& end) {
         done.unreadable = true;
         jobs_.erase(std::ranges::find_if(jobs_, [&](auto& each) { return each.get() == job; }));
         owner_.done(*this, std::move(done), std::nullopt);
-        return finish(false, {});
+        return finish(End::orderly);
     }
     report(*end.interrupted);
-    finish(true, end.why);
+    finish(End::failed, end.why);
 }
 
 // No address is left. The message that was to go first says so; the others have not been tried.
 void Connection::link_failed() {
-    auto [why, host] = mail_failure_ ? *mail_failure_ : policy_failure_ ? *policy_failure_ : last_failure_;
+    auto [why, host, tls] = mail_failure_ ? *mail_failure_ : policy_failure_ ? *policy_failure_ : last_failure_;
     if (why.outcome == smtp::Verdict::Outcome::permanent) {
         // What a server says of itself is no verdict on the mail: that waits.
         why.outcome = smtp::Verdict::Outcome::temporary;
@@ -468,22 +481,24 @@ void Connection::link_failed() {
                 auto done = make_done(job.order, why);
                 done.connection = number();
                 done.host = host;
+                done.tls = tls;
                 owner_.done(*this, std::move(done), std::move(job.message));
                 jobs_.pop_front();
             }
         }
     }
-    finish(true, why);
+    finish(End::failed, why);
 }
 
-void Connection::finish(bool failed, const smtp::Verdict& why) {
+void Connection::finish(End end, const smtp::Verdict& why) {
     if (std::exchange(over_, true)) return;
     deadline_.clear();
     delivery::Closed closed;
     closed.connection = number();
-    closed.failed = failed;
+    closed.failed = end == End::failed;
+    closed.crowded = end == End::crowded;
     closed.was_up = was_up_;
-    if (failed) closed.reason = reply_of(why);
+    if (closed.failed) closed.reason = reply_of(why);
     closed.host = last_failure_.host.empty() ? relay() : last_failure_.host;
     owner_.closed(*this, std::move(closed));
 }

@@ -45,6 +45,8 @@ public:
     // To whom it reports. None of these may destroy the connection at once.
     class Owner {
     public:
+        // May it connect to this address? The answer is permit(), at once or later.
+        virtual void may_connect(Connection& connection, const std::string& address) = 0;
         virtual void connected(Connection& connection) = 0;
         // The message's lock goes with the reader.
         virtual void done(Connection& connection, proto::delivery::Done done,
@@ -61,6 +63,8 @@ public:
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
+    enum class Permit : std::uint8_t { yes, crowded };
+    void permit(Permit permit);
     void deliver(proto::delivery::Deliver order);
     // QUIT after all that was handed over.
     enum class Unbegun : std::uint8_t { deliver, drop };
@@ -79,6 +83,7 @@ private:
     struct Failed { // of an address
         smtp::Verdict why;
         std::string host; // whose session it was: "mx[192.0.2.1]:25"; "" where there was none
+        std::string tls;  // of that session; "none"
     };
 
     // TLS: secure.cpp.
@@ -117,9 +122,11 @@ private:
 
     void ended(smtp::client_event::Ended& end);
     void link_failed();
-    void finish(bool failed, const smtp::Verdict& why);
+    enum class End : std::uint8_t { orderly, crowded, failed };
+    void finish(End end, const smtp::Verdict& why = {});
 
     Job* job_of(std::uint64_t delivery);
+    std::string tls_named() const { return tls_text_.empty() ? "none" : tls_text_; } // of this session
     std::string relay() const { return current_ ? current_->relay() : std::string(); }
     common::Voice voice() const { return office_.log.as("smtp", session_number_); }
 
@@ -133,6 +140,7 @@ private:
     std::unique_ptr<Wire> wire_;
     std::optional<smtp::ClientSession> session_;
     std::optional<Candidate> current_;
+    std::optional<std::uint16_t> crowded_; // best preference of the hosts that had no room
     decide::TlsLevel level_ = decide::TlsLevel::may; // of this session
     decide::TlsState tls_;
     std::string tls_text_;        // "TLSv1.3 …"; "" in plain text
@@ -148,6 +156,7 @@ private:
     Failed last_failure_;
     std::optional<Failed> mail_failure_;   // of a session that had accepted MAIL
     std::optional<Failed> policy_failure_; // of one without the TLS that is required
+    bool asking_ = false; // for permission
     bool started_ = false, was_up_ = false, closing_ = false, over_ = false, dot_under_way_ = false;
 };
 

@@ -112,6 +112,10 @@ void SmtpClient::take(Message&& message) {
     } else if (auto* close = std::get_if<Close>(&message)) {
         if (auto found = connections_.find(close->connection); found != connections_.end())
             found->second->close();
+    } else if (auto* permission = std::get_if<Permission>(&message)) {
+        if (auto found = connections_.find(permission->connection); found != connections_.end())
+            found->second->permit(permission->granted ? Connection::Permit::yes
+                                                      : Connection::Permit::crowded);
     } else if (auto* acknowledged = std::get_if<Acknowledged>(&message)) {
         kept_.erase(acknowledged->delivery);
         stopped_if_done();
@@ -150,6 +154,13 @@ void SmtpClient::down() {
 
 // --- the connections' word
 // ------------------------------------------------------------------------------------
+
+void SmtpClient::may_connect(Connection& connection, const std::string& address) {
+    if (current(connection))
+        queue_manager_.send(MayConnect{connection.number(), address});
+    else
+        connection.permit(Connection::Permit::crowded); // nobody counts it
+}
 
 void SmtpClient::connected(Connection& connection) {
     if (current(connection)) queue_manager_.send(Connected{connection.number()});

@@ -74,7 +74,8 @@ void World::check_links() {
         if (h == hosts_.end()) continue;
         const bool ready = link.health == q::Health::ready ||
                            link.next_attempt.time_since_epoch().count() - wall_offset_ <= time_;
-        const bool could = link.offer > 0 && link.connections == 0 && !link.paused && agent && ready;
+        const bool could = link.offer > 0 && link.connections == 0 && !link.paused && agent && ready &&
+                           !link.crowded;
         if (!could) {
             h->stuck_since = -1;
         } else if (h->stuck_since < 0) {

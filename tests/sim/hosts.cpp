@@ -49,14 +49,33 @@ void World::does(const q::OpenConnection& a) {
         wrong("a link over its limit");
     h->last_open = time_;
     say("open " + h->name + " mood " + std::to_string(static_cast<int>(h->mood)));
-    switch (h->mood) {
+    later(h->address.empty() ? 0 : dice_.between(0, 200'000), [this, id = a.connection] { approach(id); });
+}
+
+// The agent has found the address.
+void World::approach(std::uint64_t id) {
+    const auto at = connections_.find(id);
+    if (at == connections_.end() || at->second.incarnation != incarnation_) return;
+    Connection& c = at->second;
+    Host& h = hosts_[c.host];
+    if (!h.address.empty()) {
+        if (!engine_->may_connect(id, h.address, now(), out_)) {
+            say("no room for " + h.name);
+            if (h.opened_since > 0) --h.opened_since; // nobody was tried
+            return end_connection(id, false, false, false, true);
+        }
+        c.admitted = true;
+        std::uint32_t there = 0;
+        for (const auto& [other, each] : connections_)
+            there += each.admitted && each.incarnation == incarnation_ && hosts_[each.host].address == h.address;
+        if (there > settings_.connections_per_address) wrong("an address over its limit");
+    }
+    switch (h.mood) {
     case Mood::refuses:
-        later(dice_.between(200, 2000), [this, id = a.connection] { connect_failed(id, false, false); });
+        later(dice_.between(200, 2000), [this, id] { connect_failed(id, false, false); });
         break;
-    case Mood::vanished:
-        later(30 * second, [this, id = a.connection] { connect_failed(id, false, false); });
-        break;
-    default: later(dice_.between(500, 50'000), [this, id = a.connection] { came_up(id); });
+    case Mood::vanished: later(30 * second, [this, id] { connect_failed(id, false, false); }); break;
+    default: later(dice_.between(500, 50'000), [this, id] { came_up(id); });
     }
 }
 
@@ -85,7 +104,7 @@ void World::connect_failed(std::uint64_t id, bool push_back, bool was_up) {
     end_connection(id, true, was_up, push_back);
 }
 
-void World::end_connection(std::uint64_t id, bool failed, bool was_up, bool push_back) {
+void World::end_connection(std::uint64_t id, bool failed, bool was_up, bool push_back, bool crowded) {
     const auto at = connections_.find(id);
     Connection& c = at->second;
     for (const Delivery& d : c.deliveries)
@@ -100,6 +119,7 @@ void World::end_connection(std::uint64_t id, bool failed, bool was_up, bool push
     event.phase = was_up ? q::Phase::session : q::Phase::connecting;
     event.push_back = push_back ? q::PushBack::yes : q::PushBack::no;
     event.reason = failed ? (push_back ? &busy : &refused) : nullptr;
+    event.crowded = crowded;
     engine_->closed(event, now(), out_);
 }
 

@@ -23,6 +23,8 @@ void World::make_settings() {
     }
     if (dice_.chance(30)) settings_.delay_notice = std::chrono::minutes(dice_.between(10, 120));
     if (dice_.chance(20)) settings_.connections_mx = 2;
+    if (!calm_ && dice_.chance(50))
+        settings_.connections_per_address = static_cast<std::uint32_t>(dice_.between(1, 4));
 }
 
 void World::make_places() {
@@ -37,6 +39,7 @@ void World::make_places() {
             h.gap = second / rate;
             settings_.routes[h.rule].messages_per_second = rate;
         }
+        if (!calm_ && h.mx && dice_.chance(60)) h.address = "192.0.2.1:25";
         hosts_.push_back(h);
     }
     const auto domains = dice_.between(1, 8);

@@ -68,6 +68,7 @@ struct Host {
     std::int64_t retry_since = -1, last_open = -1, last_handed = -1;
     std::string rule;     // of its route
     std::int64_t gap = 0; // between two messages, by that
+    std::string address;  // that other hosts have too; "": its own
 };
 
 struct Domain {
@@ -91,6 +92,7 @@ struct Connection {
     q::AgentId agent = 0;
     std::size_t host = 0;
     bool local = false, up = false, closing = false, busy = false;
+    bool admitted = false; // to its host's address
     std::uint32_t handed = 0;
     std::uint64_t incarnation = 0; // of the engine it belongs to
     std::deque<Delivery> deliveries;
@@ -153,11 +155,12 @@ private:
 
     // hosts.cpp: what the other side does
     void arrive();
+    void approach(std::uint64_t connection);
     void came_up(std::uint64_t connection);
     void connect_failed(std::uint64_t connection, bool push_back, bool was_up);
     void work(std::uint64_t connection);
     void answer(std::uint64_t connection);
-    void end_connection(std::uint64_t connection, bool failed, bool was_up, bool push_back);
+    void end_connection(std::uint64_t connection, bool failed, bool was_up, bool push_back, bool crowded = false);
     q::Result verdict(const Connection& c, Recipient& r, const Message& m, const q::Reason* reason);
     std::int64_t pace(const Host& host);
 

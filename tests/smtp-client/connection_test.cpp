@@ -203,8 +203,13 @@ public:
 
     std::string told;
     std::function<void()> on_connected = [] {};
+    std::set<std::string> crowded; // addresses that have all the connections they may have
 
 private:
+    void may_connect(Connection& connection, const std::string& address) override {
+        if (crowded.contains(address)) told += "no room at " + address + "\n";
+        connection.permit(crowded.contains(address) ? Connection::Permit::crowded : Connection::Permit::yes);
+    }
     void connected(Connection&) override {
         told += "connected\n";
         on_connected();
@@ -220,7 +225,7 @@ private:
         told += "\n";
     }
     void closed(Connection&, delivery::Closed closed) override {
-        told += closed.failed ? "failed: " + closed.reason.text + "\n" : "closed\n";
+        told += closed.failed ? "failed: " + closed.reason.text + "\n" : closed.crowded ? "crowded\n" : "closed\n";
         loop_.stop();
     }
     std::string log_file() const { return directory_ + "/log"; }
@@ -296,6 +301,40 @@ TEST_CASE("nobody answers: the link failed, and the message tried says so") {
     const auto log = world.log_text();
     CHECK(log.find(id.text() + ": to=<b@y>, relay=none, delay=0") != log.npos);
     CHECK(log.find("dsn=4.4.1, status=deferred (" + reason + ")") != log.npos);
+}
+
+TEST_CASE("an address without room: the next equal is taken, a worse preference is not") {
+    const auto script = hello() + transaction + "S: 250 2.0.0 Ok\nC: QUIT\nclose";
+    const auto address_of = [](const Server& server) { return "127.0.0.1:" + std::to_string(server.port); };
+    SUBCASE("an equal has room") {
+        Server full({}), equal({script});
+        World world;
+        world.crowded = {address_of(full)};
+        auto& connection = world.connect({{"127.0.0.1", full.port, 10}, {"127.0.0.1", equal.port, 10}});
+        world.deliver(world.write("x\r\n"));
+        connection.close();
+        CHECK(world.run().ends_with("connected\ndone 1 0=0:250 2.0.0 Ok\nclosed\n"));
+        CHECK(equal.problems() == "");
+    }
+    SUBCASE("only the backup has room: that is for when the better one fails") {
+        Server full({}), backup({});
+        World world;
+        world.crowded = {address_of(full)};
+        world.connect({{"127.0.0.1", full.port, 10}, {"127.0.0.1", backup.port, 20}});
+        const auto id = world.write("x\r\n");
+        world.deliver(id);
+        CHECK(world.run() == "no room at " + address_of(full) + "\ncrowded\n");
+        CHECK(world.log_text().find(id.text()) == std::string::npos); // it was not tried
+    }
+    SUBCASE("one is down, its equal has no room: no failure of the link") {
+        Server full({});
+        const auto port = closed_port();
+        World world;
+        world.crowded = {address_of(full)};
+        world.connect({{"127.0.0.1", full.port, 10}, {"127.0.0.1", port, 10}});
+        world.deliver(world.write("x\r\n"));
+        CHECK(world.run().ends_with("crowded\n"));
+    }
 }
 
 TEST_CASE("another host is tried until the message itself has been refused") {

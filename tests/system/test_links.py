@@ -1,8 +1,10 @@
 """Links: other ways while one is down, domains that share one, mail that fails among mail that does not."""
 import re
+import threading
 
 import pytest
 
+from harness.client import message
 from harness.sink import only, slowly
 from harness.watch import wait_until
 from test_control import ask, one
@@ -57,7 +59,7 @@ def test_domains_with_one_mx_set_share_a_link(mta, names, remote):
         names.mx(domain, (10, "mx.host.example"))
     names.address_of("other.example", "127.0.0.1")
     mta.start()
-    assert one(mta, "pause", scope="everything") is None
+    assert ask(mta, "pause", scope="everything")[1] is None
     for domain in ("one.example", "two.example", "other.example"):
         mta.submit(f"user@{domain}")
     wait_until(lambda: len([q for q in ask(mta, "queues")[0] if q["link"]]) == 3, 20, "three queues with links")
@@ -83,7 +85,122 @@ def test_one_poisoned_message_among_many(relaying):
     wait_until(lambda: mta.queued_ids() == {bad}, 10, "the others to leave the queue")
 
 
-def test_tarpit_holds_up_nobody_else(mta, remote):
+def test_one_poisoned_message_and_a_thousand_good_ones(relaying):
+    """The good ones wait for its two tries at most: each is sent at its first try, and the queue is never in retry."""
+    mta, sink = relaying
+    sink.at("dot", only("Subject: poisoned", "451 4.3.0 Cannot digest this"))
+    bad = mta.submit("user@remote.example", "poisoned")
+    good = set()
+    with mta.client() as c:
+        for n in range(1000):
+            reply = c.deliver("sender@test.example", ["user@remote.example"], message("good", "Hello.", "sender@test.example",
+                                                                                     "user@remote.example", ""))
+            good.add(reply.split()[-1])
+    assert len(good) == 1000
+    sink.wait_for(1000, seconds=120)
+    wait_until(lambda: mta.queued_ids() == {bad}, 60, "the good ones to leave the queue")
+    sent = [m[1] for m in mta.logged(r"(\w+): to=<user@remote\.example>, .*status=sent")]
+    deferred = [m[1] for m in mta.logged(r"(\w+): to=<user@remote\.example>, .*status=deferred")]
+    assert sorted(sent) == sorted(good), "each once"
+    assert set(deferred) == {bad}
+    assert not mta.logged(r"queue=remote\.example state=retry")
+    assert one(mta, "message", id=bad)["problem"]
+
+
+class Gate:
+    """A server that takes connections and then says nothing more until it is opened."""
+
+    def __init__(self, sink):
+        self.opened = threading.Event()
+        sink.at("mail", lambda session, argument: self.opened.wait(120) and None)
+
+    def open(self):
+        self.opened.set()
+
+
+@pytest.fixture
+def gate():
+    gates = []
+    yield lambda sink: gates.append(Gate(sink)) or gates[-1]
+    for each in gates:
+        each.open()
+
+
+@pytest.mark.needs("own network")
+def test_many_mx_names_of_one_host_share_its_limit(mta, names, remote, gate):
+    """Two domains, two MX names, one address: together they have no more connections than one address may have."""
+    sink = remote(port=25)
+    closed = gate(sink)
+    mta.use_names(names)
+    for domain in ("one.example", "two.example"):
+        names.mx(domain, (10, f"mx.{domain}"))
+        names.address_of(f"mx.{domain}", sink.address)
+    mta.config["queue"] |= {"connections_per_address": 2, "window_start": 10, "drain_target": "10ms"}
+    mta.start()
+    ids = [mta.submit(f"user@{domain}") for _ in range(5) for domain in ("one.example", "two.example")]
+    shared = f"{sink.address}:25"
+
+    def both_want_more():
+        its = [links(mta).get(f"mx.{domain}") for domain in ("one.example", "two.example")]
+        return all(link and link["crowded"] for link in its) and its
+    its = wait_until(both_want_more, 20, "both links to find no room")
+    assert sink.connections == 2
+    assert {(a["address"], a["connections"], a["limit"]) for link in its for a in link["addresses"]} == {(shared, 2, 2)}
+    shown = mta.command("link", "show", "mx.one.example").stdout
+    assert re.search(rf"^Address +{re.escape(shared)}: 2 connections of 2 it may have, \d of them this link's$", shown, re.M)
+    waiting = [one(mta, "explain", id=i) for i in ids]
+    assert {each["blocked_by"] for each in waiting} <= {"", "window", "turn"}
+    gates = [g for each in waiting if each["blocked_by"] == "window" for g in each["gates"] if g["gate"] == "window"]
+    assert gates and {g["from"] for g in gates} == {"queue.connections_per_address"}
+    assert all(shared in g["text"] for g in gates)
+    closed.open()
+    sink.wait_for(10)
+    mta.wait_until_empty()
+    assert not mta.logged("status=deferred")
+
+
+@pytest.mark.needs("own network")
+def test_limits_of_a_shared_link_hold_for_all_its_domains(mta, names, remote, gate):
+    sink = remote(port=25)
+    closed = gate(sink)
+    mta.use_names(names)
+    names.address_of("mx.host.example", sink.address)
+    for domain in ("one.example", "two.example"):
+        names.mx(domain, (10, "mx.host.example"))
+    mta.config["queue"] |= {"connections_mx": 1, "drain_target": "10ms"}
+    mta.start()
+    for domain in ("one.example", "two.example"):
+        for _ in range(3):
+            mta.submit(f"user@{domain}")
+    wait_until(lambda: links(mta).get("mx.host.example", {}).get("due", 0) >= 4, 20, "both domains' mail to wait for it")
+    assert sink.connections == 1 and links(mta)["mx.host.example"]["queues"] == 2
+    closed.open()
+    sink.wait_for(6)
+    mta.wait_until_empty()
+    assert len(sink.to("user@one.example")) == len(sink.to("user@two.example")) == 3
+
+
+def test_tarpit_holds_up_nobody_else(mta, remote, gate):
+    """A server that takes connections and answers nobody keeps its own mail, and no other."""
+    slow, quick = remote(), remote()
+    closed = gate(slow)
+    mta.route("slow.example", slow)
+    mta.route("quick.example", quick)
+    mta.start()
+    for _ in range(20):
+        mta.submit("user@slow.example")
+    wait_until(lambda: slow.connections, 15, "the tarpit to have caught one")
+    for _ in range(5):
+        mta.submit("user@quick.example")
+    quick.wait_for(5)
+    assert not slow.messages
+    closed.open()
+    slow.wait_for(20)
+    mta.wait_until_empty()
+    assert not mta.logged("status=deferred")
+
+
+def test_tarpit_that_answers_byte_by_byte(mta, remote):
     slow, quick = remote(), remote()
     slow.at("mail", slowly("250 2.1.0 fine"))
     mta.route("slow.example", slow)
@@ -94,7 +211,29 @@ def test_tarpit_holds_up_nobody_else(mta, remote):
     for _ in range(5):
         mta.submit("user@quick.example")
     quick.wait_for(5)
-    assert links(mta)[name(slow)]["in_flight"] > 0 or slow.messages
+    slow.wait_for(20)
+    assert not mta.logged("status=deferred")
+
+
+def test_greylisting_delays_the_triplet_and_nothing_else(relaying):
+    """The first try of every sender and recipient is put off, as greylisting does: all mail arrives at its second."""
+    mta, sink = relaying
+    seen, lock = set(), threading.Lock()
+
+    def greylist(session, argument):
+        triplet = (session.sender, argument.split(">")[0])
+        with lock:
+            known = triplet in seen
+            seen.add(triplet)
+        return None if known else "450 4.7.1 Greylisted, come back later"
+    sink.at("rcpt", greylist)
+    ids = [mta.submit([f"user{n}@remote.example", f"other{n}@remote.example"]) for n in range(10)]
+    mta.wait_until_empty(40)
+    for n, queue_id in enumerate(ids):
+        for recipient in (f"user{n}", f"other{n}"):
+            assert len(mta.logged(rf"{queue_id}: to=<{recipient}@remote\.example>, .*status=deferred")) == 1
+            assert len(sink.to(f"{recipient}@remote.example")) == 1
+    assert not mta.logged(r"(link|queue)=\S+ state=(glitch|retry)"), "nobody else has to wait"
 
 
 def test_a_route_reads_a_reply_its_own_way(mta, remote):

@@ -92,6 +92,7 @@ def test_the_history_of_every_attempt(deferring):
         assert "450 4.2.0 Not now" in part
     attempt = message(mta, queue_id)["recipients"][0]["attempts"][0]
     assert attempt["outcome"] == "deferred" and attempt["code"] == 450
+    assert attempt["tls"] == "none" and "TLS none" in shown
 
 
 def test_listing_and_cat(deferring):
@@ -143,21 +144,76 @@ def test_what_makes_no_sense_changes_nothing(deferring):
     fails(mta, 64, "message", "remove", "shape=round")
     fails(mta, 64, "message", "remove", "all", "--force")
     fails(mta, 64, "message", "priority", "fastest", "all")
-    fails(mta, 64, "message", "reroute", "nowhere:at:all", queue_id)
+    for nonsense in ("nowhere:at:all", "foo", "mx", "[]", "[192.0.2.1]:x", "192.0.2.1", "host.example:0"):
+        assert "no next hop" in fails(mta, 64, "message", "reroute", nonsense, queue_id)
+    assert "come back for ever" in fails(mta, 64, "message", "reroute", f"[{mta.address}]:{mta.relay_port}", queue_id)
+    fails(mta, 64, "message", "requeue", queue_id, "--policy", "nonesuch")
     fails(mta, 1, "message", "remove", "sender=nobody@*")
     fails(mta, 1, "message", "remove", "0123456789ABCD")
     fails(mta, 64, "pause", "world")
     fails(mta, 64, "pause", "link")
     fails(mta, 64, "pause", "all", "of-it")
-    fails(mta, 1, "force", "link", "nowhere")
+    for scope in ("link", "queue", "pool"):
+        assert "there is no" in fails(mta, 1, "force", scope, "nowhere")
+        assert "is not paused" in fails(mta, 2, "resume", scope, "nowhere")
+    assert "no link" in fails(mta, 1, "pause", "link", "nowhere")
+    assert "no pool" in fails(mta, 1, "pause", "pool", "nowhere")
+    assert "named by its domain" in fails(mta, 64, "pause", "queue", "no domain")
     fails(mta, 2, "resume", "all")
+    assert json.loads(mta.command("status", "--json").stdout)["queue"]["pauses"] == []
     fails(mta, 64, "explain")
     assert mta.queued_ids() == {queue_id}
 
 
+def test_a_place_may_be_paused_before_its_mail_comes(relaying):
+    """A domain may be any; a link is one there is mail for, or one that a route leads to."""
+    mta, sink = relaying
+    link = f"[{sink.address}]:{sink.port}"
+    note = "; no mail is there now\n"
+    assert mta.command("pause", "link", link).stdout == f"link {link} is paused{note}"
+    assert mta.command("pause", "queue", "Other.Example").stdout == f"queue Other.Example is paused{note}"
+    assert "paused already" in fails(mta, 2, "pause", "queue", "other.example")
+    queue_id = mta.submit("user@remote.example")
+    wait_until(lambda: message(mta, queue_id)["recipients"][0]["state"] == "paused", 15, "it to wait for the link")
+    assert mta.command("resume", "link", link).stdout == f"link {link} is resumed\n"
+    sink.wait_for(1)
+
+
+def test_rerouted_to_what_a_route_says(mta, remote):
+    here, there = remote(), remote()
+    here.stop()
+    mta.route("remote.example", here)
+    mta.route("spare", there)
+    mta.start()
+    queue_id = mta.submit("user@remote.example")
+    mta.wait_log(f"{queue_id}: .*status=deferred")
+    assert mta.command("message", "reroute", "spare", queue_id).stdout == "1 message rerouted to spare\n"
+    there.wait_for(1)
+
+
+def test_the_tries_of_a_link_are_shown_with_its_mail(relaying):
+    """A connection refused is the link's failure, no attempt of the message: it is shown as that."""
+    mta, sink = relaying
+    sink.stop()
+    queue_id = mta.submit("user@remote.example")
+    wait_until(lambda: len(message(mta, queue_id)["recipients"][0]["link_failures"]) >= 2, 20, "two failed tries")
+    [recipient] = message(mta, queue_id)["recipients"]
+    assert recipient["attempts"] == []
+    assert recipient["link_failures"][0]["phase"] == "connecting"
+    shown = mta.command("message", "show", queue_id).stdout
+    assert "failed tries of its link since it came, not counted against it:" in shown
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d.*  at connecting\n +connect to .*Connection refused", shown)
+    link = mta.command("link", "show", f"[{sink.address}]:{sink.port}").stdout
+    assert re.search(r"^Failed +\d{4}-.*at connecting: connect to .*Connection refused", link, re.M)
+    mta.restart()
+    wait_until(lambda: mta.command("message", "show", queue_id, check=False).returncode == 0, 15, "it to be read")
+    wait_until(lambda: len(message(mta, queue_id)["recipients"][0].get("link_failures", [])) >= 2, 15, "the tries after a restart")
+
+
 def test_pause_resume_and_force(relaying):
     mta, sink = relaying
-    assert mta.command("pause", "queue", "remote.example", "--why", "their move").stdout == "queue remote.example is paused\n"
+    shown = mta.command("pause", "queue", "remote.example", "--why", "their move").stdout
+    assert shown == "queue remote.example is paused; no mail is there now\n"
     assert "paused already" in fails(mta, 2, "pause", "queue", "remote.example")
     queue_id = mta.submit("user@remote.example")
     wait_until(lambda: message(mta, queue_id)["recipients"][0]["state"] == "paused", 15, "it to wait for the pause")

@@ -436,6 +436,10 @@ Section table_of(decide::queue::Settings& s) {
              "Connections of a link whose hosts come from MX records.", ""},
             {"connections_route", Count{&s.connections_route, 1, 10'000},
              "Connections of the link of a configured route.", ""},
+            {"connections_per_address", Count{&s.connections_per_address, 1, 10'000},
+             "Connections to one remote address, whatever links they belong to: domains with many MX names may "
+             "all lie on one host. For the address of a configured route its own limit holds.",
+             ""},
             {"connections_local", Count{&s.connections_local, 1, 1000},
              "Deliveries to mailboxes at the same time.", ""},
             {"connections_total", Count{&s.connections_total, 1, 100'000},

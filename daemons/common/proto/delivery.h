@@ -3,6 +3,8 @@
 //
 //   Connect → Deliver… → Close   from the queue-manager
 //   Connected, Done…, Closed     from the agent; after Closed the connection's number means nothing
+//   MayConnect → Permission      before each address the agent tries: which one a connection leads to the
+//                                agent knows, how many each may have the queue-manager
 //
 // Deliveries handed over and not Done when Closed arrives are back in the queue, untried. An agent keeps each
 // Done until it is Acknowledged and repeats it on a new connection to the queue-manager (a restarted one
@@ -62,6 +64,15 @@ struct Close { // queue-manager → agent: say QUIT after what is in flight
     static void fields(auto& m, auto& f) { f("connection", m.connection); }
 };
 
+struct Permission { // queue-manager → agent: the answer to MayConnect
+    std::uint64_t connection = 0;
+    bool granted = false; // false: that address has all the connections it may have
+    static void fields(auto& m, auto& f) {
+        f("connection", m.connection);
+        f("granted", m.granted);
+    }
+};
+
 struct Acknowledged { // queue-manager → agent: this result is recorded
     std::uint64_t delivery = 0;
     static void fields(auto& m, auto& f) { f("delivery", m.delivery); }
@@ -103,6 +114,15 @@ struct RecipientResult {
     }
 };
 
+struct MayConnect { // agent → queue-manager: the place at the address tried before is given back
+    std::uint64_t connection = 0;
+    std::string address; // "192.0.2.1:25", "[2001:db8::1]:25"
+    static void fields(auto& m, auto& f) {
+        f("connection", m.connection);
+        f("address", m.address);
+    }
+};
+
 struct Connected { // agent → queue-manager: EHLO (TLS, AUTH) went well; the connection takes deliveries
     std::uint64_t connection = 0;
     static void fields(auto& m, auto& f) { f("connection", m.connection); }
@@ -117,6 +137,7 @@ struct Done {                     // agent → queue-manager
     bool gone = false;             // there is no such file (any more): nothing was sent, results are empty
     bool unreadable = false;       // the file is damaged: nothing was sent, results are empty; quarantine it
     std::string host;              // "mx.example.org[192.0.2.1]:25"; "" for none
+    std::string tls;               // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
     std::int64_t started = 0;      // µs since 1970
     std::int64_t transmission = 0; // µs from MAIL to the last reply
     static void fields(auto& m, auto& f) {
@@ -128,6 +149,7 @@ struct Done {                     // agent → queue-manager
         f("gone", m.gone);
         f("unreadable", m.unreadable);
         f("host", m.host);
+        f("tls", m.tls);
         f("started", m.started);
         f("transmission", m.transmission);
     }
@@ -137,18 +159,21 @@ struct Closed { // agent → queue-manager
     std::uint64_t connection = 0;
     bool failed =
         false; // false: closed in good order (asked to, or the peer's polite end between deliveries)
-    bool was_up = false; // Connected had been said
-    Reply reason;        // why it failed: the last host's
-    std::string host;    // the last one tried
+    bool was_up = false;  // Connected had been said
+    bool crowded = false; // not failed: its hosts of best preference have all the connections they may have
+    Reply reason;         // why it failed: the last host's
+    std::string host;     // the last one tried
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("failed", m.failed);
         f("was_up", m.was_up);
+        f("crowded", m.crowded);
         f("reason", m.reason);
         f("host", m.host);
     }
 };
 
-using Message = std::variant<Connect, Deliver, Close, Acknowledged, Connected, Done, Closed>;
+using Message =
+    std::variant<Connect, Deliver, Close, Permission, Acknowledged, MayConnect, Connected, Done, Closed>;
 
 } // namespace proto::delivery

@@ -26,7 +26,7 @@ Slot Core::eligible_alone(AgentKind kind) const {
         const Queue& q = queues_[deliveries_[slot].queue];
         if (q.link == none || q.stopped()) continue;
         const Link& l = links_[q.link];
-        if (l.paused || l.open() >= l.window.limit()) continue;
+        if (l.paused || l.open() >= l.window.limit() || is_crowded(l)) continue;
         auto may = [&](const HealthState& h) {
             return h.health == Health::ready || (!h.probing && now_.monotonic >= h.due);
         };
@@ -110,6 +110,7 @@ std::optional<smtp::Monotonic> Core::alone_timer() const {
             if (q.health.health != Health::ready) sooner(q.health.due);
             if (q.link != none && links_[q.link].health.health != Health::ready)
                 sooner(links_[q.link].health.due);
+            if (q.link != none && is_crowded(links_[q.link])) sooner(links_[q.link].crowded_until);
         }
     }
     return next;

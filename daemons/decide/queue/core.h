@@ -3,6 +3,7 @@
 //   deliveries.cpp  where a delivery waits; its recipients; the end of a message
 //   routes.cpp      queues, their routes and links
 //   dispatch.cpp    connections: how many, and what goes over them
+//   addresses.cpp   how many connections one remote address may have
 //   alone.cpp       suspects: one at a time on an agent to itself
 //   results.cpp     what agents report of connections and deliveries
 //   outcomes.cpp    a delivery's results, sorted by whose failure it is
@@ -42,6 +43,7 @@ public:
     void routed(const Routed& event);
     void agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity);
     void agent_gone(AgentId agent, Departure how);
+    bool may_connect(ConnectionId connection, std::string_view address);
     void connected(ConnectionId connection);
     void done(const Done& event);
     void closed(const Closed& event);
@@ -68,6 +70,8 @@ public:
     std::optional<MessageInfo> message(spool::QueueId id, smtp::Now now) const;
     std::optional<MessageInfo> next_message(std::uint32_t& cursor, smtp::Now now) const;
     std::vector<LinkInfo> links(smtp::Now now, Ages ages) const;
+    std::vector<LinkFailure> failures_of(std::string_view link) const;
+    bool knows(Scope scope, std::string_view name) const;
     std::vector<QueueInfo> queues(smtp::Now now, Ages ages) const;
     std::optional<MessageInfo> oldest(smtp::Now now) const;
     std::vector<Explanation> explain(spool::QueueId id) const;
@@ -180,6 +184,17 @@ private:
     bool reserved(AgentId id) const;
     Slot connection_of(ConnectionId id) const;
 
+    // ---- addresses.cpp ----
+    std::uint32_t limit_per_address(const Link& link) const;
+    std::uint32_t kept_for_others(Address& address, Slot link);
+    void leave_address(Slot connection);
+    void call_next(Slot address); // links that wait for room there
+    void forget_waiting(Slot link);
+    void crowded(Slot link);
+    bool is_crowded(const Link& link) const { return now_.monotonic < link.crowded_until; }
+    std::string crowded_why(const Link& link) const;
+    std::vector<AddressInfo> addresses_of(Slot link) const;
+
     // ---- alone.cpp ----
     void pump_alone(AgentKind kind);
     Slot eligible_alone(AgentKind kind) const;
@@ -255,6 +270,8 @@ private:
     // ---- explain.cpp ----
     Explanation explanation(Slot delivery) const;
     std::uint32_t before_in_line(Slot delivery) const;
+    bool is_next(Slot delivery) const;
+    std::string limit_key(const Link& link) const;
 
     struct IdOf {
         const Slab<Message>* messages;
@@ -281,10 +298,11 @@ private:
     Slab<Queue> queues_;
     Slab<Link> links_;
     Slab<Connection> connections_;
+    Slab<Address> addresses_; // that have connections, or links that wait for room
     std::vector<Agent> agents_;
 
     Index<IdOf> messages_by_id_;
-    Names queues_by_name_, links_by_name_;
+    Names queues_by_name_, links_by_name_, addresses_by_name_;
     Flows flows_;
     DueHeap<Delivery, &Delivery::due, &Delivery::heap> waiting_;
     DueHeap<Queue, &Queue::timer, &Queue::heap> queue_timers_;

@@ -71,8 +71,8 @@ void Core::pump(Slot link) {
     if (!rate_open(link)) return;
     if (l.health.health != Health::ready) {
         if (l.health.probing) return;
-        if (now_.monotonic < l.health.due)
-            link_timers_.bring_forward(link, l.health.due);
+        if (const auto due = std::max(l.health.due, l.crowded_until); now_.monotonic < due)
+            link_timers_.bring_forward(link, due);
         else
             l.health.probing = open_one(link);
         return;
@@ -93,7 +93,7 @@ void Core::pump(Slot link) {
         slot = next;
     }
     while (l.offer > 0 && usable < wanted(l) && l.open() < l.window.size()) {
-        const smtp::Monotonic wait_until = std::max(l.not_before, l.next_connection);
+        const smtp::Monotonic wait_until = std::max({l.not_before, l.next_connection, l.crowded_until});
         if (now_.monotonic < wait_until) {
             link_timers_.bring_forward(link, wait_until);
             return;
@@ -210,7 +210,8 @@ void Core::settle(Slot slot) {
     c.idle_since = now_.monotonic;
     idle_.push(connections_, slot, End::back);
     // Somebody else needs its place more than a rainy day does.
-    if (!hungry_.empty() && links_[c.link].offer == 0) close(slot);
+    const bool wanted = !hungry_.empty() || (c.address != none && !addresses_[c.address].line.empty());
+    if (wanted && links_[c.link].offer == 0) close(slot);
 }
 
 void Core::leave_idle(Slot slot) {
@@ -235,6 +236,7 @@ void Core::release_connection(Slot slot) {
     Connection& c = connections_[slot];
     assert(c.deliveries.empty());
     leave_idle(slot);
+    leave_address(slot);
     const Slot link = c.link;
     Link& l = links_[link];
     switch (c.state) {

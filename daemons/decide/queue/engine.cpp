@@ -43,6 +43,9 @@ void Engine::agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacit
 void Engine::agent_gone(AgentId agent, Departure how, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->agent_gone(agent, how); });
 }
+bool Engine::may_connect(ConnectionId connection, std::string_view address, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->may_connect(connection, address); });
+}
 void Engine::connected(ConnectionId connection, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->connected(connection); });
 }
@@ -107,6 +110,8 @@ std::optional<MessageInfo> Engine::next_message(std::uint32_t& cursor, smtp::Now
     return core_->next_message(cursor, now);
 }
 std::vector<LinkInfo> Engine::links(smtp::Now now, Ages ages) const { return core_->links(now, ages); }
+std::vector<LinkFailure> Engine::failures_of(std::string_view link) const { return core_->failures_of(link); }
+bool Engine::knows(Scope scope, std::string_view name) const { return core_->knows(scope, name); }
 std::vector<QueueInfo> Engine::queues(smtp::Now now, Ages ages) const { return core_->queues(now, ages); }
 std::optional<MessageInfo> Engine::oldest(smtp::Now now) const { return core_->oldest(now); }
 std::vector<Explanation> Engine::explain(spool::QueueId id) const { return core_->explain(id); }

@@ -36,6 +36,9 @@ public:
     // capacity: connections it takes. An id may be used again after agent_gone().
     void agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity, smtp::Now now, Actions& out);
     void agent_gone(AgentId agent, Departure how, smtp::Now now, Actions& out);
+    // Asked before each address a connection tries: has it room for one more? Yes: the place is the
+    // connection's until it asks for another address or is closed.
+    bool may_connect(ConnectionId connection, std::string_view address, smtp::Now now, Actions& out);
     void connected(ConnectionId connection, smtp::Now now, Actions& out);
     // A delivery unknown here (repeated by an agent after our restart) is matched by queue id and numbers.
     void done(const Done& event, smtp::Now now, Actions& out);
@@ -78,6 +81,10 @@ public:
     std::optional<MessageInfo> message(spool::QueueId id, smtp::Now now) const;
     std::optional<MessageInfo> next_message(std::uint32_t& cursor, smtp::Now now) const;
     std::vector<LinkInfo> links(smtp::Now now, Ages ages = Ages::no) const;
+    // The last failed tries of a link, oldest first; none if it is not known.
+    std::vector<LinkFailure> failures_of(std::string_view link) const;
+    // Is there mail for it, or is something remembered of it? Everything: always.
+    bool knows(Scope scope, std::string_view name) const;
     std::vector<QueueInfo> queues(smtp::Now now, Ages ages = Ages::no) const;
     std::optional<MessageInfo> oldest(smtp::Now now) const;
     // What a clean stop must not forget, and a start is told before anything else.

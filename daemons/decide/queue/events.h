@@ -148,6 +148,7 @@ struct Closed {
     Phase phase = Phase::connecting; // where it failed: events 4000, 4001
     PushBack push_back = PushBack::no;
     const Reason* reason = nullptr;
+    bool crowded = false; // not failed: may_connect() allowed none of the addresses it could have taken
 };
 
 // ---- services ----

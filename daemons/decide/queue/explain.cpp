@@ -1,12 +1,18 @@
 // Why a delivery is still here: every gate between it and a connection, in order.
 #include "daemons/decide/queue/core.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace decide::queue {
 
 namespace {
 constexpr std::uint32_t counted_at_most = 100'000; // places in line
+
+std::string in_a_row(const HealthState& health) {
+    return fmt::format("{} failure{}{}", health.failures, health.failures == 1 ? "" : "s in a row",
+                       health.probing ? "; a try is under way" : "");
 }
+} // namespace
 
 std::vector<Explanation> Core::explain(spool::QueueId id) const {
     std::vector<Explanation> out;
@@ -25,6 +31,21 @@ std::uint32_t Core::before_in_line(Slot slot) const {
     return count;
 }
 
+// At the front of its lane, where none that has a greater share waits.
+bool Core::is_next(Slot slot) const {
+    const Lanes& lanes = queues_[deliveries_[slot].queue].lanes;
+    for (std::size_t lane = 0; lane < lanes.lane.size(); ++lane)
+        if (const Slot front = flows_.front(lanes, lane); front != none) return front == slot;
+    return false;
+}
+
+// The key that limits the link's connections.
+std::string Core::limit_key(const Link& l) const {
+    if (l.limit > 0) return fmt::format("route.\"{}\".connections", rules_[l.rule].name);
+    if (l.kind == AgentKind::local) return "queue.connections_local";
+    return l.mx ? "queue.connections_mx" : "queue.connections_route";
+}
+
 Explanation Core::explanation(Slot slot) const {
     const Delivery& d = deliveries_[slot];
     const Message& m = messages_[d.message];
@@ -37,6 +58,9 @@ Explanation Core::explanation(Slot slot) const {
         out.gates.push_back({.gate = which, .open = open});
         return out.gates.back();
     };
+    auto blocked = [&] {
+        return std::ranges::any_of(out.gates, [](const GateInfo& each) { return !each.open; });
+    };
     auto until = [&](GateInfo& g, smtp::Monotonic when) {
         g.until = wall_of(when);
         if (!g.open) out.next_attempt = std::max(out.next_attempt, g.until);
@@ -46,7 +70,8 @@ Explanation Core::explanation(Slot slot) const {
     gate(Gate::hold, !m.held);
     if (d.queue == none) {
         gate(Gate::pause, !paused_).name = "";
-        auto& categorizer = gate(Gate::categorizer, false);
+        auto& categorizer = gate(Gate::categorizer, blocked()); // not asked before the gates above are open
+        if (categorizer.open) return out;
         categorizer.text = !categorizer_up_                  ? "the categorizer is not there"
                            : d.state == DeliveryState::asked ? "the categorizer is being asked"
                            : d.state == DeliveryState::waiting
@@ -80,21 +105,20 @@ Explanation Core::explanation(Slot slot) const {
         auto& link = gate(Gate::link, l->health.health == Health::ready);
         if (!link.open) {
             link.reason = l->health.last_error;
-            link.text = fmt::format("{} failures in a row{}", l->health.failures,
-                                    l->health.probing ? "; a try is under way" : "");
+            link.text = in_a_row(l->health);
             until(link, std::max(l->health.due, now_.monotonic));
         }
         auto& queue = gate(Gate::queue, q.health.health == Health::ready);
         if (!queue.open) {
             queue.reason = q.health.last_error;
-            queue.text = fmt::format("{} failures in a row{}", q.health.failures,
-                                     q.health.probing ? "; a try is under way" : "");
+            queue.text = in_a_row(q.health);
             until(queue, std::max(q.health.due, now_.monotonic));
         }
     }
     auto& ladder = gate(Gate::ladder, d.state != DeliveryState::waiting || d.scheduled);
     if (!ladder.open) {
-        ladder.text = fmt::format("{} failed tries of its own", d.failures);
+        ladder.text = d.failures == 1 ? "1 failed try of its own"
+                                      : fmt::format("{} failed tries of its own", d.failures);
         until(ladder, d.due);
     }
     if (!l) return out;
@@ -113,17 +137,25 @@ Explanation Core::explanation(Slot slot) const {
         window.open = false;
         window.text = fmt::format("all {} connections of the link's window are in use (limit {})",
                                   l->window.size(), l->window.limit());
+        window.reason.text = limit_key(*l);
+    } else if (d.state == DeliveryState::ready && is_crowded(*l)) {
+        window.open = false;
+        window.text = crowded_why(*l);
+        window.reason.text = l->mx ? "queue.connections_per_address" : limit_key(*l);
     } else if (d.state == DeliveryState::ready && l->hungry) {
         window.open = false;
         window.text =
             agent_free ? fmt::format("{} of {} connections in all are in use: the link waits for its share",
                                      open_, settings_.connections_total)
                        : std::string("no delivery agent has room");
+        if (agent_free) window.reason.text = "queue.connections_total, link_share";
     }
-    auto& turn = gate(Gate::turn, d.state != DeliveryState::ready && d.state != DeliveryState::alone);
+    // Who is next waits for nothing but the gates above, or for a connection to finish what it has.
+    const bool in_line = d.state == DeliveryState::ready && !(is_next(slot) && blocked());
+    auto& turn = gate(Gate::turn, !in_line && d.state != DeliveryState::alone);
     if (d.state == DeliveryState::alone)
         turn.text = "it was in flight when an agent died: it waits for an agent to itself";
-    if (d.state == DeliveryState::ready)
+    if (in_line)
         turn.text =
             fmt::format("{} before it from the same submitter; {} are due in its queue{}",
                         before_in_line(slot), q.lanes.count,

@@ -55,25 +55,28 @@ void Core::try_now(Slot slot) {
 
 bool Core::force(Scope scope, std::string_view name) {
     Slot link = none, queue = none;
-    if (scope == Scope::pool) return false;
-    if (scope == Scope::link) {
-        const auto known = links_by_name_.find(name);
-        if (known == links_by_name_.end()) return false;
-        link = known->second;
+    if (!knows(scope, name)) return false;
+    std::set<Slot> of_pool; // links
+    if (scope == Scope::pool) {
+        for (Slot slot = 1; slot <= queues_.top(); ++slot)
+            if (!queues_[slot].name.empty() && pools_[queues_[slot].pool] == name)
+                of_pool.insert(queues_[slot].link);
+    } else if (scope == Scope::link) {
+        link = links_by_name_.find(name)->second;
     } else if (scope == Scope::queue) {
-        const auto known = queues_by_name_.find(name);
-        if (known == queues_by_name_.end()) return false;
-        queue = known->second;
+        queue = queues_by_name_.find(name)->second;
         link = queues_[queue].link;
     }
     auto covers_queue = [&](Slot each) {
         if (scope == Scope::everything) return true;
+        if (scope == Scope::pool) return each != none && pools_[queues_[each].pool] == name;
         return scope == Scope::queue ? each == queue : each != none && queues_[each].link == link;
     };
     for (Slot slot = 1; slot <= links_.top(); ++slot) {
         Link& l = links_[slot];
-        if (l.name.empty() || (scope != Scope::everything && slot != link)) continue;
-        l.health.due = l.not_before = now_.monotonic;
+        if (l.name.empty()) continue;
+        if (scope == Scope::pool ? !of_pool.contains(slot) : scope != Scope::everything && slot != link) continue;
+        l.health.due = l.not_before = l.crowded_until = now_.monotonic;
         dirty(slot);
     }
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
@@ -252,6 +255,8 @@ void Core::configure(const Settings& settings) {
     }
     for (Slot slot = 1; slot <= messages_.top(); ++slot)
         if (messages_[slot].id != 0 && !messages_[slot].young) watch(slot);
+    for (Slot slot = 1; slot <= addresses_.top(); ++slot)
+        if (!addresses_[slot].name.empty()) call_next(slot);
     room_ = true;
 }
 

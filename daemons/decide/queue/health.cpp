@@ -4,6 +4,10 @@
 
 namespace decide::queue {
 
+namespace {
+constexpr std::size_t failures_kept = 20; // of each link
+}
+
 smtp::Monotonic Core::after(smtp::Duration wait) {
     return now_.monotonic + jittered(settings_.jitter, wait, random_);
 }
@@ -81,6 +85,8 @@ void Core::link_failed(Slot link, Slot connection, PushBack push_back, Phase pha
     ++l.health.failures;
     climb(l.health, ladder(l), now_, seconds(now_.monotonic), after(rung(ladder(l), l.health.failures)),
           reason);
+    if (l.history.size() == failures_kept) l.history.erase(l.history.begin());
+    l.history.push_back({now_.wall, phase, reason});
     l.good_since.reset();
     if (l.health.health == Health::retry && l.retry_since == smtp::Monotonic{})
         l.retry_since = now_.monotonic;

@@ -112,8 +112,8 @@ void Core::came_up(Slot link) {
 void Core::probe(Slot link) {
     Link& l = links_[link];
     if (l.health.probing || !l.connections.empty()) return;
-    if (now_.monotonic < l.health.due) {
-        link_timers_.bring_forward(link, l.health.due);
+    if (const auto due = std::max(l.health.due, l.crowded_until); now_.monotonic < due) {
+        link_timers_.bring_forward(link, due);
         return;
     }
     Agent* by = open_ < settings_.connections_total ? least_busy(l.kind) : nullptr;
@@ -198,7 +198,8 @@ std::vector<Remembered> Core::remembered() const {
               .name = l.name,
               .mx = l.mx,
               .down = l.down,
-              .retry_since = l.retry_since == smtp::Monotonic{} ? smtp::WallTime{} : wall_of(l.retry_since)});
+              .retry_since = l.retry_since == smtp::Monotonic{} ? smtp::WallTime{} : wall_of(l.retry_since),
+              .history = l.history});
     }
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         const Queue& q = queues_[slot];

@@ -111,6 +111,7 @@ std::string Core::idle_why(const Link& l) const {
     if (l.hungry)
         return open_ >= settings_.connections_total ? "all connections there may be are in use elsewhere"
                                                     : "no delivery agent has room";
+    if (is_crowded(l)) return crowded_why(l);
     if (now_.monotonic < l.not_before) return "the peer asked for fewer connections";
     return "";
 }
@@ -168,9 +169,26 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         info.offer = l.offer;
         info.transaction = l.transaction;
         info.idle_why = idle_why(l);
+        info.crowded = is_crowded(l);
+        info.addresses = addresses_of(slot);
         out.push_back(std::move(info));
     }
     return out;
+}
+
+std::vector<LinkFailure> Core::failures_of(std::string_view link) const {
+    const auto known = links_by_name_.find(link);
+    return known == links_by_name_.end() ? std::vector<LinkFailure>{} : links_[known->second].history;
+}
+
+bool Core::knows(Scope scope, std::string_view name) const {
+    switch (scope) {
+    case Scope::everything: return true;
+    case Scope::link: return links_by_name_.contains(name);
+    case Scope::queue: return queues_by_name_.contains(name);
+    case Scope::pool: return !name.empty() && std::ranges::find(pools_, name) != pools_.end();
+    }
+    return false;
 }
 
 std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {

@@ -77,6 +77,20 @@ struct Explanation {
     smtp::WallTime next_attempt{}; // earliest, as far as the gates know; {}: when its turn comes
 };
 
+// A remote address that a link has connections to, or waits for.
+struct AddressInfo {
+    std::string name;
+    std::uint32_t connections = 0, own = 0; // of all links; of this one
+    std::uint32_t limit = 0;
+};
+
+// One try of a link that failed it.
+struct LinkFailure {
+    smtp::WallTime time{};
+    Phase phase = Phase::connecting;
+    Reason reason;
+};
+
 struct LinkInfo {
     std::string name;
     bool mx = false, local = false, paused = false, down = false;
@@ -86,9 +100,11 @@ struct LinkInfo {
     Reason last_error;
     std::uint32_t connections = 0, window = 0, limit = 0;
     std::uint32_t queues = 0, deliveries = 0, in_flight = 0, due = 0;
-    std::uint32_t offer = 0;      // what it could hand out now, the gates of its queues considered
-    smtp::WallTime oldest{};      // arrival of its oldest message, where that was asked for
-    std::string idle_why;         // why nothing is happening; "" when something is, or nothing is to be done
+    std::uint32_t offer = 0; // what it could hand out now, the gates of its queues considered
+    smtp::WallTime oldest{}; // arrival of its oldest message, where that was asked for
+    std::string idle_why;    // why nothing is happening; "" when something is, or nothing is to be done
+    bool crowded = false;    // waits for room at an address
+    std::vector<AddressInfo> addresses;
     smtp::Duration transaction{}; // measured
 };
 
@@ -113,6 +129,7 @@ struct Remembered {
     std::uint32_t failures = 0;
     smtp::WallTime due{}, failing_since{}, retry_since{};
     Reason last_error;
+    std::vector<LinkFailure> history;
 };
 
 // Oldest messages are found by looking at every delivery: a few milliseconds for each hundred thousand.

@@ -6,6 +6,7 @@
 #include "daemons/decide/queue/events.h"
 #include "daemons/decide/queue/lanes.h"
 #include "daemons/decide/queue/list.h"
+#include "daemons/decide/queue/listing.h"
 #include "daemons/decide/queue/window.h"
 #include <optional>
 #include <string>
@@ -164,6 +165,7 @@ struct Connection {
     bool idle = false;
     bool alone = false; // for one suspect delivery, on an agent with nothing else in flight
     bool probe = false; // the link's one try of this rung
+    Slot address = none; // that it tries or has; none: not known yet, or a local one
     ConnectionState state = ConnectionState::opening;
     std::uint16_t round = 0; // of the link, when opened
     std::uint32_t handed = 0, completed = 0;
@@ -179,6 +181,7 @@ struct Link {
     bool paused = false, dirty = false, hungry = false;
     HealthState health;
     std::uint16_t rule = 0;                            // Core::rules_: of the route that led here last
+    std::vector<LinkFailure> history;                  // the last of them, oldest first
     bool down = false;                                 // told to the router
     smtp::Monotonic retry_since{};                     // {}: not in retry
     std::optional<smtp::Monotonic> good_since;         // down: when the first good probe was
@@ -196,6 +199,8 @@ struct Link {
     smtp::Monotonic last_progress{}; // a result, or the first delivery handed to an idle link
     std::optional<smtp::Monotonic> last_useful;
     smtp::Monotonic not_before{};      // no further connection until then (push-back)
+    smtp::Monotonic crowded_until{};   // no further connection until then, unless an address calls
+    std::string crowded_at;            // the address that had no room last
     std::uint32_t push_backs = 0;      // in a row
     std::uint32_t polite_ends = 0;     // connections in a row that ended in good order having done nothing
     smtp::Monotonic empty_since{};     // no queue uses it, no connection is left, nothing to remember
@@ -205,6 +210,18 @@ struct Link {
     std::uint32_t heap = 0;
 
     std::uint32_t open() const { return up + opening + closing; }
+};
+
+// One remote address, whatever links lead there.
+struct Address {
+    std::string name;
+    std::uint32_t connections = 0;
+    std::vector<Slot> line; // links that found no room, first come first; some need it no more
+    struct Called {
+        Slot link = none;
+        smtp::Monotonic until{};
+    };
+    std::vector<Called> called; // of them, for whom a place is kept for a while
 };
 
 struct Agent {

@@ -96,8 +96,10 @@ void Core::closed(const Closed& event) {
     const bool nothing_done = c.completed == 0;
     bool failed = event.failed && nothing_done;
     Reason reason = event.reason ? *event.reason : Reason{};
-    if (!event.failed && nothing_done && !c.deliveries.empty() && c.state != ConnectionState::closing &&
-        ++l.polite_ends >= 3) {
+    if (event.crowded) {
+        crowded(link); // its message was not tried
+    } else if (!event.failed && nothing_done && !c.deliveries.empty() &&
+               c.state != ConnectionState::closing && ++l.polite_ends >= 3) {
         failed = true; // a peer that is polite for ever would keep us busy for ever
         reason =
             Reason{"4.4.2", "the connection was closed again and again before anything was sent", "", ""};

@@ -84,6 +84,7 @@ Slot Core::link_for(std::string_view name, AgentKind kind, bool mx) {
         if (r.retry_since != smtp::WallTime{})
             l.retry_since = std::min(now_.monotonic, std::max(start_, monotonic_of(r.retry_since)));
         l.down = r.down && !mx;
+        l.history = r.history;
         if (l.down && router_up_) emit(LinkState{l.name, true});
         dirty(slot);
     }
@@ -360,6 +361,7 @@ void Core::forget_link(Slot link) {
         return;
     }
     emit(LinkForgotten{{}});
+    forget_waiting(link);
     forgotten_.push_back(l.name);
     std::get<LinkForgotten>(out_->list.back()).link = forgotten_.back();
     links_by_name_.erase(l.name);

@@ -91,12 +91,13 @@ struct Settings : Ladder {
 
     std::uint32_t batch = 20; // deliveries handed to one connection at a time
     smtp::Duration drain_target =
-        std::chrono::milliseconds(500);    // a connection more when the open ones need longer
-    std::uint32_t window_start = 5;        // connections of an MX link before any success
-    std::uint32_t window_start_route = 50; // of a configured route: half of what its operator allows it
-    std::uint32_t connections_mx = 20;     // per link whose hosts come from MX records
-    std::uint32_t connections_route = 100; // per link of a configured route
-    std::uint32_t connections_local = 10;  // local deliveries at a time
+        std::chrono::milliseconds(500);         // a connection more when the open ones need longer
+    std::uint32_t window_start = 5;             // connections of an MX link before any success
+    std::uint32_t window_start_route = 50;      // of a configured route: half of what its operator allows it
+    std::uint32_t connections_mx = 20;          // per link whose hosts come from MX records
+    std::uint32_t connections_route = 100;      // per link of a configured route
+    std::uint32_t connections_per_address = 20; // of MX links, to one remote address, whatever links they are
+    std::uint32_t connections_local = 10;       // local deliveries at a time
     std::uint32_t connections_total = 1000;
     std::uint32_t link_share = 5; // while others wait, no link holds more than 1/link_share of the total
     std::uint32_t messages_per_connection = 100;

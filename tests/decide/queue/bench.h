@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace decide::queue::test {
@@ -63,6 +64,11 @@ public:
             Actions said;
             std::swap(said, out);
             for (const Action& a : said.list) std::visit([&](const auto& each) { act(each, said); }, a);
+            for (const ConnectionId each : std::exchange(no_room_, {})) {
+                std::erase_if(handed, [&](const Handed& h) { return h.connection == each; });
+                std::erase(opened, each);
+                engine.closed({.connection = each, .crowded = true}, now(), out);
+            }
         }
     }
 
@@ -126,6 +132,7 @@ public:
     std::map<std::string, std::string> link_of;  // domain → link; else its own name
     std::map<std::string, RouteKind> route_kind; // else configured
     std::string rule;                            // of every route
+    std::map<std::string, std::string> address_of; // link → the address that is asked for; else none is
     std::function<void(const std::string& link, bool down)> on_link_state;
     bool connects = true; // connections come up at once
     bool sorts = true;    // the categorizer answers at once
@@ -150,6 +157,7 @@ public:
     std::map<std::uint64_t, std::vector<std::string>> recipients;
 
 private:
+    std::vector<ConnectionId> no_room_;
     template <class A> void act(const A&, const Actions&) {}
     void act(const AskCategorizer& a, const Actions& said) {
         asked.push_back(a.id);
@@ -179,6 +187,11 @@ private:
     void act(const OpenConnection& a, const Actions&) {
         opened.push_back(a.connection);
         tries.push_back(seconds());
+        if (const auto at = address_of.find(std::string(a.link));
+            at != address_of.end() && !engine.may_connect(a.connection, at->second, now(), out)) {
+            no_room_.push_back(a.connection);
+            return;
+        }
         if (connects) engine.connected(a.connection, now(), out);
     }
     void act(const Deliver& a, const Actions& said) {

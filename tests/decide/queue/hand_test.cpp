@@ -32,14 +32,14 @@ TEST_CASE("explain: each gate, the only one that blocks") {
     SUBCASE("schedule") {
         Bench b;
         const auto id = b.send({"x.example"}, {.not_before = b.now().wall + 1h});
-        // Not sorted yet: it is not asked about before its time.
-        CHECK(closed(b, id).front() == Gate::schedule);
+        CHECK(closed(b, id) == Gates{Gate::schedule});
         CHECK(gate(b, id, Gate::schedule).until == b.now().wall + 1h);
+        CHECK(b.engine.explain(id).front().next_attempt == b.now().wall + 1h);
     }
     SUBCASE("hold") {
         Bench b;
         const auto id = b.send({"x.example"}, {.held = true});
-        CHECK(closed(b, id) == Gates{Gate::hold, Gate::categorizer}); // asked about when it is released
+        CHECK(closed(b, id) == Gates{Gate::hold}); // the categorizer is asked when it is released
         const auto sorted = b.send({"y.example"});
         b.answer(b.take(), Outcome::deferred);
         b.pass(59s);
@@ -53,22 +53,22 @@ TEST_CASE("explain: each gate, the only one that blocks") {
             Bench b;
             const std::string name = scope == Scope::everything ? ""
                                      : scope == Scope::pool     ? "blue"
+                                     : scope == Scope::queue    ? "x.example@blue"
                                                                 : "x.example";
-            b.link_of["x.example"] = "x.example";
-            CHECK(b.engine.pause(scope, scope == Scope::queue ? "x.example@blue" : name, b.now(), b.out));
+            CHECK(b.engine.pause(scope, name, b.now(), b.out));
             const auto id = b.send({"x.example"}, {.pool = "blue"});
             CHECK(b.handed.empty());
-            CHECK(gate(b, id, Gate::pause).open == false);
+            CHECK(closed(b, id) == Gates{Gate::pause});
             CHECK(gate(b, id, Gate::pause).scope == scope);
+            CHECK(gate(b, id, Gate::pause).name == name);
             CHECK(b.engine.counts().paused == 1);
             CHECK(b.engine.counts().free == 0);
-            CHECK_FALSE(
-                b.engine.pause(scope, scope == Scope::queue ? "x.example@blue" : name, b.now(), b.out));
-            CHECK(b.engine.resume(scope, scope == Scope::queue ? "x.example@blue" : name, b.now(), b.out));
-            CHECK_FALSE(
-                b.engine.resume(scope, scope == Scope::queue ? "x.example@blue" : name, b.now(), b.out));
+            CHECK_FALSE(b.engine.pause(scope, name, b.now(), b.out));
+            CHECK(b.engine.resume(scope, name, b.now(), b.out));
+            CHECK_FALSE(b.engine.resume(scope, name, b.now(), b.out));
             b.run();
             CHECK(b.handed.size() == 1);
+            CHECK(closed(b, id).empty()); // in flight
         }
     }
     SUBCASE("categorizer") {
@@ -82,7 +82,7 @@ TEST_CASE("explain: each gate, the only one that blocks") {
         Bench b;
         b.route_kind["x.example"] = RouteKind::temporary;
         const auto id = b.send({"x.example"});
-        CHECK(closed(b, id).front() == Gate::route);
+        CHECK(closed(b, id) == Gates{Gate::route});
         CHECK(gate(b, id, Gate::route).reason.text == "because");
         CHECK(gate(b, id, Gate::route).until == b.now().wall + 1min);
         CHECK(b.engine.counts().routing == 1);
@@ -92,10 +92,22 @@ TEST_CASE("explain: each gate, the only one that blocks") {
         b.connects = false;
         const auto id = b.send({"x.example"});
         b.refuse(b.opened.front());
-        CHECK(closed(b, id).front() == Gate::link);
+        CHECK(closed(b, id) == Gates{Gate::link});
         CHECK(gate(b, id, Gate::link).until == b.now().wall + 1min);
         CHECK(gate(b, id, Gate::link).reason.text == "because");
+        CHECK(gate(b, id, Gate::link).text == "1 failure");
         CHECK(b.engine.counts().retrying == 1);
+        b.pass(1min);
+        b.refuse(b.opened.front());
+        CHECK(gate(b, id, Gate::link).text == "2 failures in a row");
+    }
+    SUBCASE("queue") {
+        Bench b;
+        b.send({"x.example"});
+        b.answer(b.take(), Outcome::deferred, FailureKind::message);
+        const auto id = b.send({"x.example"});
+        CHECK(closed(b, id) == Gates{Gate::queue});
+        CHECK(gate(b, id, Gate::queue).reason.text == "because");
     }
     SUBCASE("ladder") {
         Bench b;
@@ -103,24 +115,68 @@ TEST_CASE("explain: each gate, the only one that blocks") {
         b.answer(b.take(), Outcome::deferred);
         CHECK(closed(b, id) == Gates{Gate::ladder});
         CHECK(gate(b, id, Gate::ladder).until == b.now().wall + 1min);
+        CHECK(gate(b, id, Gate::ladder).text == "1 failed try of its own");
     }
-    SUBCASE("queue") {
-        Bench b;
+    SUBCASE("rate") {
+        s.routes["rule"] = {.messages_per_hour = 60};
+        Bench b(s);
+        b.rule = "rule";
         b.send({"x.example"});
-        b.answer(b.take(), Outcome::deferred, FailureKind::message);
+        b.answer(b.take(), Outcome::delivered);
         const auto id = b.send({"x.example"});
-        CHECK(closed(b, id) == Gates{Gate::queue, Gate::turn});
+        CHECK(closed(b, id) == Gates{Gate::rate});
+        CHECK(gate(b, id, Gate::rate).until == b.now().wall + 1min);
+        CHECK(gate(b, id, Gate::rate).reason.text.starts_with("route.\"rule\""));
     }
-    SUBCASE("window, then the turn") {
+    SUBCASE("window: of the link") {
         s.connections_route = 1;
         s.batch = 1;
         Bench b(s);
         b.send({"x.example"});
         const auto id = b.send({"x.example"});
-        CHECK(closed(b, id) == Gates{Gate::window, Gate::turn});
-        CHECK(gate(b, id, Gate::turn).text.starts_with("0 before it"));
+        CHECK(closed(b, id) == Gates{Gate::window});
+        CHECK(gate(b, id, Gate::window).reason.text == "queue.connections_route");
+    }
+    SUBCASE("window: of all connections together") {
+        s.connections_total = 1;
+        Bench b(s);
+        b.connects = false;
+        b.send({"x.example"});
+        const auto id = b.send({"y.example"});
+        CHECK(closed(b, id) == Gates{Gate::window});
+        CHECK(gate(b, id, Gate::window).reason.text.starts_with("queue.connections_total"));
+    }
+    SUBCASE("window: of the address") {
+        s.connections_per_address = 1;
+        Bench b(s);
+        for (const char* domain : {"x.example", "y.example"}) {
+            b.route_kind[domain] = RouteKind::mx;
+            b.address_of[domain] = "192.0.2.1:25";
+        }
+        b.send({"x.example"});
+        const auto id = b.send({"y.example"});
+        CHECK(closed(b, id) == Gates{Gate::window});
+        CHECK(gate(b, id, Gate::window).reason.text == "queue.connections_per_address");
+    }
+    SUBCASE("turn: behind others; or next, when an open connection has done what it has") {
+        s.drain_target = 1h; // no second connection
+        s.batch = 1;
+        Bench b(s);
+        b.send({"x.example"});
+        const auto next = b.send({"x.example"});
+        CHECK(closed(b, next) == Gates{Gate::turn});
+        CHECK(gate(b, next, Gate::turn).text.starts_with("0 before it"));
         const auto behind = b.send({"x.example"});
+        CHECK(closed(b, behind) == Gates{Gate::turn});
         CHECK(gate(b, behind, Gate::turn).text.starts_with("1 before it"));
+    }
+    SUBCASE("turn: a suspect waits for an agent to itself") {
+        Bench b;
+        const auto id = b.send({"x.example"});
+        b.engine.agent_gone(1, Departure::crashed, b.now(), b.out);
+        b.handed.clear();
+        b.run();
+        CHECK(closed(b, id) == Gates{Gate::turn});
     }
 }
 

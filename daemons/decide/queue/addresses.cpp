@@ -1,0 +1,116 @@
+// How many connections one remote address may have, whatever links lead there: many domains with many MX
+// names may all lie on one host. Where a connection leads is found out by its agent, so the agent asks here
+// before each address it tries; a link that finds no room waits in the address's line until it is called.
+// That is a wait of our own doing: nothing failed, no message climbs its ladder.
+#include "daemons/decide/queue/core.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace decide::queue {
+
+namespace {
+// A link that is called may have no need any more: its place is kept for so long, and those behind it look for
+// themselves as well.
+constexpr auto looks_again = std::chrono::seconds(10);
+} // namespace
+
+// The operator of a configured route has said what its hosts can bear.
+std::uint32_t Core::limit_per_address(const Link& link) const {
+    return link.mx ? settings_.connections_per_address : limit_of(link);
+}
+
+bool Core::may_connect(ConnectionId id, std::string_view name) {
+    const Slot slot = connection_of(id);
+    if (slot == none) return false;
+    leave_address(slot);
+    Connection& c = connections_[slot];
+    Link& l = links_[c.link];
+    auto known = addresses_by_name_.find(name);
+    if (known == addresses_by_name_.end()) {
+        known = addresses_by_name_.emplace(std::string(name), addresses_.allocate()).first;
+        addresses_[known->second].name = known->first;
+    }
+    Address& a = addresses_[known->second];
+    if (a.connections + kept_for_others(a, c.link) < limit_per_address(l)) {
+        std::erase_if(a.called, [&](const auto& each) { return each.link == c.link; });
+        ++a.connections;
+        c.address = known->second;
+        l.crowded_at.clear();
+        return true;
+    }
+    if (std::ranges::find(a.line, c.link) == a.line.end()) a.line.push_back(c.link);
+    l.crowded_at = a.name;
+    return false;
+}
+
+// Places kept for links that were called and have not come yet.
+std::uint32_t Core::kept_for_others(Address& a, Slot link) {
+    std::erase_if(a.called, [&](const auto& each) { return each.until <= now_.monotonic; });
+    return static_cast<std::uint32_t>(
+        std::ranges::count_if(a.called, [&](const auto& each) { return each.link != link; }));
+}
+
+// The connection's place there comes free.
+void Core::leave_address(Slot connection) {
+    const Slot address = std::exchange(connections_[connection].address, none);
+    if (address == none) return;
+    --addresses_[address].connections;
+    call_next(address);
+}
+
+void Core::call_next(Slot address) {
+    Address& a = addresses_[address];
+    auto at = a.line.begin();
+    for (; at != a.line.end() && a.connections + kept_for_others(a, *at) < limit_per_address(links_[*at]); ++at) {
+        Link& l = links_[*at];
+        if (!is_crowded(l)) continue; // found room elsewhere
+        l.crowded_until = {};
+        dirty(*at);
+        a.called.push_back({*at, now_.monotonic + looks_again});
+    }
+    a.line.erase(a.line.begin(), at);
+    if (a.connections > 0 || !a.line.empty() || !a.called.empty()) return;
+    addresses_by_name_.erase(a.name);
+    addresses_.release(address);
+}
+
+// None of the addresses of its hosts had room.
+void Core::crowded(Slot link) {
+    Link& l = links_[link];
+    l.crowded_until = now_.monotonic + looks_again;
+    link_timers_.bring_forward(link, l.crowded_until);
+}
+
+void Core::forget_waiting(Slot link) {
+    for (Slot slot = 1; slot <= addresses_.top(); ++slot)
+        if (std::erase(addresses_[slot].line, link) +
+                std::erase_if(addresses_[slot].called, [&](const auto& each) { return each.link == link; }) >
+            0)
+            call_next(slot);
+}
+
+std::string Core::crowded_why(const Link& l) const {
+    const auto at = addresses_by_name_.find(l.crowded_at);
+    return fmt::format("{} has all the connections one address may have: {} of {}", l.crowded_at,
+                       at == addresses_by_name_.end() ? 0 : addresses_[at->second].connections,
+                       limit_per_address(l));
+}
+
+std::vector<AddressInfo> Core::addresses_of(Slot link) const {
+    const Link& l = links_[link];
+    std::vector<AddressInfo> out;
+    const auto info_of = [&](const Address& a) -> AddressInfo& {
+        const auto known = std::ranges::find(out, a.name, &AddressInfo::name);
+        if (known != out.end()) return *known;
+        return out.emplace_back(AddressInfo{a.name, a.connections, 0, limit_per_address(l)});
+    };
+    for (Slot slot = l.connections.head; slot != none; slot = connections_[slot].next)
+        if (const Slot address = connections_[slot].address; address != none)
+            ++info_of(addresses_[address]).own;
+    if (const auto at = addresses_by_name_.find(l.crowded_at);
+        is_crowded(l) && at != addresses_by_name_.end())
+        info_of(addresses_[at->second]);
+    return out;
+}
+
+} // namespace decide::queue

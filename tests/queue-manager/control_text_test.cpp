@@ -1,0 +1,86 @@
+// What operators are told: where each closed gate comes from, and the tries of a link.
+#include "daemons/queue-manager/control_text.h"
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+using namespace decide::queue;
+using namespace std::chrono_literals;
+
+namespace {
+
+const smtp::WallTime noon{smtp::Duration(1'790'000'000'000'000)};
+
+spool::MessageState state() {
+    spool::Envelope envelope;
+    envelope.reverse_path = "a@test.example";
+    envelope.recipients.emplace_back().address = "b@remote.example";
+    return spool::MessageState(envelope);
+}
+
+// What explain says of a delivery that waits for this gate only.
+nlohmann::json said(GateInfo gate, const spool::MessageState& message = state(),
+                    const queue_manager::Pauses& pauses = {}) {
+    gate.open = false;
+    Explanation explanation;
+    explanation.gates = {{.gate = Gate::schedule}, gate};
+    const auto lines =
+        queue_manager::explained(*spool::QueueId::parse("0123456789ABCD"), {explanation}, message, pauses);
+    REQUIRE(lines.size() == 1);
+    return lines[0]["gates"][1];
+}
+
+const Reason reply{"4.2.0", "host mx[192.0.2.1] said: 450 4.2.0 Not now", "450 4.2.0 Not now", "mx"};
+
+} // namespace
+
+TEST_CASE("explain: where each gate comes from") {
+    CHECK(said({.gate = Gate::schedule})["from"] == "asked for by the sender");
+    SUBCASE("hold: by whom and why") {
+        auto message = state();
+        REQUIRE(message.apply(spool::Held{true, noon, "ann", "look first"}));
+        const auto gate = said({.gate = Gate::hold}, message);
+        CHECK(gate["from"] == "look first");
+        CHECK(gate["who"] == "ann");
+    }
+    SUBCASE("pause: the command, by whom and why") {
+        const queue_manager::Pauses pauses = {{Scope::queue, "remote.example", "ann", "their move", noon}};
+        const auto gate =
+            said({.gate = Gate::pause, .scope = Scope::queue, .name = "remote.example"}, state(), pauses);
+        CHECK(gate["from"] == "command: pause queue remote.example: their move");
+        CHECK(gate["who"] == "ann");
+        CHECK(said({.gate = Gate::pause})["from"] == "postrider is stopping");
+    }
+    SUBCASE("route, link, queue: what was met, marked where a peer said it") {
+        for (const Gate each : {Gate::route, Gate::link, Gate::queue}) {
+            CHECK(said({.gate = each, .reason = reply})["from"] == "remote reply: " + reply.text);
+            const Reason own{"4.4.1", "connect to mx[192.0.2.1]:25: Connection refused", "", ""};
+            CHECK(said({.gate = each, .reason = own})["from"] == own.text);
+        }
+    }
+    SUBCASE("ladder: the recipient's last reply") {
+        auto message = state();
+        REQUIRE(message.apply(spool::Attempt{.recipients = {0},
+                                             .time = noon,
+                                             .reply = {450, "4.2.0", reply.text, spool::Stage::rcpt},
+                                             .outcome = spool::Outcome::deferred}));
+        CHECK(said({.gate = Gate::ladder}, message)["from"] == "remote reply: " + reply.text);
+    }
+    SUBCASE("rate, window: the configuration's key") {
+        for (const Gate each : {Gate::rate, Gate::window}) {
+            GateInfo gate{.gate = each};
+            gate.reason.text = "queue.connections_mx";
+            CHECK(said(gate)["from"] == "queue.connections_mx");
+        }
+    }
+    CHECK(said({.gate = Gate::turn})["from"] == "");
+}
+
+TEST_CASE("tries of a link: those since the message came") {
+    const std::vector<LinkFailure> failures = {{noon - 1min, Phase::connecting, reply},
+                                               {noon + 1min, Phase::session, reply}};
+    CHECK(queue_manager::json_of(failures, {}).size() == 2);
+    const auto since = queue_manager::json_of(failures, noon);
+    REQUIRE(since.size() == 1);
+    CHECK(since[0]["phase"] == "session");
+    CHECK(since[0]["text"] == reply.text);
+}
