@@ -71,7 +71,7 @@ std::string failing_text(const json& line) {
     const auto failures = number_of(line, "failures");
     if (failures == 0) return "";
     const auto first = since(number_of(line, "failing_since"));
-    return fmt::format("{} in a row{}: {}", failures, first < 0 ? "" : ", since " + duration_text(first),
+    return fmt::format("{} in a row{}: {}", failures, first < 0 ? "" : ", for " + duration_text(first),
                        text_of(line, "last_error"));
 }
 
@@ -353,6 +353,9 @@ int explain_it(const Arguments& arguments) {
     const auto& word = arguments.words[0];
     if (word.find('@') != word.npos)
         return show(arguments, {{"op", op::try_address}, {"address", word}}, print_road);
+    if (!spool::QueueId::parse(word))
+        return complain(fmt::format("\"{}\" is neither a queue id nor an address: an address has an @", word)),
+               usage;
     return show(arguments, {{"op", op::explain}, {"id", word}}, print_gates);
 }
 

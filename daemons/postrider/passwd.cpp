@@ -123,7 +123,9 @@ int passwd(const Arguments& arguments) {
     if (arguments.has("--remove")) {
         if (!file->find(user)) return complain(fmt::format("{} has no user {}", path, user)), not_found;
         replace_line(text, user, "");
-        return write_file(path, text);
+        const int status = write_file(path, text);
+        if (status == ok) fmt::print("{}: {} is removed\n", path, user);
+        return status;
     }
     auto entry = file->find(user) ? *file->find(user) : auth::Entry{};
     if (const auto list = arguments.option("--addresses")) {

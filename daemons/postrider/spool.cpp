@@ -3,6 +3,7 @@
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/submit_client.h"
 #include "daemons/postrider/command.h"
+#include "daemons/postrider/text.h"
 #include "libspool/check.h"
 #include "libspool/real_disk.h"
 #include "libspool/transfer.h"
@@ -127,9 +128,10 @@ int spool_check(const Arguments& arguments) {
         for (const auto& each : report->findings)
             fmt::print("{}/{}: {}: {}\n", config->spool.directory, each.path, word_of(each.what), each.why);
         fmt::print(
-            "{} messages are whole ({} bytes of content), {} being written or never finished, {} files with "
-            "something wrong\n",
-            report->messages, report->bytes, report->unfinished, report->findings.size());
+            "{} whole ({} bytes of content), {} being written or never finished, {} with something wrong\n",
+            report->messages == 1 ? "1 message is" : fmt::format("{} messages are", report->messages),
+            report->bytes, report->unfinished,
+            count_text(static_cast<std::int64_t>(report->findings.size()), "file"));
         if (report->quarantined + report->bad > 0)
             fmt::print(
                 "put aside earlier: {} in quarantine/, {} in bad/; the reason lies beside each as NAME.why\n",
@@ -150,6 +152,8 @@ int spool_export(const Arguments& arguments) {
     common::Fd file;
     if (to_file) {
         file = common::Fd(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+        if (!file && errno == EEXIST)
+            return complain(fmt::format("{} exists and is not overwritten; name another file", to)), system_error;
         if (!file) return complain(fmt::format("{}: {}", to, std::strerror(errno))), system_error;
     }
     const int fd = to_file ? file.number() : STDOUT_FILENO;

@@ -61,18 +61,20 @@ void mail(Page& page, const json& q) {
                             duration_text(page.since(number_of(*oldest, "arrival"))), text_of(*oldest, "id"));
     page.fact("Queue", text);
     std::string counts;
-    if (const auto by_state = q.find("states"); by_state != q.end() && by_state->is_object())
-        for (std::size_t n = 0; n < std::size(states); ++n)
-            if (const auto count = number_of(*by_state, std::string(states[n]).c_str()); count > 0)
-                counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, meanings[n]);
+    const auto by_state = q.value("states", json::object());
+    for (std::size_t n = 0; n < std::size(states); ++n)
+        if (const auto count = number_of(by_state, std::string(states[n]).c_str()); count > 0)
+            counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, meanings[n]);
     if (!counts.empty()) page.fact("", counts);
     if (const auto rates = q.find("rates"); rates != q.end() && rates->is_object()) {
         const auto drain = number_of(q, "drain_seconds");
+        const auto ready = number_of(by_state, "due") + number_of(by_state, "active");
         page.fact("Rates", fmt::format("{}/s in, {}/s out over the last minute{}", rate_text(*rates, "in"),
                                        rate_text(*rates, "out"),
                                        messages == 0 ? ""
+                                       : ready == 0  ? "; nothing is due"
                                        : drain < 0   ? "; nothing leaves"
-                                                     : "; empty in about " + duration_text(drain)));
+                                                     : "; what is due is gone in about " + duration_text(drain)));
     }
     for (const auto& pause : list_of(q, "pauses")) {
         const auto name = text_of(pause, "name"), why = text_of(pause, "why");

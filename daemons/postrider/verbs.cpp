@@ -115,7 +115,7 @@ void print_help(std::FILE* to) {
     fmt::print(to,
                "\n  -c, --config FILE   else $POSTRIDER_CONFIG, else /etc/postrider/postrider.toml\n"
                "  --json              facts for programs\n"
-               "  --help              also of a verb: postrider VERB --help\n"
+               "  -h, --help          also of a verb: postrider help VERB\n"
                "  --version\n\n"
                "postrider(1) says more. Mail: sendmail(1), mailq(1). Configuration: postrider.toml(5).\n");
 }
@@ -178,6 +178,10 @@ int run_command(const std::vector<std::string_view>& given) {
     auto arguments = parse_arguments(given, options);
     if (!arguments) return complain(arguments.error() + "; \"postrider --help\" lists what there is"), usage;
     if (arguments->version) return fmt::print("postrider {}\n", POSTRIDER_VERSION), ok;
+    if (!arguments->words.empty() && arguments->words[0] == "help") { // as --help, for whoever expects it so
+        arguments->help = true;
+        arguments->words.erase(arguments->words.begin());
+    }
     if (arguments->words.empty())
         return print_help(arguments->help ? stdout : stderr), arguments->help ? ok : usage;
     if (const auto* verb = find_verb(arguments->words); verb != std::end(table))

@@ -32,6 +32,8 @@ TEST_CASE("what makes no sense is a usage error") {
              {"queue", "show", "a", "b"},
              {"message", "hold", "--limit", "5", "all"},
              {"explain"},
+             {"explain", "neither-id-nor-address"},
+             {"help", "dance"},
              {"pause"},
              {"simulate"},
          })
@@ -39,4 +41,7 @@ TEST_CASE("what makes no sense is a usage error") {
     CHECK(run_command({"--help"}) == ok);
     CHECK(run_command({"message", "--help"}) == ok);
     CHECK(run_command({"message", "hold", "--help"}) == ok);
+    CHECK(run_command({"help"}) == ok);
+    CHECK(run_command({"help", "message"}) == ok);
+    CHECK(run_command({"help", "message", "hold"}) == ok);
 }

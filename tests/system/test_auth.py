@@ -202,7 +202,7 @@ def test_users_come_and_go_without_a_reload(users):
             return c.say(f"AUTH PLAIN {plain(user, password)}").startswith("235")
     from harness.watch import wait_until
     wait_until(lambda: may("bob", "hidden"), 10, "bob to be known")
-    add_user(mta, "bob", "", "--remove")
+    assert mta.command("passwd", "bob", "--remove").stdout == f"{mta.folder}/passwords: bob is removed\n"
     wait_until(lambda: not may("bob", "hidden"), 10, "bob to be gone")
     assert may("ann", "secret")
 

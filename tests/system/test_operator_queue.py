@@ -71,7 +71,7 @@ def test_links_and_queues(relaying):
     assert facts["link"] == link and facts["deliveries"] == 1 and facts["state"] in ("glitch", "retry")
     assert link in mta.command("status").stdout
     shown = mta.command("link", "show", link).stdout
-    assert re.search(rf"^Link +{re.escape(link)}$", shown, re.M) and re.search(r"^Failures +\d+ in a row", shown, re.M)
+    assert re.search(rf"^Link +{re.escape(link)}$", shown, re.M) and re.search(r"^Failures +\d+ in a row, for \d+ (s|min)", shown, re.M)
     assert re.search(r"^remote\.example +", shown, re.M)
     assert re.search(r"^remote\.example .* 1 ", mta.command("queue", "list").stdout, re.M)
     assert re.search(r"^Queue +remote\.example$", mta.command("queue", "show", "remote.example").stdout, re.M)

@@ -38,7 +38,8 @@ def test_a_message_goes_out_and_comes_in_again_under_a_new_id(mta, remote, folde
     sink, [old] = waiting(mta, remote)
     file = folder / "message"
     mta.command("spool", "export", old, file)
-    assert mta.command("spool", "export", old, file, check=False).returncode == 71, "nothing is overwritten"
+    again = mta.command("spool", "export", old, file, check=False)
+    assert again.returncode == 71 and f"{file} exists and is not overwritten" in again.stderr
     piped = mta.run("postrider", "spool", "export", "-c", mta.file, old, "-", input=b"")
     assert piped.stdout.startswith(b"Postrid") and piped.returncode == 0
     done = mta.command("spool", "import", file)
