@@ -85,8 +85,11 @@ std::vector<Problem> missing_files(const Config& config) {
     for (const auto& [path, key, line, column] : config.files) {
         struct stat facts;
         if (stat(path.c_str(), &facts) != 0)
-            problems.push_back(
-                {config.file, line, column, fmt::format("{}: {}: {}", key, path, std::strerror(errno))});
+            problems.push_back({config.file, line, column,
+                                fmt::format("{}: {}: {}{}", key, path, std::strerror(errno),
+                                            key == "auth.passwords" && errno == ENOENT
+                                                ? "; \"postrider passwd USER\" makes it"
+                                                : "")});
     }
     return problems;
 }

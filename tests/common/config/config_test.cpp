@@ -289,6 +289,10 @@ TEST_CASE("a missing file is a problem") {
     REQUIRE(missing.size() == 1);
     CHECK(missing[0].to_string() ==
           "/etc/p/postrider.toml:2:1: local.aliases: /nonexistent/aliases: No such file or directory");
+    const auto passwords = config::missing_files(good("[auth]\npasswords = \"/nonexistent/passwords\""));
+    REQUIRE(passwords.size() == 1);
+    CHECK(passwords[0].message == "auth.passwords: /nonexistent/passwords: No such file or directory; "
+                                  "\"postrider passwd USER\" makes it");
     CHECK(config::missing_files(good("")).empty());
 }
 
