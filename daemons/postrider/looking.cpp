@@ -354,7 +354,8 @@ int explain_it(const Arguments& arguments) {
     if (word.find('@') != word.npos)
         return show(arguments, {{"op", op::try_address}, {"address", word}}, print_road);
     if (!spool::QueueId::parse(word))
-        return complain(fmt::format("\"{}\" is neither a queue id nor an address: an address has an @", word)),
+        return complain(
+                   fmt::format("\"{}\" is neither a queue id nor an address: an address has an @", word)),
                usage;
     return show(arguments, {{"op", op::explain}, {"id", word}}, print_gates);
 }

@@ -153,7 +153,8 @@ int spool_export(const Arguments& arguments) {
     if (to_file) {
         file = common::Fd(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
         if (!file && errno == EEXIST)
-            return complain(fmt::format("{} exists and is not overwritten; name another file", to)), system_error;
+            return complain(fmt::format("{} exists and is not overwritten; name another file", to)),
+                   system_error;
         if (!file) return complain(fmt::format("{}: {}", to, std::strerror(errno))), system_error;
     }
     const int fd = to_file ? file.number() : STDOUT_FILENO;

@@ -69,12 +69,13 @@ void mail(Page& page, const json& q) {
     if (const auto rates = q.find("rates"); rates != q.end() && rates->is_object()) {
         const auto drain = number_of(q, "drain_seconds");
         const auto ready = number_of(by_state, "due") + number_of(by_state, "active");
-        page.fact("Rates", fmt::format("{}/s in, {}/s out over the last minute{}", rate_text(*rates, "in"),
-                                       rate_text(*rates, "out"),
-                                       messages == 0 ? ""
-                                       : ready == 0  ? "; nothing is due"
-                                       : drain < 0   ? "; nothing leaves"
-                                                     : "; what is due is gone in about " + duration_text(drain)));
+        page.fact("Rates",
+                  fmt::format("{}/s in, {}/s out over the last minute{}", rate_text(*rates, "in"),
+                              rate_text(*rates, "out"),
+                              messages == 0 ? ""
+                              : ready == 0  ? "; nothing is due"
+                              : drain < 0   ? "; nothing leaves"
+                                            : "; what is due is gone in about " + duration_text(drain)));
     }
     for (const auto& pause : list_of(q, "pauses")) {
         const auto name = text_of(pause, "name"), why = text_of(pause, "why");

@@ -92,7 +92,8 @@ Links, most overdue first:
   smtpd 1    8  ready  16 min         0
 )");
     facts.queue["drain_seconds"] = 90;
-    CHECK(status_page(facts, 2000, 0).find("last minute; what is due is gone in about 90 s\n") != std::string::npos);
+    CHECK(status_page(facts, 2000, 0).find("last minute; what is due is gone in about 90 s\n") !=
+          std::string::npos);
     facts.queue["drain_seconds"] = 0;
     facts.queue["states"] = {{"retrying", 12}};
     CHECK(status_page(facts, 2000, 0).find("last minute; nothing is due\n") != std::string::npos);
