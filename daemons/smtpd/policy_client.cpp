@@ -1,4 +1,5 @@
 #include "daemons/smtpd/policy_client.h"
+#include <algorithm>
 #include <utility>
 
 namespace smtpd {
@@ -18,6 +19,28 @@ std::uint64_t PolicyClient::ask(std::string request, Done done) {
     return id;
 }
 
+void PolicyClient::cancel(std::uint64_t question) {
+    const auto asked = open_.find(question);
+    if (asked == open_.end()) return;
+    if (std::ranges::find(lines_, question, &Line::question) == lines_.end())
+        open_.erase(asked);
+    else
+        asked->second.done = nullptr;
+}
+
+// A line for one more question: none that is busy for somebody is taken from him.
+bool PolicyClient::make_room() {
+    if (lines_.size() < service_.connections) return true;
+    const auto idle = std::ranges::find_if(lines_, [&](const Line& line) {
+        const auto question = open_.find(line.question);
+        return question != open_.end() && !question->second.done;
+    });
+    if (idle == lines_.end()) return false;
+    open_.erase(idle->question);
+    lines_.erase(idle);
+    return true;
+}
+
 void PolicyClient::dispatch() {
     for (auto line = lines_.begin(); line != lines_.end() && !waiting_.empty();) {
         if (line->question != 0) {
@@ -28,8 +51,9 @@ void PolicyClient::dispatch() {
         waiting_.pop_front();
         if (open_.contains(id)) put(line, id);
     }
-    while (!waiting_.empty() && lines_.size() < service_.connections) {
+    while (!waiting_.empty()) {
         const auto id = waiting_.front();
+        if (open_.contains(id) && !make_room()) return;
         waiting_.pop_front();
         if (!open_.contains(id)) continue;
         open_line();
@@ -68,6 +92,10 @@ void PolicyClient::lost(Lines::iterator line, const std::string& why) {
     lines_.erase(line);
     const auto question = open_.find(id);
     if (question == open_.end()) return dispatch();
+    if (!question->second.done) { // nobody waits for it
+        open_.erase(question);
+        return dispatch();
+    }
     if (stale && !std::exchange(question->second.repeated, true)) {
         waiting_.push_front(id);
         return dispatch();
@@ -78,8 +106,8 @@ void PolicyClient::lost(Lines::iterator line, const std::string& why) {
 }
 
 void PolicyClient::finish(std::uint64_t question, std::optional<std::string> action) {
-    auto asked = open_.extract(question); // gone: cancelled
-    if (!asked.empty()) asked.mapped().done(std::move(action));
+    auto asked = open_.extract(question);
+    if (!asked.empty() && asked.mapped().done) asked.mapped().done(std::move(action));
 }
 
 void PolicyClient::give_up() {
@@ -87,7 +115,9 @@ void PolicyClient::give_up() {
     while (!open_.empty() && open_.begin()->second.until <= now) {
         const auto id = open_.begin()->first;
         std::erase_if(lines_, [&](const Line& line) { return line.question == id; });
-        log_.warning("policy service {}: {}: no answer in time", service_.name, service_.address.to_string());
+        if (open_.begin()->second.done)
+            log_.warning("policy service {}: {}: no answer in time", service_.name,
+                         service_.address.to_string());
         finish(id, {});
     }
     dispatch();

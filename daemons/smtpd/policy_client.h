@@ -23,12 +23,14 @@ public:
     const config::PolicyService& service() const { return service_; }
     // `done` is called once, from the loop, unless cancelled.
     std::uint64_t ask(std::string request, Done done);
-    void cancel(std::uint64_t question) { open_.erase(question); }
+    // A connection that is still busy with it waits for the answer, to be of use again, as long as the
+    // question would have; it is closed sooner if another question needs its place.
+    void cancel(std::uint64_t question);
 
 private:
     struct Question {
         std::string request;
-        Done done;
+        Done done; // none: nobody waits for the answer any more
         smtp::Monotonic until;
         bool repeated = false; // a connection that had gone stale costs one more try
     };
@@ -41,6 +43,7 @@ private:
     using Lines = std::list<Line>;
 
     void dispatch();
+    bool make_room();
     void open_line();
     void put(Lines::iterator line, std::uint64_t question);
     void heard(Lines::iterator line, std::string_view bytes);
