@@ -1,4 +1,5 @@
 #include "daemons/common/client_stream.h"
+#include "daemons/common/local_socket.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <utility>
@@ -50,8 +51,8 @@ ClientStream::ClientStream(Loop& loop, const ServiceAddress& address, Callbacks 
     connect_ = new Connect{{}, this};
     int status = UV_ENOMEM;
     if (!address.path.empty()) {
-        pipe_ = make_pipe(loop.uv(), this);
-        if (pipe_) uv_pipe_connect(&connect_->request, pipe_.get(), address.path.c_str(), done), status = 0;
+        status = open_local(address.path);
+        delete std::exchange(connect_, nullptr);
     } else {
         tcp_ = make_tcp(loop.uv(), this);
         const auto space = sockaddr_of(address.endpoint);
@@ -63,7 +64,19 @@ ClientStream::ClientStream(Loop& loop, const ServiceAddress& address, Callbacks 
     }
     if (status == 0) return;
     delete std::exchange(connect_, nullptr);
-    fail(uv_strerror(status));
+    fail(std::string("cannot be reached: ") + uv_strerror(status));
+}
+
+// A UNIX socket takes a connection at once or not at all; that its queue is full counts as not.
+int ClientStream::open_local(const std::string& path) {
+    auto fd = connect_local(path);
+    if (!fd) return uv_translate_sys_error(fd.error().code);
+    pipe_ = make_pipe(loop_.uv(), this);
+    if (!pipe_) return UV_ENOMEM;
+    if (const int status = uv_pipe_open(pipe_.get(), fd->number()); status != 0) return status;
+    static_cast<void>(fd->release());
+    connected(0);
+    return 0;
 }
 
 ClientStream::~ClientStream() {

@@ -33,6 +33,7 @@ private:
     struct Connect;
     struct Write;
     uv_stream_t* stream() const { return pipe_ ? stream_of(pipe_) : stream_of(tcp_); }
+    int open_local(const std::string& path); // libuv's error
     void connected(int status);
     void flush();
     void fail(std::string why);

@@ -1,5 +1,4 @@
 #include "daemons/common/service_address.h"
-#include <sys/un.h>
 
 namespace common {
 
@@ -7,7 +6,9 @@ std::optional<ServiceAddress> ServiceAddress::parse(std::string_view text) {
     ServiceAddress address;
     if (text.starts_with("unix:")) text.remove_prefix(5);
     if (text.starts_with('/')) {
-        if (text.size() >= sizeof(sockaddr_un::sun_path) || text.find('\0') != text.npos) return {};
+        if (text.size() > longest_socket_path || text.size() - text.rfind('/') - 1 > longest_socket_name ||
+            text.find('\0') != text.npos)
+            return {};
         address.path = text;
         return address;
     }

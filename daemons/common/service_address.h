@@ -8,11 +8,14 @@
 
 namespace common {
 
+// Of a UNIX socket whose path exceeds the 107 bytes of a socket address: it is reached through its directory.
+inline constexpr std::size_t longest_socket_path = 4095, longest_socket_name = 80;
+
 struct ServiceAddress {
     std::string path;  // of a UNIX socket; "" for TCP
     Endpoint endpoint; // if path is empty
 
-    // "unix:/run/x.sock", "/run/x.sock", "inet:127.0.0.1:8891", "127.0.0.1:8891", "[::1]:8891".
+    // Absolute paths: "unix:/run/x.sock", "/run/x.sock", "inet:127.0.0.1:8891", "127.0.0.1:8891", "[::1]:8891".
     static std::optional<ServiceAddress> parse(std::string_view text);
     std::string to_string() const;
     bool operator==(const ServiceAddress&) const = default;
