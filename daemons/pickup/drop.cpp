@@ -99,7 +99,8 @@ bool Drop::open_file(const std::string& name) {
     if (::flock(fd.number(), LOCK_SH | LOCK_NB) != 0) return false; // being written
     file_ = std::move(fd);
     frames_ = {};
-    submission_ = Submission::create(service_, st.st_uid, [this](const Answer& answer) { answered(answer); });
+    submission_ = Submission::create(
+        service_, st.st_uid, [this](const Answer& answer) { answered(answer); }, Waits::nobody);
     return true;
 }
 
@@ -153,6 +154,7 @@ void Drop::answered(const Answer& answer) {
         if (::fstat(file_.number(), &st) == 0) sated_.insert(st.st_uid);
         return done_with_file();
     }
+    if (submission_->put_off()) return done_with_file(); // it stays
     if (answer.status == EX_TEMPFAIL) { // it stays, and so do the others: look again in a while
         names_.clear();
         return done_with_file();

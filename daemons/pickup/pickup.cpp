@@ -25,6 +25,7 @@ Pickup::Pickup(common::Surroundings& surroundings, const config::Config& config,
 
 void Pickup::reconfigure(common::Orders orders) {
     service_.config = std::make_shared<const config::Config>(orders.config);
+    service_.advisers = Advisers::of(orders.config);
     intake_->reconfigure(orders.config.spool);
     if (auto fd = orders.take("submit"); fd && !door_)
         door_ = std::make_unique<Door>(service_, std::move(fd));
@@ -38,7 +39,7 @@ void Pickup::stop(smtp::Duration, std::function<void()> done) {
 }
 
 void Pickup::check_stopped() {
-    const bool busy = (door_ && door_->visitors() > 0) || drop_.busy() || intake_->outstanding() > 0 ||
+    const bool busy = (door_ && door_->visitors() > 0) || drop_.busy() || !service_.under_review.empty() || intake_->outstanding() > 0 ||
                       outbox_.waiting() > 0;
     if (busy) return stop_check_.start(20ms);
     if (auto done = std::exchange(stopped_, nullptr)) done();

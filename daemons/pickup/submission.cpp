@@ -1,4 +1,5 @@
 #include "daemons/pickup/submission.h"
+#include "daemons/common/copies.h"
 #include "daemons/common/kill_point.h"
 #include "libsmtp/address.h"
 #include "libsmtp/date.h"
@@ -236,6 +237,62 @@ void Submission::end() {
         if (over_limit_)
             return refuse(EX_TEMPFAIL, "you have submitted too much mail lately, try again later");
     }
+    if (importing_) return commit(); // accepted once, with all that was to be said of it
+    if (service_.advisers->none()) {
+        if (common::add_copies(*service_.config, envelope_)) writer_->set_envelope(envelope_);
+        return commit();
+    }
+    review();
+}
+
+void Submission::review() {
+    stage_ = Stage::reviewing;
+    service_.under_review.insert(shared_from_this());
+    review_.emplace(service_.loop, service_.log, service_.advisers, service_.config->mta.hostname, id_.text(), *writer_,
+                    envelope_);
+    review_->begin([this](const Review::Outcome& outcome) {
+        // The filters go when they have finished speaking.
+        service_.loop.later([self = shared_from_this()] {
+            self->review_.reset();
+            self->service_.under_review.erase(self);
+        });
+        reviewed(outcome);
+    });
+}
+
+void Submission::reviewed(const Review::Outcome& outcome) {
+    if (outcome.refusal && outcome.refusal->permanent() && waits_ == Waits::nobody && !envelope_.recipients.empty())
+        return report_refusal(*outcome.refusal);
+    if (outcome.refusal) {
+        put_off_ = !outcome.refusal->permanent();
+        return refuse(put_off_ ? EX_TEMPFAIL : EX_UNAVAILABLE, outcome.refusal->line());
+    }
+    if (outcome.discard || envelope_.recipients.empty()) {
+        if (!outcome.discard)
+            service_.log.as("cleanup").info("{}: discard: a filter has removed all recipients", id_.text());
+        stage_ = Stage::over;
+        return service_.loop.later([self = shared_from_this()] {
+            self->writer_.reset();
+            self->answer({EX_OK, self->id_.text(), {}});
+        });
+    }
+    common::add_copies(*service_.config, envelope_);
+    review_->seal();
+    commit();
+}
+
+// Its program has gone long ago: the message is taken, and comes back to its sender.
+void Submission::report_refusal(const smtp::Reply& reply) {
+    for (auto& recipient : envelope_.recipients) recipient.fate = spool::Fate::failed;
+    envelope_.verdict = spool::Verdict::accept;
+    envelope_.verdict_reason = (reply.status.given() ? reply.status.text() + " " : "") + reply.text;
+    std::ranges::replace(envelope_.verdict_reason, '\n', ' ');
+    review_->seal();
+    commit();
+}
+
+void Submission::commit() {
+    encoded_envelope_ = writer_->encoded_envelope();
     stage_ = Stage::committing;
     KILL_POINT("pickup.before_sync");
     service_.intake.commit(*writer_,

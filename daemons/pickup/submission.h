@@ -6,11 +6,13 @@
 #include "daemons/common/outbox.h"
 #include "daemons/common/proto/submit.h"
 #include "daemons/common/rates.h"
+#include "daemons/pickup/review.h"
 #include "libsmtp/header_scan.h"
 #include "libsmtp/submission_fixup.h"
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <sys/types.h>
 #include <sysexits.h>
 
@@ -24,14 +26,20 @@ struct Service {
     common::Intake& intake;
     common::Outbox& outbox;
     common::Rates rates = {};
+    std::shared_ptr<const Advisers> advisers = std::make_shared<const Advisers>(); // of `config`
+    std::set<std::shared_ptr<class Submission>> under_review = {}; // whether anybody waits for them or not
 };
+
+// Who is told what filters refuse: the program that waits, or by a report the sender.
+enum class Waits : std::uint8_t { program, nobody };
 
 class Submission : public std::enable_shared_from_this<Submission> {
 public:
     // `answered` is called once, never from within take().
     using Answered = std::function<void(const proto::submit::Answer&)>;
-    static std::shared_ptr<Submission> create(Service& service, uid_t uid, Answered answered) {
-        return std::shared_ptr<Submission>(new Submission(service, uid, std::move(answered)));
+    static std::shared_ptr<Submission> create(Service& service, uid_t uid, Answered answered,
+                                              Waits waits = Waits::program) {
+        return std::shared_ptr<Submission>(new Submission(service, uid, std::move(answered), waits));
     }
 
     // What arrives, in order. After an answer has been decided on the rest is swallowed.
@@ -41,16 +49,19 @@ public:
     void abandon();
     // It was refused because its user has submitted enough for now.
     bool over_limit() const { return over_limit_; }
-    bool ended() const { return stage_ == Stage::committing || stage_ == Stage::over; }
+    // A filter has put it off: it alone, nothing is wrong with others.
+    bool put_off() const { return put_off_; }
+    // All of it is here, or it was refused.
+    bool ended() const { return stage_ >= Stage::reviewing; }
 
     // The disk is behind: take nothing until `resume` is called.
     bool wants_pause() const { return stage_ == Stage::content && writer_->wants_pause(); }
     void on_resume(std::function<void()> resume);
 
 private:
-    enum class Stage : std::uint8_t { begin, envelope, header, content, committing, over };
-    Submission(Service& service, uid_t uid, Answered answered)
-        : service_(service), uid_(uid), answered_(std::move(answered)) {}
+    enum class Stage : std::uint8_t { begin, envelope, header, content, reviewing, committing, over };
+    Submission(Service& service, uid_t uid, Answered answered, Waits waits)
+        : service_(service), uid_(uid), waits_(waits), answered_(std::move(answered)) {}
 
     void begin(const proto::submit::Begin& begin);
     bool read_sender(const proto::submit::Begin& begin);
@@ -63,21 +74,27 @@ private:
     void write_mended();
     void end();
     bool within_limits();
+    void review();
+    void reviewed(const Review::Outcome& outcome);
+    void report_refusal(const smtp::Reply& reply);
+    void commit();
     void committed(const spool::Result<spool::DurableReceipt>& receipt);
     void refuse(std::uint8_t status, std::string text);
     void answer(proto::submit::Answer answer);
 
     Service& service_;
     const uid_t uid_;
+    const Waits waits_;
     Answered answered_;
     Stage stage_ = Stage::begin;
     spool::QueueId id_;
     spool::Envelope envelope_;
     std::string sender_as_given_;
-    bool from_header_ = false, over_limit_ = false;
+    bool from_header_ = false, over_limit_ = false, put_off_ = false;
     std::uint8_t header_notify_ = 0;
     std::optional<smtp::SubmissionFixup> fixup_;
     std::optional<spool::MessageWriter> writer_;
+    std::optional<Review> review_;
     smtp::HeaderScan scan_;
     std::string encoded_envelope_;
     bool importing_ = false;

@@ -1,6 +1,7 @@
 #include "daemons/queue-manager/categorization.h"
 #include "daemons/common/idn.h"
 #include "daemons/common/proto/route.h"
+#include "libsmtp/reply.h"
 #include <algorithm>
 #include <map>
 
@@ -12,11 +13,22 @@ namespace {
 
 constexpr std::string_view local_store = "local";
 
-Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient) {
+// Of a message that its writer took only to report that it was refused: "5.7.1 message content rejected".
+decide::queue::Reason refused_at_the_door(std::string_view verdict) {
+    const auto space = verdict.find(' ');
+    if (!smtp::EnhancedStatus::parse(verdict.substr(0, space))) return {"5.0.0", std::string(verdict), {}, {}};
+    return {std::string(verdict.substr(0, space)), std::string(space == verdict.npos ? "" : verdict.substr(space + 1)),
+            {}, {}};
+}
+
+Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict) {
     Settled out{.number = number, .reverse_path = recipient.reverse_path};
     if (recipient.status == spool::Status::failed || recipient.status == spool::Status::expired) {
         out.fate = Fate::failed; // known to have failed, not yet reported
         out.reason = {recipient.reply.status, recipient.reply.text, {}, recipient.host};
+    } else if (recipient.fate == spool::Fate::failed) {
+        out.fate = Fate::failed;
+        out.reason = refused_at_the_door(verdict);
     } else if (recipient.fate == spool::Fate::local) {
         out.fate = Fate::local;
         out.destination = local_store;
@@ -63,11 +75,12 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
     for (std::uint32_t number = 0; number < out.total; ++number) {
         const spool::RecipientState& recipient = state.recipients[number];
         if (recipient.accounted_for()) continue;
-        const bool unsettled = recipient.fate == spool::Fate::unknown || (anew && recipient.origin == number);
+        const bool unsettled = recipient.fate == spool::Fate::unknown ||
+                               (anew && recipient.origin == number && recipient.fate != spool::Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled)
             out.open.push_back({number, recipient.address});
         else
-            out.settled.push_back(settled_by_file(number, recipient));
+            out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason));
     }
     return out;
 }

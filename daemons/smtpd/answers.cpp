@@ -1,4 +1,5 @@
 // What a Connection answers to its session's questions.
+#include "daemons/common/copies.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/smtpd/checks.h"
 #include "daemons/smtpd/connection.h"
@@ -16,17 +17,40 @@ static constexpr std::size_t most_announced = 100'000; // durable messages the q
 
 void Connection::answer(const Reply& reply) { session_.answer(reply, common::Loop::now().monotonic); }
 
-void Connection::log_reject(std::string_view command, const Reply& reply, std::string_view to) {
-    const bool known = transaction_ && transaction_->client_logged;
-    std::string envelope;
-    if (transaction_) envelope = fmt::format("from=<{}> ", transaction_->envelope.reverse_path);
+std::string_view Connection::log_id() const {
+    return transaction_ && transaction_->client_logged ? std::string_view(transaction_->id_text) : "NOQUEUE";
+}
+
+// "from=<…> to=<…> proto=ESMTP helo=<…>"
+std::string Connection::envelope_text(std::string_view to) const {
+    std::string out;
+    if (transaction_) out = fmt::format("from=<{}> ", transaction_->envelope.reverse_path);
     if (!to.empty())
-        envelope += fmt::format("to=<{}> ", to);
+        out += fmt::format("to=<{}> ", to);
     else if (transaction_ && transaction_->envelope.recipients.size() == 1)
-        envelope += fmt::format("to=<{}> ", transaction_->envelope.recipients.front().address);
-    voice().info("{}: reject: {} from {}: {}; {}proto={} helo=<{}>",
-                 known ? transaction_->id_text : "NOQUEUE", command, client_.peer(), reply.line(), envelope,
-                 session_.protocol(), smtp::printable(session_.helo(), 255));
+        out += fmt::format("to=<{}> ", transaction_->envelope.recipients.front().address);
+    return out + fmt::format("proto={} helo=<{}>", session_.protocol(), smtp::printable(session_.helo(), 255));
+}
+
+common::Voice Connection::voice_of(Adviser by, std::string_view command) {
+    const bool whole = command == command_of(Stage::end_of_data);
+    return whole && by != Adviser::policy ? service_.log.as("cleanup") : voice();
+}
+
+void Connection::log_reject(std::string_view command, const Reply& reply, std::string_view to, Adviser by) {
+    voice_of(by, command)
+        .info("{}: {}reject: {} from {}: {}; {}", log_id(), by == Adviser::milter ? "milter-" : "", command,
+              client_.peer(), reply.line(), envelope_text(to));
+}
+
+void Connection::log_note(std::string_view command, const Note& note) {
+    const auto id = transaction_ ? std::string_view(transaction_->id_text) : "NOQUEUE";
+    auto log = voice_of(note.by, command);
+    if (note.by == Adviser::header_check)
+        return log.info("{}: {}: {} from {}; {}: {}", id, note.verb, note.subject, client_.peer(),
+                        envelope_text({}), note.text);
+    log.info("{}: {}{}: {} from {}: {}", id, note.by == Adviser::milter ? "milter-" : "", note.verb, command,
+             client_.peer(), note.text);
 }
 
 void Connection::reject(std::string_view command, const Reply& reply, std::string_view to) {
@@ -143,13 +167,11 @@ void Connection::ask_around(Stage stage, std::function<void()> then) {
 
 void Connection::heed(Stage stage, const Opinion& opinion, const std::function<void()>& then) {
     const auto command = command_of(stage);
-    const auto id = transaction_ ? std::string_view(transaction_->id_text) : "NOQUEUE";
-    const auto note = [&](std::string_view what, std::string_view why) {
-        if (!why.empty()) voice().info("{}: {}: {} from {}: {}", id, what, command, client_.peer(), why);
-    };
-    note("warn", opinion.warning);
+    for (const auto& note : opinion.notes) log_note(command, note);
     if (opinion.kind == Opinion::Kind::refuse) {
-        reject(command, opinion.reply, stage == Stage::rcpt ? rcpt_.path.text() : std::string());
+        if (opinion.by != Adviser::header_check) // whose note says it
+            log_reject(command, opinion.reply, stage == Stage::rcpt ? rcpt_.path.text() : std::string(), opinion.by);
+        answer(opinion.reply);
         if (stage == Stage::mail || stage == Stage::end_of_data) end_transaction();
         return;
     }
@@ -157,9 +179,7 @@ void Connection::heed(Stage stage, const Opinion& opinion, const std::function<v
         auto& transaction = *transaction_;
         for (const auto& field : opinion.fields) transaction.fields += field + "\r\n";
         transaction.copies.insert(transaction.copies.end(), opinion.copies.begin(), opinion.copies.end());
-        note("discard", opinion.discard);
         if (transaction.discard.empty()) transaction.discard = opinion.discard;
-        note("hold", opinion.hold);
         if (!opinion.hold.empty() && transaction.envelope.verdict == spool::Verdict::accept) {
             transaction.envelope.verdict = spool::Verdict::hold;
             transaction.envelope.verdict_reason = opinion.hold;
@@ -294,7 +314,7 @@ void Connection::begin_content() {
     static const Reply go_on{354, {}, "End data with <CR><LF>.<CR><LF>"};
     auto& transaction = *transaction_;
     const auto received = received_field(); // names a single recipient: before copies are added
-    for (auto& copy : transaction.copies) transaction.envelope.recipients.emplace_back().address = copy;
+    for (const auto& copy : transaction.copies) common::add_copy(transaction.envelope, copy);
     transaction.copies.clear();
     transaction.writer.emplace(service_.intake.write(transaction.id, transaction.envelope));
     transaction.writer->append(received);
@@ -391,8 +411,7 @@ void Connection::operator()(smtp::event::EndOfData&) {
 void Connection::commit() {
     auto& transaction = *transaction_;
     if (transaction.review) {
-        for (const auto& copy : transaction.copies)
-            transaction.envelope.recipients.emplace_back().address = copy;
+        for (const auto& copy : transaction.copies) common::add_copy(transaction.envelope, copy);
         if (transaction.envelope.recipients.empty()) {
             voice().info("{}: discard: a filter has removed all recipients", transaction.id_text);
             transaction.discard = "no recipients";
@@ -402,7 +421,11 @@ void Connection::commit() {
         answer({250, {2, 0, 0}, "Ok: queued as " + transaction.id_text});
         return end_transaction();
     }
-    if (transaction.review) transaction.review->seal();
+    const bool copied = common::add_copies(*rules_->config, transaction.envelope);
+    if (transaction.review)
+        transaction.review->seal();
+    else if (copied)
+        transaction.writer->set_envelope(transaction.envelope);
     KILL_POINT("smtpd.before_sync");
     service_.intake.commit(*transaction.writer, [this, hint = transaction.writer->encoded_envelope()](
                                                     spool::Result<spool::DurableReceipt> receipt) {

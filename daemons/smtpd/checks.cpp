@@ -1,4 +1,5 @@
 #include "daemons/smtpd/checks.h"
+#include "daemons/common/header_judgement.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -174,6 +175,50 @@ private:
     std::uint64_t question_ = 0;
 };
 
+// --- header checks
+
+class HeaderCheck final : public Check {
+public:
+    HeaderCheck(std::shared_ptr<Advisers> advisers, common::Log& log)
+        : advisers_(std::move(advisers)), log_(log) {}
+    bool insists() const override { return true; }
+
+    std::optional<Opinion> ask(Stage stage, const Facts& facts, Done done) override {
+        if (stage != Stage::end_of_data) return Opinion{};
+        opinion_.reset();
+        done_ = nullptr;
+        facts.message->load([this, &message = *facts.message](const spool::Result<>& loaded) {
+            opinion_ = loaded ? judge(message)
+                              : Opinion::refusal({451, {4, 3, 0}, "Error: queue file read error"});
+            if (const auto late = std::exchange(done_, nullptr)) late(*std::move(opinion_));
+        });
+        if (!opinion_) done_ = std::move(done);
+        return std::exchange(opinion_, {});
+    }
+
+private:
+    Opinion judge(milter::Message& message) {
+        auto judged = common::judge_header(advisers_->header_checks, message);
+        for (const auto& trouble : judged.trouble) log_.warning("{}", trouble);
+        Opinion opinion;
+        opinion.by = Adviser::header_check;
+        if (judged.refusal) {
+            opinion.kind = Opinion::Kind::refuse;
+            opinion.reply = *std::move(judged.refusal);
+        }
+        opinion.hold = std::move(judged.hold);
+        opinion.discard = std::move(judged.discard);
+        for (auto& line : judged.lines)
+            opinion.notes.push_back(
+                {opinion.by, std::move(line.verb), std::move(line.subject), std::move(line.text)});
+        return opinion;
+    }
+    std::shared_ptr<Advisers> advisers_;
+    common::Log& log_;
+    std::optional<Opinion> opinion_; // until it is handed out
+    Done done_;
+};
+
 // --- milters
 
 class MilterCheck final : public Check {
@@ -195,58 +240,34 @@ public:
 private:
     static Opinion opinion_of(Stage stage, const milter::Word& word) {
         Opinion opinion;
+        opinion.by = Adviser::milter;
         opinion.hold = word.changes.quarantine;
         if (word.what == milter::Word::What::discard) opinion.discard = "discarded by a filter";
         if (word.what != milter::Word::What::refuse) return opinion;
         auto reply = word.reply;
         if (stage == Stage::connect) reply.code = reply.permanent() ? 554 : 421; // RFC 5321, 3.1
-        return Opinion::refusal(std::move(reply));
+        opinion.kind = Opinion::Kind::refuse;
+        opinion.reply = std::move(reply);
+        return opinion;
     }
 
     static milter::Event event_of(Stage stage, const Facts& facts) {
-        milter::Event event;
-        event.stage = stage;
-        event.client_name =
-            facts.client.name == "unknown" ? "[" + facts.client.address_text + "]" : facts.client.name;
-        if (facts.client.has_address()) event.client_address = facts.client.address_text;
-        event.client_port = facts.client.port;
-        event.message = facts.message;
-        auto& macros = event.macros;
-        const auto add = [&](const char* name, const std::string& value) {
-            if (!value.empty()) macros.emplace_back(name, value);
-        };
-        switch (stage) {
-        case Stage::connect:
-            add("j", facts.server);
-            add("{daemon_name}", facts.listener);
-            add("v", "Postrider");
-            add("_", facts.client.peer());
-            add("{client_addr}", facts.client.address_text);
-            add("{client_name}", facts.client.name);
-            break;
-        case Stage::helo:
-            event.text = facts.helo;
-            add("{tls_version}", facts.tls_version);
-            add("{cipher}", facts.tls_cipher);
-            add("{cert_subject}", facts.tls_peer);
-            break;
-        case Stage::mail:
-            event.text = facts.sender;
-            add("i", facts.queue_id);
-            add("{auth_type}", facts.sasl_method);
-            add("{auth_authen}", facts.sasl_user);
-            add("{auth_author}", facts.sasl_sender);
-            add("{mail_addr}", facts.sender);
-            break;
-        case Stage::rcpt:
-            event.text = facts.recipient;
-            add("i", facts.queue_id);
-            add("{rcpt_addr}", facts.recipient);
-            break;
-        case Stage::data:
-        case Stage::end_of_data: add("i", facts.queue_id); break;
-        }
-        return event;
+        return milter::event_of(stage, {.server = facts.server,
+                                        .listener = facts.listener,
+                                        .client_name = facts.client.name,
+                                        .client_address = facts.client.has_address() ? facts.client.address_text : "",
+                                        .client_port = facts.client.port,
+                                        .helo = facts.helo,
+                                        .queue_id = facts.queue_id,
+                                        .sender = facts.sender,
+                                        .recipient = facts.recipient,
+                                        .sasl_method = facts.sasl_method,
+                                        .sasl_user = facts.sasl_user,
+                                        .sasl_sender = facts.sasl_sender,
+                                        .tls_version = facts.tls_version,
+                                        .tls_cipher = facts.tls_cipher,
+                                        .tls_peer = facts.tls_peer,
+                                        .message = facts.message});
     }
 
     milter::Client client_;
@@ -263,6 +284,8 @@ std::shared_ptr<Advisers> make_advisers(common::Loop& loop, common::Log& log, co
     auto advisers = std::make_shared<Advisers>();
     for (const auto& policy : config.policies)
         advisers->policies.push_back(std::make_unique<PolicyClient>(loop, log, policy));
+    if (auto checks = common::HeaderChecks::parse(config.content.header_checks)) // as the configuration's check did
+        advisers->header_checks = *std::move(checks);
     return advisers;
 }
 
@@ -288,9 +311,10 @@ std::unique_ptr<Screen> make_screen(Service& service, const Rules& rules, const 
             if (concerns(policy->service().listeners, rules.listener))
                 checks.push_back(std::make_unique<PolicyCheck>(service.advisers, *policy, service.log));
     }
+    if (!service.advisers->header_checks.empty())
+        checks.push_back(std::make_unique<HeaderCheck>(service.advisers, service.log));
     for (const auto& settings : config.milters)
-        if (settings.listeners.empty() ||
-            std::ranges::find(settings.listeners, rules.listener.name) != settings.listeners.end())
+        if (settings.sees(rules.listener.name))
             checks.push_back(std::make_unique<MilterCheck>(service.loop, service.log, settings));
     if (checks.empty()) return nullptr;
     auto screen = std::make_unique<Screen>(std::move(checks));

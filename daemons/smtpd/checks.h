@@ -1,6 +1,7 @@
 // Who is asked about the clients of a listener, by its configuration: builds the Screen of a session. The
 // checks themselves are few lines each around what a worker has once: rates, resolver, policy clients.
 #pragma once
+#include "daemons/common/header_checks.h"
 #include "daemons/common/milter/client.h"
 #include "daemons/smtpd/policy_client.h"
 #include "daemons/smtpd/rules.h"
@@ -12,6 +13,7 @@ namespace smtpd {
 // Whoever can be asked, by one configuration; lives until its last session has gone.
 struct Advisers {
     std::vector<std::unique_ptr<PolicyClient>> policies;
+    common::HeaderChecks header_checks;
 };
 std::shared_ptr<Advisers> make_advisers(common::Loop& loop, common::Log& log, const config::Config& config);
 

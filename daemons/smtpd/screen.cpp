@@ -32,13 +32,22 @@ bool Screen::add(Opinion opinion) {
     const auto append = [](auto& to, auto& from) {
         to.insert(to.end(), std::move_iterator(from.begin()), std::move_iterator(from.end()));
     };
+    const auto note = [&](std::string_view verb, const std::string& why) {
+        if (!why.empty() && opinion.by != Adviser::header_check) // who has written its own
+            opinion.notes.push_back({opinion.by, std::string(verb), {}, why});
+    };
+    note("warn", opinion.warning);
+    note("discard", opinion.discard);
+    note("hold", opinion.hold);
+    append(sum_.notes, opinion.notes);
     append(sum_.fields, opinion.fields);
     append(sum_.copies, opinion.copies);
-    for (auto part : {&Opinion::hold, &Opinion::discard, &Opinion::warning})
+    for (auto part : {&Opinion::hold, &Opinion::discard})
         if (sum_.*part == "") sum_.*part = std::move(opinion.*part);
     if (opinion.kind != Opinion::Kind::none) sum_.kind = opinion.kind;
     if (opinion.kind != Opinion::Kind::refuse) return false;
     sum_.reply = std::move(opinion.reply);
+    sum_.by = opinion.by;
     return true;
 }
 

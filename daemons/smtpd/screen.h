@@ -38,6 +38,18 @@ struct Facts {
     bool postmaster = false; // the recipient is one nobody is kept from
 };
 
+// Whose word something is: log lines tell it apart.
+enum class Adviser : std::uint8_t { policy, milter, header_check };
+
+// Something of which the log has a line, beside refusals: "QID: hold: RCPT from …".
+struct Note {
+    Adviser by = Adviser::policy;
+    std::string verb;    // "warn", "hold", "discard" …
+    std::string subject; // what it is about; "": the stage
+    std::string text;
+    bool operator==(const Note&) const = default;
+};
+
 struct Opinion {
     enum class Kind : std::uint8_t {
         none,
@@ -45,12 +57,14 @@ struct Opinion {
         refuse,
     };
     Kind kind = Kind::none;
+    Adviser by = Adviser::policy;    // whose it is
     smtp::Reply reply;               // refuse
     std::vector<std::string> fields; // to stand at the head of the message: "Name: value"
     std::vector<std::string> copies; // further recipients
     std::string hold;                // not empty: keep the message, and why
     std::string discard;             // not empty: take it and throw it away, and why
     std::string warning;             // for the log
+    std::vector<Note> notes;         // for the log, where warning, hold and discard do not say it
 
     static Opinion refusal(smtp::Reply reply) {
         Opinion opinion;

@@ -1,102 +1,18 @@
 // Submissions through the submit socket and the drop directory into a real spool.
-#include "daemons/common/ipc/message.h"
 #include "daemons/common/local_socket.h"
 #include "daemons/pickup/door.h"
 #include "daemons/pickup/drop.h"
-#include "libspool/message_reader.h"
-#include "libspool/store.h"
-#include "tests/temporary_directory.h"
-#include <doctest/doctest.h>
-#include <filesystem>
+#include "tests/pickup/place.h"
 #include <fstream>
-#include <optional>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 using namespace pickup;
+using namespace pickup::testing;
 using namespace proto::submit;
 using namespace std::chrono_literals;
-
-namespace {
-
-struct Place {
-    Place() {
-        auto opened = spool::RealDisk::open_at(path);
-        REQUIRE(spool::prepare_spool(**opened, {2}));
-        disk = std::move(*opened);
-        config.mta.hostname = "mta.example";
-        config.mta.origin = "example.org";
-        config.spool.directory = path;
-        config.spool.minimum_free = 0;
-        config.spool.minimum_free_inodes = 0;
-        config.spool.sync_threads = 2;
-        config.submit.message_size = 300'000;
-        config.submit.recipients = 3;
-        config.submit.connections_per_user = 2;
-        auto made = common::Intake::open(loop, log, config.spool, 2, [](auto) {});
-        REQUIRE(made);
-        intake = std::move(*made);
-        outbox.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, "token"});
-        service.emplace(Service{loop, log, std::make_shared<const config::Config>(config), *intake, *outbox});
-    }
-
-    template <class Done> void run_until(Done done) {
-        const auto end = std::chrono::steady_clock::now() + 20s;
-        common::Timer tick(loop, [] {});
-        while (!done()) {
-            REQUIRE(std::chrono::steady_clock::now() < end);
-            tick.start(5ms);
-            uv_run(&loop.uv(), UV_RUN_ONCE);
-        }
-    }
-
-    TemporaryDirectory directory{"drop", "run/private"};
-    const std::string path = directory.path();
-    std::unique_ptr<spool::RealDisk> disk;
-    config::Config config;
-    common::Loop loop;
-    common::Log log{loop, "pickup"};
-    std::unique_ptr<common::Intake> intake;
-    std::optional<common::Outbox> outbox;
-    std::optional<Service> service;
-};
-
-Begin to(std::vector<std::string> lists, std::string sender = "ann") {
-    Begin begin;
-    begin.sender = std::move(sender);
-    for (auto& each : lists) begin.recipients.push_back({std::move(each), {}, 0});
-    return begin;
-}
-
-Answer submit(Place& place, const Begin& begin, std::string_view content, uid_t uid = 1234) {
-    std::optional<Answer> answer;
-    auto submission = Submission::create(*place.service, uid, [&](const Answer& a) { answer = a; });
-    submission->take(begin);
-    for (; !content.empty(); content.remove_prefix(std::min<std::size_t>(content.size(), 1000)))
-        submission->take(Content{std::string(content.substr(0, 1000))});
-    submission->take(End{});
-    place.run_until([&] { return answer.has_value(); });
-    return *answer;
-}
-
-spool::MessageReader read(Place& place, const std::string& id) {
-    auto reader =
-        spool::MessageReader::open(*place.disk, *spool::QueueId::parse(id), spool::Location::incoming);
-    REQUIRE(reader);
-    return std::move(*reader);
-}
-
-std::string frame(const Message& message) {
-    std::string wire;
-    const auto begun = ipc::begin_frame(wire);
-    std::visit([&](const auto& m) { ipc::encode<Message>(m, wire); }, message);
-    REQUIRE(ipc::end_frame(wire, begun));
-    return wire;
-}
-
-} // namespace
 
 TEST_CASE("a submission becomes a message: Received first, header mended, envelope as the kernel and the "
           "options say") {

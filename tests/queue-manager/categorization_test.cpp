@@ -133,3 +133,20 @@ TEST_CASE("a rerouted message's remote recipients go where the operator said") {
     for (const auto& final : final_recipients(judgement->recipients, subject.rerouted_to))
         CHECK(final.destination == (final.fate == Fate::local ? "local" : "via:[relay.example]:25"));
 }
+
+TEST_CASE("a message that its writer took only to say that it was refused") {
+    auto state = message({"b@example.net", "c@example.net"});
+    state.envelope.verdict_reason = "5.7.9 no advertisements";
+    for (auto& recipient : state.recipients) recipient.fate = spool::Fate::failed;
+    for (const bool anew : {false, true}) { // nobody is asked who could make them deliverable
+        const auto subject = Subject::of(state, 1000, anew);
+        CHECK(subject.open.empty());
+        REQUIRE(subject.settled.size() == 2);
+        CHECK(subject.settled[1].fate == Fate::failed);
+        CHECK(subject.settled[1].reason.status == "5.7.9");
+        CHECK(subject.settled[1].reason.text == "no advertisements");
+    }
+    state.envelope.verdict_reason = "no advertisements";
+    CHECK(Subject::of(state, 1000).settled.at(0).reason.status == "5.0.0");
+    CHECK(Subject::of(state, 1000).settled.at(0).reason.text == "no advertisements");
+}

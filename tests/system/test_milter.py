@@ -11,14 +11,15 @@ from harness.milter import Milter
 
 @pytest.fixture
 def filters(mta, block):
-    """Makes milters of this MTA: filters("name", **settings) → Milter."""
+    """Makes milters of this MTA: filters("name", **settings) → Milter; socket=path for one on a UNIX socket."""
     made = []
 
     def make(name, steps=0, actions=0x1ff, **settings):
-        one = Milter(block.host(40 + len(made)), block.port(), actions, steps)
+        socket = settings.pop("socket", None)
+        one = Milter(socket, None, actions, steps) if socket else Milter(block.host(40 + len(made)), block.port(), actions, steps)
         made.append(one)
-        mta.config[f"milter.{name}"] = {"address": f"inet:{one.address}:{one.port}", "timeout": "2s", "message_timeout": "2s",
-                                        **settings}
+        address = f"unix:{socket}" if socket else f"inet:{one.address}:{one.port}"
+        mta.config[f"milter.{name}"] = {"address": address, "timeout": "2s", "message_timeout": "2s", **settings}
         return one
     yield make
     for one in made:
@@ -122,7 +123,7 @@ def test_a_filter_refuses(mta, filters, command, word, reply):
             assert c.say("EHLO client.example") == "550 5.7.1 Command rejected"
     else:
         assert try_to_send(mta) == reply
-        mta.wait_log("reject: (MAIL|RCPT|DATA|END-OF-MESSAGE) from .*" + re.escape(reply))
+        mta.wait_log("milter-reject: (MAIL|RCPT|DATA|END-OF-MESSAGE) from .*" + re.escape(reply))
     milter.replies.clear()
     milter.changes = []
     send(mta)
@@ -137,10 +138,10 @@ def test_accept_discard_quarantine(mta, filters):
     assert re.fullmatch("CHMR[AQ]*", milter.commands())
     milter.replies = {"E": b"d"}
     gone = send(mta, subject="discarded")
-    mta.wait_log(f"{gone}: discard: END-OF-MESSAGE")
+    mta.wait_log(f"{gone}: milter-discard: END-OF-MESSAGE")
     milter.replies, milter.changes = {}, [("q", text("looks odd"))]
     held = send(mta, subject="held")
-    mta.wait_log(f"{held}: hold: END-OF-MESSAGE from .*: looks odd")
+    mta.wait_log(f"{held}: milter-hold: END-OF-MESSAGE from .*: looks odd")
     milter.changes = [("-", text(f"<{mta.user}@test.example>"))]
     nobody = send(mta, subject="for nobody")
     mta.wait_log(f"{nobody}: discard: a filter has removed all recipients")
@@ -208,3 +209,60 @@ def test_a_session_with_several_messages(mta, filters):
         c.say("QUIT")
     mta.wait_mailbox(4)
     assert re.fullmatch("CH(MRTL+NB+E){3}MAMRTL+NB+EQ?", milter.commands()), milter.commands()
+
+
+@pytest.mark.parametrize("depth", [0, 150], ids=["short", "longer than a socket address"])
+def test_a_filter_on_a_unix_socket(mta, filters, tmp_path, depth):
+    folder = tmp_path / ("x" * depth) if depth else tmp_path
+    folder.mkdir(exist_ok=True)
+    milter = filters("one", socket=folder / "milter.sock")
+    milter.changes = [("h", text("X-Seen", "yes"))]
+    mta.start()
+    send(mta)
+    assert "X-Seen: yes" in mta.wait_mailbox(1)[0]
+
+
+# -- mail of programs on this host
+
+def test_a_filter_sees_local_mail_only_where_that_is_said(mta, filters):
+    over_smtp, both = filters("a"), filters("b", listeners=["relay", "local"])
+    over_smtp.changes, both.changes = [("h", text("X-A", "1"))], [("h", text("X-B", "2")), ("b", b"another body\n")]
+    mta.start()
+    done = mta.sendmail("-f", "ann@test.example", f"{mta.user}@test.example")
+    assert done.returncode == 0, done.stderr
+    header, _, body = mta.wait_mailbox(1)[0].partition("\n\n")
+    assert "X-A" not in header and "X-B: 2" in header and body == "another body\n"
+    assert re.fullmatch(r"CHMRTL+NB+E[AQ]*", both.commands()), both.commands()
+    seen = dict(both.seen)
+    assert seen["C"] == b"localhost\x004\0\x00127.0.0.1\0" and seen["M"] == b"<ann@test.example>\0"
+
+
+def test_a_refusal_of_local_mail_is_the_programs_exit_status(mta, filters):
+    milter = filters("one", listeners=["local"])
+    mta.start()
+    milter.replies["E"] = text("y550 5.7.9 not today")
+    done = mta.sendmail(f"{mta.user}@test.example")
+    assert done.returncode == 69 and "550 5.7.9 not today" in done.stderr, (done.returncode, done.stderr)
+    mta.wait_log(r"milter-reject: END-OF-MESSAGE from localhost\[127\.0\.0\.1\]: 550 5\.7\.9 not today; from=<.*> to=<.*>")
+    milter.replies["E"] = b"t"
+    assert mta.sendmail(f"{mta.user}@test.example").returncode == 75
+    milter.replies, milter.changes = {}, [("q", text("looks odd"))]
+    assert mta.sendmail(f"{mta.user}@test.example").returncode == 0
+    wait_until(lambda: [e[1] for e in mta.queue()] == ["!"], what="it to be held")
+    milter.stop()
+    assert mta.sendmail(f"{mta.user}@test.example").returncode == 75
+    assert mta.mailbox() == []
+
+
+def test_what_was_left_while_nothing_ran_comes_back_to_its_sender_if_a_filter_refuses_it(mta, filters):
+    milter = filters("one", listeners=["local"])
+    milter.replies["R"] = text("y550 5.7.9 not for him")
+    mta.start()
+    mta.stop()
+    done = mta.sendmail("-f", f"{mta.user}@test.example", "other@test.example", input="Subject: left behind\n\nHello.\n")
+    assert done.returncode == 0, done.stderr
+    mta.start()
+    report = mta.wait_mailbox(1)[0]
+    assert "Subject: left behind" in report and "not for him" in report and "Status: 5.7.9" in report
+    assert mta.mailbox("other") == []
+    mta.wait_until_empty()

@@ -30,6 +30,14 @@ std::string Mailbox::to_string() const {
     return (format == MailboxFormat::maildir ? "maildir:" : "mbox:") + path;
 }
 
+bool Milter::sees(std::string_view listener) const {
+    return listeners.empty() || std::ranges::find(listeners, listener) != listeners.end();
+}
+
+bool Milter::sees_local() const {
+    return std::ranges::find(listeners, local_mail) != listeners.end();
+}
+
 bool Config::is_local(std::string_view domain) const {
     return std::find(local.domains.begin(), local.domains.end(), domain) != local.domains.end();
 }

@@ -258,6 +258,8 @@ struct Config {
     std::vector<PolicyService> policies; // in the order of their names
     std::vector<DnsList> dns_lists;
     std::vector<Milter> milters;           // in the order of their names
+    Content content;
+    Copies copies;
     std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
     Dns dns;
     Tls tls;

@@ -6,7 +6,9 @@
 #include "libsmtp/time.h"
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace config {
@@ -38,10 +40,26 @@ struct DnsList { // [dns_list."<zone>"]
 struct Milter { // [milter.<name>]
     std::string name;
     common::ServiceAddress address;
+    std::chrono::microseconds connect_timeout = std::chrono::seconds(30); // connection and negotiation
     std::chrono::microseconds timeout = std::chrono::seconds(30);
     std::chrono::microseconds message_timeout = std::chrono::minutes(5);
     OnFailure on_failure = OnFailure::tempfail;
     std::vector<std::string> listeners; // empty: all; "local": submissions of programs on this host
+    bool sees(std::string_view listener) const;
+    bool sees_local() const; // only where it is said
 };
+
+struct Content { // [content]
+    std::vector<std::string> header_checks; // as written, in order; common::HeaderChecks compiles them
+};
+
+struct Copies { // [copies]
+    std::vector<std::string> always; // addresses
+    // "ann@example.org", "@example.org", in lower case → who gets the copy
+    std::map<std::string, std::string, std::less<>> by_sender, by_recipient;
+};
+
+// Among a milter's listeners: mail from programs on this host, which comes by none.
+inline constexpr std::string_view local_mail = "local";
 
 } // namespace config

@@ -1,5 +1,7 @@
 // The keys of what is asked before mail is taken.
 #include "daemons/common/config/kinds.h"
+#include "daemons/common/header_checks.h"
+#include "libsmtp/address.h"
 
 namespace config {
 
@@ -21,6 +23,10 @@ constexpr Word<OnFailure> milter_failures[] = {{"accept", OnFailure::accept},
 Text service_address(common::ServiceAddress& value) {
     return {[&](std::string_view text) -> std::string {
                 const auto read = common::ServiceAddress::parse(text);
+                if (!read && text.size() > common::longest_socket_name &&
+                    (text.starts_with('/') || text.starts_with("unix:/")))
+                    return fmt::format("the path of a socket may have {} bytes, its last part {}",
+                                       common::longest_socket_path, common::longest_socket_name);
                 if (!read)
                     return fmt::format("\"{}\" is not a service such as \"unix:/run/x.sock\" or "
                                        "\"inet:127.0.0.1:10023\"",
@@ -29,6 +35,48 @@ Text service_address(common::ServiceAddress& value) {
                 return "";
             },
             [&] { return value.to_string(); }};
+}
+
+List header_checks(std::vector<std::string>& values) {
+    return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
+        value = text;
+        const auto read = common::HeaderChecks::parse({&value, 1});
+        return read ? "" : fmt::format("\"{}\": {}", smtp::printable(text, 100), read.error().why);
+    });
+}
+
+std::string read_address(std::string_view text, std::string& value) {
+    const auto mailbox = smtp::Mailbox::parse(text);
+    if (!mailbox) return fmt::format("\"{}\" is not an address: {}", text, mailbox.error().why);
+    value = mailbox->text();
+    return "";
+}
+
+// Lines "pattern address": "ann@example.org archive@example.org", "@example.org archive@example.org".
+List copy_rules(std::map<std::string, std::string, std::less<>>& values) {
+    return {[&] { values.clear(); },
+            [&](std::string_view text) -> std::string {
+                const auto blank = text.find_first_of(" \t");
+                const auto rest = blank == text.npos ? blank : text.find_first_not_of(" \t", blank);
+                if (rest == text.npos)
+                    return fmt::format("\"{}\": expected whose mail and who gets the copy, such as "
+                                       "\"ann@example.com archive@example.com\"",
+                                       text);
+                const auto whose = text.substr(0, blank);
+                std::string mailbox, to;
+                if (whose.starts_with('@') ? domain_name(whose.substr(1)).empty()
+                                           : !read_address(whose, mailbox).empty())
+                    return fmt::format("\"{}\" is neither an address nor \"@domain\"", whose);
+                if (auto wrong = read_address(text.substr(rest), to); !wrong.empty()) return wrong;
+                if (!values.emplace(smtp::lowered(whose), std::move(to)).second)
+                    return fmt::format("\"{}\" is listed twice", whose);
+                return "";
+            },
+            [&] {
+                std::vector<std::string> shown;
+                for (const auto& [whose, to] : values) shown.push_back(whose + " " + to);
+                return shown;
+            }};
 }
 
 constexpr std::string_view about_listeners =
@@ -68,6 +116,8 @@ Section table_of(Milter& s) {
         {
             {"address", service_address(s.address), "Where it listens.",
              "\"unix:/run/opendkim/opendkim.sock\""},
+            {"connect_timeout", Span{&s.connect_timeout, 100ms, 1h},
+             "How long it may take to connect to it and to agree on what it wants to see.", ""},
             {"timeout", Span{&s.timeout, 100ms, 1h}, "For its answer to anything but a whole message.", ""},
             {"message_timeout", Span{&s.message_timeout, 100ms, 1h}, "For its verdict on a whole message.",
              ""},
@@ -77,10 +127,53 @@ Section table_of(Milter& s) {
              "the mail and holds it. What the filter had changed of a message by then is forgotten.",
              ""},
             {"listeners", words(s.listeners),
-             "Names of the listeners whose mail it sees, by default all of them. Mail from programs on this "
-             "host (sendmail) goes by no filter.",
-             "[\"smtp\"]"},
+             "Names of the listeners whose mail it sees, by default all of them. \"local\" among them is "
+             "the mail of programs on this host (sendmail), which it sees only if that is said. To the filter "
+             "such mail comes from localhost [127.0.0.1].",
+             "[\"smtp\", \"local\"]"},
         }};
+}
+
+Section table_of(Content& s) {
+    return {"content",
+            "What is looked at in every message on its way in, whether it comes over SMTP or from a program on this "
+            "host. Reports of this system's own are not looked at.",
+            {
+                {"header_checks", header_checks(s.header_checks),
+                 "Regular expressions (those of Perl) on the fields of the header, one rule in each text: a pattern "
+                 "between two equal characters, flags, an action, its text. Rules are tried on each field from the top, "
+                 "our own Received field included; the first that matches a field decides what becomes of it. REJECT "
+                 "[text] refuses the message (550 5.7.1, or the enhanced status the text begins with), DISCARD [text] "
+                 "takes it and throws it away, HOLD [text] keeps it in the queue, REDIRECT address sends it there "
+                 "instead, WARN [text] writes a log line, PREPEND field puts a field before this one, REPLACE field "
+                 "puts it in its place, IGNORE takes the field out, DUNNO leaves it alone. $1 and ${1} in the text are "
+                 "what the pattern's groups caught. \"!\" before the pattern turns it over. Flags, as in "
+                 "pcre_table(5): i minds upper and lower case, s keeps \".\" from matching line ends, m, x, A, E, U. A "
+                 "folded field is matched with its line ends (LF). The fields of a message's parts and of messages "
+                 "inside it are not looked at. A pattern that takes too long on a field does not match it.",
+                 "['/^Subject:.*make money fast/ REJECT no advertisements', '/^X-Mailer:/ IGNORE']"},
+            }};
+}
+
+Section table_of(Copies& s) {
+    return {"copies",
+            "Copies of mail for an archive or a supervisor, added when a message is accepted, over SMTP or from a "
+            "program on this host. Nobody sees from the message who gets a copy, its sender is told nothing of what "
+            "becomes of it, and who has the message anyway gets it once. Reports of this system's own are not copied.",
+            {
+                {"always",
+                 list_of<std::string>(s.always, [](std::string_view text, std::string& to) { return read_address(text, to); }),
+                 "These get a copy of everything.", "[\"archive@example.com\"]"},
+                {"by_sender", copy_rules(s.by_sender),
+                 "Copies of what an envelope sender sends: \"ann@example.com boss@example.com\", or for a whole domain "
+                 "\"@example.com boss@example.com\". The address counts before the address without its extension, and "
+                 "that before the domain.",
+                 "[\"ann@example.com boss@example.com\"]"},
+                {"by_recipient", copy_rules(s.by_recipient),
+                 "Copies of what is sent to a recipient; written the same way. The copies that other rules add are not "
+                 "themselves looked up.",
+                 "[\"@example.com archive@example.com\"]"},
+            }};
 }
 
 Section table_of(DnsList& s) {

@@ -76,6 +76,9 @@ bool Reader::read(std::string_view text) {
 void Reader::listener(const std::string& name, const NamedSections::Fill& fill) {
     Listener listener;
     listener.name = name;
+    if (name == local_mail)
+        toml_.problem_at(fmt::format("listen.{}", name),
+                         "listen.local: that name stands for the mail of programs on this host");
     fill(table_of(listener));
     config_.listeners.push_back(std::move(listener));
 }
@@ -101,7 +104,8 @@ void Reader::check_policies() {
 void Reader::check_filters() {
     for (const auto& [key, names] : listeners_named_)
         for (const auto& name : names)
-            if (std::ranges::find(config_.listeners, name, &Listener::name) == config_.listeners.end())
+            if (std::ranges::find(config_.listeners, name, &Listener::name) == config_.listeners.end() &&
+                !(name == local_mail && key.starts_with("milter.")))
                 toml_.problem_at(key, fmt::format("{}: there is no [listen.{}]", key, name));
 }
 

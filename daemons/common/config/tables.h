@@ -68,6 +68,8 @@ Section table_of(Listener&);
 Section table_of(PolicyService&);
 Section table_of(DnsList&);
 Section table_of(Milter&);
+Section table_of(Content&);
+Section table_of(Copies&);
 Section table_of(Relay&);
 Section table_of(decide::RouteRule&);
 Section table_of(decide::queue::RetryPolicy&);

@@ -67,7 +67,9 @@ void Client::send(bool word_follows) {
     auto bytes = session_.output();
     if (!bytes.empty()) stream_->send(std::move(bytes));
     if (word_follows)
-        patience_.start(phase_ == Phase::end_of_message ? milter_.message_timeout : milter_.timeout);
+        patience_.start(phase_ == Phase::negotiating      ? milter_.connect_timeout
+                        : phase_ == Phase::end_of_message ? milter_.message_timeout
+                                                          : milter_.timeout);
 }
 
 void Client::heard(std::string_view bytes) {
@@ -150,7 +152,7 @@ void Client::tell_stage() {
     case Stage::end_of_data: break;
     }
     phase_ = Phase::header;
-    next_field_ = 1; // our own Received field is not shown
+    next_field_ = 0;
     body_offset_ = 0;
     waiting_ = true;
     e.message->load([this](spool::Result<> loaded) {
@@ -162,6 +164,7 @@ void Client::tell_stage() {
 
 void Client::tell_header() {
     const auto& fields = event_.message->fields();
+    if (event_.message->is_own(next_field_)) ++next_field_;
     if (next_field_ >= fields.size()) {
         phase_ = Phase::end_of_header;
         return send(session_.end_of_header(event_.macros));

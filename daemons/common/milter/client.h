@@ -3,24 +3,12 @@
 // not asked again in the session.
 #pragma once
 #include "daemons/common/client_stream.h"
-#include "daemons/common/config/filters.h"
 #include "daemons/common/log.h"
-#include "daemons/common/milter/message.h"
-#include "daemons/common/milter/session.h"
+#include "daemons/common/milter/event.h"
 #include "daemons/common/timer.h"
 #include <memory>
 
 namespace milter {
-
-// What happens in the mail session.
-struct Event {
-    config::Stage stage = config::Stage::connect;
-    std::string client_name, client_address; // connect
-    std::uint16_t client_port = 0;
-    std::string text; // helo: the name; mail, rcpt: the address without brackets
-    Macros macros;
-    Message* message = nullptr; // end_of_data
-};
 
 class Client {
 public:

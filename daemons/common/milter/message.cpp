@@ -1,6 +1,7 @@
 #include "daemons/common/milter/message.h"
 #include "libsmtp/address.h"
 #include "libsmtp/header.h"
+#include "libsmtp/parameters.h"
 #include <algorithm>
 #include <memory>
 
@@ -39,14 +40,15 @@ void Message::load_from_disk(std::size_t size, std::function<void(spool::Result<
         if (text->size() == size && size < spool::largest_edited_header &&
             smtp::scan_header(*text).end == smtp::HeaderEnd::end_of_text)
             return load_from_disk(size * 4, std::move(done));
-        take_header(*std::move(text));
+        take_header(*text);
         done({});
     });
 }
 
-void Message::take_header(std::string text) {
+void Message::take_header(std::string_view text) {
     const auto block = smtp::scan_header(text);
     for (const auto& field : block.fields) fields_.emplace_back(field.raw);
+    if (!fields_.empty()) own_ = 0;
     header_ = text.substr(0, block.body);
 }
 
@@ -74,9 +76,29 @@ std::string field_text(const HeaderChange& change) {
     return text + "\r\n";
 }
 
+// What an edit does to the fields, and where the own one of them is afterwards.
+void perform(const spool::FieldEdit& edit, std::vector<std::string>& fields, std::optional<std::size_t>& own) {
+    const auto place = fields.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(edit.number, fields.size()));
+    switch (edit.what) {
+    case What::insert:
+        fields.insert(place, edit.text);
+        if (own && edit.number <= *own) ++*own;
+        break;
+    case What::replace:
+        *place = edit.text;
+        if (own == edit.number) own.reset(); // it is somebody else's now
+        break;
+    case What::remove:
+        fields.erase(place);
+        if (own == edit.number) own.reset();
+        if (own && edit.number < *own) --*own;
+        break;
+    }
+}
+
 // The edit that one change comes to, and what it does to the fields.
-std::expected<std::optional<spool::FieldEdit>, smtp::Malformed> edit_of(const HeaderChange& change,
-                                                                        std::vector<std::string>& fields) {
+std::expected<std::optional<spool::FieldEdit>, smtp::Malformed>
+edit_of(const HeaderChange& change, std::vector<std::string>& fields, std::optional<std::size_t>& own) {
     const auto odd =
         std::unexpected(smtp::Malformed{"not a header field: " + smtp::printable(change.name, 100)});
     const bool goes = change.what == HeaderChange::What::change && change.value.empty();
@@ -86,34 +108,46 @@ std::expected<std::optional<spool::FieldEdit>, smtp::Malformed> edit_of(const He
     if (change.what == HeaderChange::What::insert)
         edit.number = std::min<std::uint32_t>(change.index, edit.number);
     if (change.what == HeaderChange::What::change) {
-        // Our own Received field, the first of all, is none of the filter's business.
         std::uint32_t nth = 0;
-        for (std::size_t i = 1; i < fields.size() && nth < std::max(change.index, 1u); ++i)
-            if (smtp::scan_header(fields[i]).fields.at(0).is(change.name) &&
+        for (std::size_t i = 0; i < fields.size() && nth < std::max(change.index, 1u); ++i)
+            if (own != i && smtp::scan_header(fields[i]).fields.at(0).is(change.name) &&
                 ++nth == std::max(change.index, 1u))
                 edit = {goes ? What::remove : What::replace, static_cast<std::uint32_t>(i), edit.text};
         if (goes && edit.what == What::insert) return std::nullopt; // there is none
     }
-    const auto place = fields.begin() + static_cast<std::ptrdiff_t>(edit.number);
-    switch (edit.what) {
-    case What::insert: fields.insert(place, edit.text); break;
-    case What::replace: *place = edit.text; break;
-    case What::remove: fields.erase(place); break;
-    }
+    perform(edit, fields, own);
     return edit;
 }
 
 } // namespace
 
+bool Message::edit(spool::FieldEdit edit) {
+    const bool there = edit.number < fields_.size();
+    if (edit.what == What::remove ? !there : !spool::is_one_field(edit.text)) return false;
+    if (edit.what == What::replace && !there) return false;
+    perform(edit, fields_, own_);
+    edits_.push_back(std::move(edit));
+    return true;
+}
+
+bool Message::redirect(std::string_view address) {
+    const auto to = address_in(address);
+    if (!to) return false;
+    envelope_.recipients.assign(1, {});
+    envelope_.recipients.front().address = *to;
+    return true;
+}
+
 std::expected<void, smtp::Malformed> Message::apply(const Modifications& changes) {
     auto fields = fields_;
+    auto own = own_;
     auto edits = edits_;
     auto envelope = envelope_;
     const auto no_address = [](std::string_view text) {
         return std::unexpected(smtp::Malformed{"not an address: " + smtp::printable(text, 100)});
     };
     for (const auto& change : changes.headers) {
-        auto edit = edit_of(change, fields);
+        auto edit = edit_of(change, fields, own);
         if (!edit) return std::unexpected(std::move(edit).error());
         if (*edit) edits.push_back(**std::move(edit));
     }
@@ -125,12 +159,18 @@ std::expected<void, smtp::Malformed> Message::apply(const Modifications& changes
                    smtp::same_ignoring_case(recipient.original, *address);
         });
     }
-    for (const auto& path : changes.added) {
-        const auto address = address_in(path);
-        if (!address) return no_address(path);
-        if (std::ranges::find(envelope.recipients, *address, &spool::EnvelopeRecipient::address) ==
+    for (const auto& added : changes.added) {
+        const auto address = address_in(added.path);
+        if (!address) return no_address(added.path);
+        const auto parameters = smtp::parse_rcpt_parameters(added.parameters, smtp::Capabilities{});
+        if (!parameters) return std::unexpected(smtp::Malformed{"a recipient with " + parameters.error().text});
+        if (std::ranges::find(envelope.recipients, *address, &spool::EnvelopeRecipient::address) !=
             envelope.recipients.end())
-            envelope.recipients.emplace_back().address = *address;
+            continue;
+        auto& recipient = envelope.recipients.emplace_back();
+        recipient.address = *address;
+        recipient.notify = static_cast<spool::Notify>(parameters->notify.bits());
+        recipient.orcpt = parameters->orcpt;
     }
     if (changes.sender) {
         const bool null = *changes.sender == "<>" || changes.sender->empty();
@@ -144,6 +184,7 @@ std::expected<void, smtp::Malformed> Message::apply(const Modifications& changes
     }
     // Nothing can fail any more.
     fields_ = std::move(fields);
+    own_ = own;
     edits_ = std::move(edits);
     envelope_ = std::move(envelope);
     if (changes.body) {

@@ -6,6 +6,7 @@
 #include "libspool/envelope.h"
 #include "libspool/message_writer.h"
 #include <functional>
+#include <optional>
 
 namespace milter {
 
@@ -17,12 +18,19 @@ public:
 
     // Reads the header, once; the message is as good as gone if that fails.
     void load(std::function<void(spool::Result<>)> done);
-    // Its fields as edited so far, with our own Received field first.
+    // Its fields as edited so far.
     const std::vector<std::string>& fields() const { return fields_; }
+    // Our own Received field, which is none of a filter's business: first of all, unless something was put
+    // before it; it may have been taken out as well.
+    bool is_own(std::size_t field) const { return own_ == field; }
     // A piece of the body from `offset`; empty at its end.
     void read_body(std::uint64_t offset, std::size_t max,
                    std::function<void(spool::Result<std::string>)> done);
 
+    // One edit of a loaded header that no filter asked for. False: it makes no sense, and nothing is changed.
+    bool edit(spool::FieldEdit edit);
+    // To that address instead of its recipients. False: it is none.
+    bool redirect(std::string_view address);
     // All of it, or what is wrong with it and nothing is changed.
     std::expected<void, smtp::Malformed> apply(const Modifications& changes);
     // When all filters are through: the envelope and edits as they are now go to the writer.
@@ -30,13 +38,14 @@ public:
 
 private:
     void load_from_disk(std::size_t size, std::function<void(spool::Result<>)> done);
-    void take_header(std::string text);
+    void take_header(std::string_view text);
 
     spool::MessageWriter& writer_;
     spool::Envelope& envelope_;
     bool loaded_ = false;
     std::string header_; // as stored, with its empty line
     std::vector<std::string> fields_;
+    std::optional<std::size_t> own_; // number of our own Received field
     std::vector<spool::FieldEdit> edits_;
 };
 

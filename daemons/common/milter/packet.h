@@ -28,6 +28,8 @@ public:
     void feed(std::string_view bytes);
     // The next whole one; none: more is needed. Malformed: a length that cannot be.
     std::expected<std::optional<Packet>, smtp::Malformed> next();
+    // Nothing was fed beyond the packets taken.
+    bool empty() const { return begin_ == input_.size(); }
 
 private:
     std::string input_;

@@ -165,13 +165,17 @@ std::expected<std::optional<Word>, smtp::Malformed> Session::next() {
             continue;
         }
         if (!data.empty() && command != 'y') return malformed("more was said than its word");
-        waiting_ = false;
-        if (std::exchange(at_end_, false)) {
-            if (word.what == Word::What::go_on || word.what == Word::What::accept)
-                word.changes = std::exchange(changes_, {});
-        }
-        return word;
+        return said(std::move(word));
     }
+}
+
+// The answer to what was asked is complete.
+std::expected<std::optional<Word>, smtp::Malformed> Session::said(Word word) {
+    if (!reader_.empty()) return malformed("said more than it was asked");
+    waiting_ = negotiating_ = false;
+    if (std::exchange(at_end_, false) && (word.what == Word::What::go_on || word.what == Word::What::accept))
+        word.changes = std::exchange(changes_, {});
+    return word;
 }
 
 std::expected<std::optional<Word>, smtp::Malformed> Session::negotiated(const Packet& packet) {
@@ -183,8 +187,7 @@ std::expected<std::optional<Word>, smtp::Malformed> Session::negotiated(const Pa
         return malformed("wants what was not offered");
     actions_ = *actions;
     steps_ = *steps; // lists of macros may follow: all that there are get sent anyway
-    negotiating_ = waiting_ = false;
-    return Word{};
+    return said({});
 }
 
 std::expected<void, smtp::Malformed> Session::modified(const Packet& packet) {
@@ -224,8 +227,12 @@ std::expected<void, smtp::Malformed> Session::modified(const Packet& packet) {
                             : packet.command == '2' ? add_recipient_with_parameters
                                                     : remove_recipient;
         auto path = data.text();
-        if (!allowed(action) || !path) return no();
-        (packet.command == '-' ? changes_.removed : changes_.added).push_back(*std::move(path));
+        auto parameters = packet.command == '2' && !data.ended() ? data.text() : std::string();
+        if (!allowed(action) || !path || !parameters || !data.ended()) return no();
+        if (packet.command == '-')
+            changes_.removed.push_back(*std::move(path));
+        else
+            changes_.added.push_back({*std::move(path), *std::move(parameters)});
         return {};
     }
     case 'e': {

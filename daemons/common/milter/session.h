@@ -17,11 +17,18 @@ struct HeaderChange {
     std::string name, value; // change with an empty value: the field goes
 };
 
+struct AddedRecipient {
+    std::string path;       // "<a@b>"
+    std::string parameters; // "NOTIFY=NEVER ORCPT=rfc822;c@d", as of RCPT; may be empty
+    bool operator==(const AddedRecipient&) const = default;
+};
+
 struct Modifications {
     std::vector<HeaderChange> headers;
     std::optional<std::string> body;
-    std::vector<std::string> added, removed; // recipients
-    std::optional<std::string> sender;       // "" the null one
+    std::vector<AddedRecipient> added;
+    std::vector<std::string> removed;  // recipients
+    std::optional<std::string> sender; // "" the null one
     std::string quarantine;                  // why, if not empty
     std::size_t size = 0;                    // bytes the filter sent for them
 };
@@ -56,7 +63,8 @@ public:
     bool wants_body() const { return !skipped(no_body); }
     std::string output() { return std::exchange(output_, {}); }
     void feed(std::string_view bytes) { reader_.feed(bytes); }
-    // The word waited for; none: more input is needed. Malformed: the filter is not to be believed.
+    // The word waited for; none: more input is needed. Malformed: the filter is not to be believed. That is also
+    // who says more than it was asked, for the rest would pass for an answer to the next question.
     std::expected<std::optional<Word>, smtp::Malformed> next();
 
 private:
@@ -87,6 +95,7 @@ private:
         return word;
     }
     std::expected<std::optional<Word>, smtp::Malformed> negotiated(const Packet& packet);
+    std::expected<std::optional<Word>, smtp::Malformed> said(Word word);
     std::expected<void, smtp::Malformed> modified(const Packet& packet);
 
     PacketReader reader_;

@@ -1,22 +1,11 @@
 #include "daemons/common/milter/session.h"
-#include <doctest/doctest.h>
+#include "tests/common/milter/fake_milter.h"
 
 using namespace milter;
+using namespace milter::testing;
 using What = Word::What;
 
 namespace {
-
-std::string packet(char command, std::string_view data = {}) {
-    std::string out;
-    append_packet(out, command, data);
-    return out;
-}
-std::string numbers(std::initializer_list<std::uint32_t> all) {
-    std::string out;
-    for (const auto n : all) append_number(out, n);
-    return out;
-}
-std::string text(std::string_view one) { return std::string(one) + '\0'; }
 
 // Fed in pieces, the words it makes of them; the last one "!why" if it is not believed.
 std::vector<std::string> words(Session& session, std::string_view bytes, std::size_t piece,
@@ -113,7 +102,7 @@ TEST_CASE("modifications come with the last word, all or none") {
     const auto changes = packet('h', text("X-A") + text("b")) + packet('p') +
                          packet('i', numbers({1}) + text("X-I") + text("c")) +
                          packet('m', numbers({2}) + text("Subject") + text("")) + packet('b', "new ") +
-                         packet('b', "body") + packet('+', text("<c@d>")) + packet('-', text("<e@f>")) +
+                         packet('b', "body") + packet('+', text("<c@d>")) + packet('2', text("<i@j>") + text("NOTIFY=NEVER")) + packet('-', text("<e@f>")) +
                          packet('e', text("<g@h>")) + packet('q', text("odd"));
     for (const std::size_t piece : {changes.size(), std::size_t{7}, std::size_t{1}}) {
         Session session;
@@ -129,7 +118,7 @@ TEST_CASE("modifications come with the last word, all or none") {
         CHECK(all.headers[1].index == 1);
         CHECK(all.headers[2].value == "");
         CHECK(all.body == "new body");
-        CHECK(all.added == std::vector<std::string>{"<c@d>"});
+        CHECK(all.added == std::vector<AddedRecipient>{{"<c@d>", ""}, {"<i@j>", "NOTIFY=NEVER"}});
         CHECK(all.removed == std::vector<std::string>{"<e@f>"});
         CHECK(all.sender == "<g@h>");
         CHECK(all.quarantine == "odd");
@@ -153,7 +142,13 @@ TEST_CASE("what a filter must not say") {
     CHECK(after_rcpt(packet('h', text("X") + text("y"))) == "!");
     CHECK(after_rcpt(packet('Z')) == "!");
     CHECK(after_rcpt(packet('c', "more")) == "!");
-    CHECK(after_rcpt(packet('c') + packet('c')) == "!");
+    for (const std::size_t piece : {std::size_t{100}, std::size_t{10}}) { // with the answer, or while nothing is asked
+        Session session;
+        negotiated(session);
+        session.rcpt("<a@b>", {});
+        CHECK(words(session, packet('c') + packet('c'), piece).back() == "!");
+    }
+    CHECK(after_rcpt(packet('p') + packet('c')) == "go_on");
     CHECK(after_rcpt(packet('s')) == "!");
     CHECK(after_rcpt(packet('s'), 0x400) == "skip");
     for (auto odd : {"250 ok", "999 no", "5", "", "abc"}) CHECK(after_rcpt(packet('y', text(odd))) == "!");

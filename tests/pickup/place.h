@@ -1,0 +1,107 @@
+// A pickup without its process: a spool, what submissions share, and short ways to make one.
+#pragma once
+#include "daemons/common/ipc/message.h"
+#include "daemons/pickup/submission.h"
+#include "libspool/message_reader.h"
+#include "libspool/store.h"
+#include "tests/temporary_directory.h"
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <filesystem>
+#include <optional>
+
+namespace pickup::testing {
+
+using namespace proto::submit;
+using namespace std::chrono_literals;
+
+struct Place {
+    Place() {
+        auto opened = spool::RealDisk::open_at(path);
+        REQUIRE(spool::prepare_spool(**opened, {2}));
+        disk = std::move(*opened);
+        config.mta.hostname = "mta.example";
+        config.mta.origin = "example.org";
+        config.spool.directory = path;
+        config.spool.minimum_free = 0;
+        config.spool.minimum_free_inodes = 0;
+        config.spool.sync_threads = 2;
+        config.submit.message_size = 300'000;
+        config.submit.recipients = 3;
+        config.submit.connections_per_user = 2;
+        auto made = common::Intake::open(loop, log, config.spool, 2, [](auto) {});
+        REQUIRE(made);
+        intake = std::move(*made);
+        outbox.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, "token"});
+        log.configure({}, common::Fd(::open((path + "/log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
+        service.emplace(Service{loop, log, std::make_shared<const config::Config>(config), *intake, *outbox});
+    }
+
+    // As after a reload.
+    void use(const config::Config& changed) {
+        config = changed;
+        service->config = std::make_shared<const config::Config>(changed);
+        service->advisers = Advisers::of(changed);
+    }
+    std::string logged() {
+        log.flush();
+        return directory.text("log");
+    }
+
+    template <class Done> void run_until(Done done) {
+        const auto end = std::chrono::steady_clock::now() + 20s;
+        common::Timer tick(loop, [] {});
+        while (!done()) {
+            REQUIRE(std::chrono::steady_clock::now() < end);
+            tick.start(5ms);
+            uv_run(&loop.uv(), UV_RUN_ONCE);
+        }
+    }
+
+    TemporaryDirectory directory{"drop", "run/private"};
+    const std::string path = directory.path();
+    std::unique_ptr<spool::RealDisk> disk;
+    config::Config config;
+    common::Loop loop;
+    common::Log log{loop, "pickup"};
+    std::unique_ptr<common::Intake> intake;
+    std::optional<common::Outbox> outbox;
+    std::optional<Service> service;
+};
+
+inline Begin to(std::vector<std::string> lists, std::string sender = "ann") {
+    Begin begin;
+    begin.sender = std::move(sender);
+    for (auto& each : lists) begin.recipients.push_back({std::move(each), {}, 0});
+    return begin;
+}
+
+inline Answer submit(Place& place, const Begin& begin, std::string_view content, uid_t uid = 1234,
+                     Waits waits = Waits::program) {
+    std::optional<Answer> answer;
+    auto submission = Submission::create(
+        *place.service, uid, [&](const Answer& a) { answer = a; }, waits);
+    submission->take(begin);
+    for (; !content.empty(); content.remove_prefix(std::min<std::size_t>(content.size(), 1000)))
+        submission->take(Content{std::string(content.substr(0, 1000))});
+    submission->take(End{});
+    place.run_until([&] { return answer.has_value(); });
+    return *answer;
+}
+
+inline spool::MessageReader read(Place& place, const std::string& id) {
+    auto reader =
+        spool::MessageReader::open(*place.disk, *spool::QueueId::parse(id), spool::Location::incoming);
+    REQUIRE(reader);
+    return std::move(*reader);
+}
+
+inline std::string frame(const Message& message) {
+    std::string wire;
+    const auto begun = ipc::begin_frame(wire);
+    std::visit([&](const auto& m) { ipc::encode<Message>(m, wire); }, message);
+    REQUIRE(ipc::end_frame(wire, begun));
+    return wire;
+}
+
+} // namespace pickup::testing
