@@ -1,5 +1,5 @@
-// The queue-manager's snapshot in index/: what a clean restart need not open a file for. A cache: written at
-// a clean stop, removed at start before anything changes, believed only for files that are there.
+// The queue-manager's snapshot in index/: what no message's file says, such as the health of links. A cache:
+// written at a clean stop, removed at start before anything changes.
 #pragma once
 #include "libsmtp/time.h"
 #include "libspool/disk.h"
