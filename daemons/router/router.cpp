@@ -77,6 +77,11 @@ void Router::stop(smtp::Duration, std::function<void()> done) {
     done();
 }
 
+Found Router::best(const decide::RouteRule& rule) const {
+    return of_rule(decide::best(rule, [this](const auto& link) { return down_.contains(link); }),
+                   rule.connections);
+}
+
 void Router::asked(proto::route::Route&& route) {
     if (route.domain.starts_with(proto::route::via)) return asked_by_name(std::move(route));
     if (!smtp::is_ascii(route.domain)) // it came as far as here because nothing of the DNS can stand for it
@@ -88,10 +93,7 @@ void Router::asked(proto::route::Route&& route) {
     const auto connections = rule ? rule->connections : 0;
     const auto* hop = rule ? &rule->next_hops.front().front() : &own_mx;
     if (hop->kind == decide::NextHop::Kind::host)
-        return answer(route.request, route.domain,
-                      of_rule(decide::best(*rule, [this](const auto& link) { return down_.contains(link); }),
-                              connections),
-                      rule->pattern);
+        return answer(route.request, route.domain, best(*rule), rule->pattern);
     if (hop->kind == decide::NextHop::Kind::recipient && route.domain.starts_with('['))
         return answer(route.request, route.domain, literal(route.domain, ourselves_));
     look_up(route.domain, *hop, connections, route.request);

@@ -39,6 +39,7 @@ private:
     void apply(const config::Config& config);
     void asked(proto::route::Route&& route);
     void asked_by_name(proto::route::Route&& route);
+    Found best(const decide::RouteRule& rule) const;
     void look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
                  std::uint64_t request);
     void start_waiting();

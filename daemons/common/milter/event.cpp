@@ -8,8 +8,9 @@ using config::Stage;
 Event event_of(Stage stage, const Subject& subject) {
     Event event;
     event.stage = stage;
-    event.client_name = subject.client_name == "unknown" ? fmt::format("[{}]", subject.client_address)
-                                                         : std::string(subject.client_name);
+    const auto address = subject.client_address.empty() ? "" : fmt::format("[{}]", subject.client_address);
+    event.client_name =
+        subject.client_name == "unknown" && !address.empty() ? address : std::string(subject.client_name);
     event.client_address = subject.client_address;
     event.client_port = subject.client_port;
     event.message = subject.message;
@@ -21,7 +22,7 @@ Event event_of(Stage stage, const Subject& subject) {
         add("j", subject.server);
         add("{daemon_name}", subject.listener);
         add("v", "Postrider");
-        add("_", fmt::format("{}[{}]", subject.client_name, subject.client_address));
+        add("_", std::string(subject.client_name) + address);
         add("{client_addr}", subject.client_address);
         add("{client_name}", subject.client_name);
         break;
