@@ -53,7 +53,7 @@ struct World {
     explicit World(std::string_view text) : config(parsed(text)) {
         names.behave = answer_for;
         config.dns = names.settings();
-        config.dns.timeout = std::chrono::seconds(10); // every question here is answered, some day
+        config.dns.timeout = std::chrono::seconds(3); // every question here is answered, some day
         auto made = router::Router::create(surroundings, {config, 1, {}, {}});
         REQUIRE(made);
         daemon = std::move(*made);
