@@ -1,11 +1,13 @@
 // Addresses: what is taken can be written and read again, and holds nothing that could break a line.
 #include "libsmtp/address.h"
+#include "libsmtp/utf8.h"
 #include <cassert>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
     const std::string_view input(reinterpret_cast<const char*>(data), size);
     if (const auto mailbox = smtp::Mailbox::parse(input)) {
-        for (char c : mailbox->text()) assert(smtp::is_printable(c));
+        assert(smtp::is_utf8_text(mailbox->text()));
+        for (char c : mailbox->text()) assert(smtp::is_printable(c) || static_cast<unsigned char>(c) >= 0x80);
         assert(!mailbox->local_part.empty() && !mailbox->domain.empty());
         assert(mailbox->domain.size() <= smtp::max_domain);
         const auto again = smtp::Mailbox::parse(mailbox->text());

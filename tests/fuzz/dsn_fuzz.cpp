@@ -23,6 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Report report;
     report.action = static_cast<Action>(data[0] % 5);
     report.returns = data[0] & 8 ? Return::full : Return::headers;
+    report.smtputf8 = (data[0] & 16) != 0;
     report.host = "mx.example.org";
     report.from = "MAILER-DAEMON@example.org";
     report.report_id = "0A1B2C3D4E6002";

@@ -6,6 +6,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     const std::string_view input(reinterpret_cast<const char*>(data), size);
     smtp::Capabilities offered;
     offered.size = 0;
+    offered.smtputf8 = offered.require_tls = true;
     if (const auto mail = smtp::parse_mail_parameters(input, offered)) {
         for (char c : mail->envid) assert(smtp::is_printable(c));
         assert(smtp::decode_xtext(smtp::encode_xtext(mail->envid)) == mail->envid);
@@ -14,6 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     }
     if (const auto rcpt = smtp::parse_rcpt_parameters(input, offered)) {
         if (!rcpt->orcpt.empty()) assert(smtp::decode_orcpt(smtp::encode_orcpt(rcpt->orcpt)) == rcpt->orcpt);
+        if (!rcpt->orcpt.empty())
+            assert(smtp::decode_orcpt(smtp::encode_orcpt(rcpt->orcpt, smtp::WireText::utf8)) == rcpt->orcpt);
         if (rcpt->notify.given()) assert(smtp::Notify::parse(rcpt->notify.text()) == rcpt->notify);
     } else {
         assert(rcpt.error().permanent());

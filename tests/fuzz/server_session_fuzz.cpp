@@ -29,6 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
         (data[0] & 2) ? ServerSettings::CommandLines::lf_allowed : ServerSettings::CommandLines::crlf_only;
     settings.capabilities.chunking = true; // STARTTLS depends on when bytes come
     settings.capabilities.auth = "PLAIN LOGIN";
+    settings.capabilities.smtputf8 = settings.capabilities.etrn = true;
     settings.message_size = 200;
     settings.skipped = 300;
     settings.recipients = 3;
