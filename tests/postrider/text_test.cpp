@@ -88,7 +88,7 @@ Links, most overdue first:
   Link        State  Overdue  Queued  Conn  Next try  Failures  Last error
   mx.example  retry       10      12     0  5m               4  connect to mx.example: refused
 
-  Process  Pid  State  Since   Restarts
+  Process  Pid  State  Since   Restarts  Confined
   smtpd 1    8  ready  16 min         0
 )");
     facts.queue["drain_seconds"] = 90;

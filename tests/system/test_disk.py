@@ -81,7 +81,7 @@ def test_reports_are_written_even_on_a_full_disk(mta, remote, small_disk):
     sink.at("rcpt", "550 5.1.1 No such user")
     mta.flush()
     mta.wait_until_empty(60)
-    balance(load, [sink], reports=mta.mailbox())
+    balance(load, [sink], reports=mta.wait_mailbox(len(load.acknowledged), seconds=60))
 
 
 @pytest.mark.needs("strace")

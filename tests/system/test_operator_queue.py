@@ -45,6 +45,8 @@ def fails(mta, status, *arguments, **options):
 
 def test_the_status_page(deferring):
     mta, sink = deferring
+    mta.wait_log("spool: all of it is loaded")
+    mta.wait_log(r"/master\[\d+\]: ready")
     page = mta.command("status").stdout
     assert re.search(r"^Accepting   yes$", page, re.M) and re.search(r"^Delivering  yes$", page, re.M)
     assert re.search(r"^Queue       0 messages$", page, re.M)

@@ -100,7 +100,8 @@ def test_who_is_no_balancer_is_refused(balanced):
     mta.wait_log(r"NOQUEUE: reject: CONNECT from \S+: 554 5\.7\.1 .*load balancer here")
     with mta.client(greet=False) as c:  # and a listener without balancers believes nobody
         c.send(line("192.0.2.7"))
-        assert re.match("5[05]", c.reply())
+        said = c.reply()
+        assert re.match("5[05]", c.reply() if said.startswith("220") else said)
 
 
 def test_limits_count_the_clients_not_the_balancer(balanced):
