@@ -20,6 +20,9 @@ template <class E> struct Word {
     E value;
 };
 
+inline constexpr Word<TlsVersion> tls_versions[] = {{"1.2", TlsVersion::tls_1_2},
+                                                    {"1.3", TlsVersion::tls_1_3}};
+
 template <class E, std::size_t N> Text one_of(E& value, const Word<E> (&words)[N]) {
     return {[&value, &words](std::string_view text) -> std::string {
                 std::string known;
