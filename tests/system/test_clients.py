@@ -138,6 +138,20 @@ def test_python(provider):
     sink.wait_for(5)
 
 
+def test_python_and_addresses_in_utf8(provider):
+    mta, sink = provider
+    sink.extensions += ["SMTPUTF8"]
+    mail = EmailMessage()
+    mail["From"], mail["To"], mail["Subject"] = "ann@test.example", "jörg@remote.example", "to Jörg"
+    mail.set_content("Grüße.\n", cte="8bit")
+    with smtplib.SMTP(mta.address, mta.submission_port, local_hostname="client.example", timeout=20) as s:
+        s.starttls(context=ssl.create_default_context(cafile=mta.certificate))
+        s.login("ann", "secret")
+        assert s.send_message(mail) == {}
+    got = by(sink, "to Jörg")
+    assert got.recipients == ["jörg@remote.example"] and got.arguments["mail"].endswith(" SMTPUTF8")
+
+
 NODEMAILER = """
 const nodemailer = require("nodemailer"), fs = require("fs");
 const given = JSON.parse(process.argv[1]);
