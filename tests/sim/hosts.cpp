@@ -49,13 +49,15 @@ void World::does(const q::OpenConnection& a) {
         wrong("a link over its limit");
     h->last_open = time_;
     say("open " + h->name + " mood " + std::to_string(static_cast<int>(h->mood)));
-    later(h->address.empty() ? 0 : dice_.between(0, 200'000), [this, id = a.connection] { approach(id); });
+    later(h->address.empty() ? 0 : dice_.between(0, 200'000), [this, id = a.connection, i = incarnation_] {
+        if (i == incarnation_) approach(id); // the next one's numbers begin anew
+    });
 }
 
 // The agent has found the address.
 void World::approach(std::uint64_t id) {
     const auto at = connections_.find(id);
-    if (at == connections_.end() || at->second.incarnation != incarnation_) return;
+    if (at == connections_.end()) return;
     Connection& c = at->second;
     Host& h = hosts_[c.host];
     if (!h.address.empty()) {
