@@ -41,7 +41,10 @@ def run(mta, *command, input=None, status=0, **environment):
     home = mta.folder / "home"
     home.mkdir(exist_ok=True)
     done = subprocess.run([str(word) for word in command], input=input, capture_output=True, text=True, timeout=60, cwd=home,
-                          env={"PATH": os.environ["PATH"], "HOME": str(home), "LC_ALL": "C.UTF-8", "POSTRIDER_CONFIG": str(mta.file),
+                          env={"PATH": os.environ["PATH"], "HOME": str(home), "LC_ALL": "C.UTF-8",
+                               **{f"GIT_{who}_{what}": said for who in ("AUTHOR", "COMMITTER")
+                                  for what, said in (("NAME", "Ann"), ("EMAIL", "ann@test.example"))},
+                               "POSTRIDER_CONFIG": str(mta.file),
                                **environment}, **({} if input is not None else {"stdin": subprocess.DEVNULL}))
     assert (done.returncode == 0) == (status == 0), f"{command[0]}: exit status {done.returncode}\n{done.stdout}{done.stderr}"
     return done

@@ -99,6 +99,7 @@ class Mta:
     def start(self, wait=True):
         self.write_config()
         self.output = open(self.folder / "output", "ab")
+        self.said_before = self.output.tell()
         self.process = subprocess.Popen([*self.prefix, self.programs / "postrider", "run", "-c", self.file],
                                         stdin=subprocess.DEVNULL, stdout=self.output, stderr=subprocess.STDOUT,
                                         cwd=self.folder, start_new_session=True)
@@ -109,6 +110,10 @@ class Mta:
     def answers(self):
         if self.process.poll() is not None:
             raise AssertionError(f"postrider run ended with {self.process.returncode}\n{self.last_words()}")
+        with open(self.folder / "output", "rb") as output:
+            output.seek(self.said_before)
+            if b"postrider is running" not in output.read():
+                return False  # not every daemon has come up
         try:
             for port in (self.relay_port, self.submission_port):
                 with Client(self.address, port, timeout=5) as c:
