@@ -10,7 +10,29 @@ namespace spool {
 namespace {
 constexpr std::string_view incoming = "incoming/";
 constexpr auto nobodys = std::numeric_limits<std::uint64_t>::max();
+
+ReadResult<MessageReader> read_whole(Disk& disk, const std::string& path, QueueId id, Location location) {
+    auto reader = MessageReader::open_path(disk, path);
+    if (reader && reader->queue_id() != id)
+        return std::unexpected(
+            ReadError{Damaged{Damaged::How::damaged, "header: is of " + reader->queue_id().text()}});
+    if (!reader || location == Location::messages) return reader;
+    // Nobody may have been told of it yet, so it need not be whole: the power may have gone while it was
+    // written.
+    for (std::uint64_t at = 0; at < reader->size();) {
+        const auto piece = reader->piece(at);
+        if (!piece) return std::unexpected(piece.error());
+        at += piece->size();
+    }
+    return reader;
+}
 } // namespace
+
+std::optional<Found> find_message(Disk& disk, QueueId id, Location location) {
+    auto reader = read_whole(disk, path_of(id, location), id, location);
+    if (!reader || reader->held_by_another()) return {};
+    return Found{id, location, reader->size(), false, std::move(*reader).state()};
+}
 
 RecoveryScan RecoveryScan::everything(Disk& disk, ScanOptions options) {
     RecoveryScan scan(disk, options);
@@ -95,24 +117,11 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
         batch.errors.push_back(Error{0, path + ": not a message file's name; left alone"});
         return;
     }
+    const auto location = in_incoming ? Location::incoming : Location::messages;
+    const auto belongs = path_of(*id, location);
+    if (path == belongs && options_.known && options_.known->contains(*id)) return;
     const bool being_written = in_incoming && id->tick() >= boundary_tick_;
-    auto reader = MessageReader::open_path(disk_, path);
-    if (reader && reader->queue_id() != *id)
-        reader = std::unexpected(
-            ReadError{Damaged{Damaged::How::damaged, "header: is of " + reader->queue_id().text()}});
-    if (reader && in_incoming) {
-        // Nobody may have been told of it yet, so it need not be whole: the power may have gone while it was
-        // written.
-        ReadResult<> content;
-        for (std::uint64_t at = 0; content && at < reader->size();) {
-            const auto piece = reader->piece(at);
-            if (piece)
-                at += piece->size();
-            else
-                content = std::unexpected(piece.error());
-        }
-        if (!content) reader = std::unexpected(content.error());
-    }
+    auto reader = read_whole(disk_, path, *id, location);
     if (!reader) {
         if (const auto* error = std::get_if<Error>(&reader.error())) {
             if (error->code != ENOENT) batch.errors.push_back(*error); // gone meanwhile: delivered
@@ -129,9 +138,8 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
         const bool incomplete = in_incoming;
         return put_aside(path, name, incomplete, damaged.what, batch);
     }
-    Found found{*id, in_incoming ? Location::incoming : Location::messages, reader->size(),
-                reader->held_by_another(), std::move(*reader).state()};
-    if (path != path_of(*id, found.location)) { // somebody moved it by hand
+    Found found{*id, location, reader->size(), reader->held_by_another(), std::move(*reader).state()};
+    if (path != belongs) { // somebody moved it by hand
         found.location = Location::messages;
         if (auto moved = disk_.rename(path, path_of(*id, found.location)); !moved) {
             batch.errors.push_back(moved.error());

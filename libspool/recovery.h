@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 namespace spool {
@@ -36,8 +37,15 @@ struct ScanBatch {
     std::vector<Error> errors; // files or directories that could not be read; they are still where they were
 };
 
+// One message, if its file lies there, is whole and nobody delivers it. Else nothing, and nothing is done
+// about it: that is for a scan to judge.
+std::optional<Found> find_message(Disk& disk, QueueId id, Location location);
+
 struct ScanOptions {
     std::size_t batch = 64; // files per step
+    // Messages that are known already: their files are passed over where they belong. Not changed while a
+    // scan steps.
+    std::shared_ptr<const std::unordered_set<QueueId>> known = {};
 };
 
 class RecoveryScan {

@@ -6,7 +6,6 @@
 #include "libspool/real_disk.h"
 #include "libspool/recovery.h"
 #include "libspool/reserve.h"
-#include "libspool/snapshot.h"
 #include "libspool/store.h"
 #include "tests/libspool/waker.h"
 #include "tests/temporary_directory.h"
@@ -184,35 +183,6 @@ TEST_CASE("file systems are told apart by what a sync is worth there") {
     CHECK(file_system_of(0x6969).worth == Worth::weak);
     CHECK(file_system_of(0x123).name == "0x123");
     CHECK(file_system_of(0x123).worth == Worth::likely);
-}
-
-TEST_CASE("snapshot: there and back, once; damaged or cut it is no snapshot") {
-    Place place;
-    auto& disk = *place.disk;
-    Snapshot snapshot{noon, {}, "links and queues"};
-    for (std::uint64_t n = 1; n <= 10'000; ++n) {
-        SnapshotMessage m;
-        m.id = QueueId{n << 8};
-        m.size = n;
-        m.recipients = 1;
-        m.link = "[192.0.2.1]:25";
-        m.next_attempt = noon;
-        snapshot.messages.push_back(m);
-    }
-    REQUIRE(write_snapshot(disk, snapshot));
-    const auto taken = take_snapshot(disk);
-    REQUIRE(taken);
-    CHECK(*taken == snapshot);
-    const auto again = take_snapshot(disk);
-    REQUIRE(again);
-    CHECK_FALSE(*again);
-    for (const std::uint64_t size : {0, 1, 100, 100'000}) {
-        REQUIRE(write_snapshot(disk, snapshot));
-        std::filesystem::resize_file(place.path + "/index/snapshot", size);
-        const auto cut = take_snapshot(disk);
-        REQUIRE(cut);
-        CHECK_FALSE(*cut);
-    }
 }
 
 TEST_CASE("recovery puts aside what is no message, with the reason beside it") {
