@@ -74,6 +74,7 @@ public:
     bool knows(Scope scope, std::string_view name) const;
     std::vector<QueueInfo> queues(smtp::Now now, Ages ages) const;
     std::optional<MessageInfo> oldest(smtp::Now now) const;
+    std::vector<MessageInfo> due_next(std::size_t at_most, smtp::Now now) const;
     std::vector<Explanation> explain(spool::QueueId id) const;
     std::size_t bytes() const;
 
@@ -266,6 +267,8 @@ private:
     std::string idle_why(const Link& link) const;
     std::string idle_why(const Queue& queue) const;
     std::map<Slot, std::int64_t> oldest_by_queue() const;
+    std::optional<smtp::Monotonic> next_try(const Message& message) const;
+    std::optional<smtp::Monotonic> next_try(const Delivery& delivery) const;
 
     // ---- explain.cpp ----
     Explanation explanation(Slot delivery) const;

@@ -114,6 +114,9 @@ std::vector<LinkFailure> Engine::failures_of(std::string_view link) const { retu
 bool Engine::knows(Scope scope, std::string_view name) const { return core_->knows(scope, name); }
 std::vector<QueueInfo> Engine::queues(smtp::Now now, Ages ages) const { return core_->queues(now, ages); }
 std::optional<MessageInfo> Engine::oldest(smtp::Now now) const { return core_->oldest(now); }
+std::vector<MessageInfo> Engine::due_next(std::size_t at_most, smtp::Now now) const {
+    return core_->due_next(at_most, now);
+}
 std::vector<Explanation> Engine::explain(spool::QueueId id) const { return core_->explain(id); }
 std::vector<Remembered> Engine::remembered() const { return core_->remembered(); }
 void Engine::restore(const std::vector<Remembered>& all, smtp::Now now, Actions& out) {

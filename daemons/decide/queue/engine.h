@@ -87,6 +87,10 @@ public:
     bool knows(Scope scope, std::string_view name) const;
     std::vector<QueueInfo> queues(smtp::Now now, Ages ages = Ages::no) const;
     std::optional<MessageInfo> oldest(smtp::Now now) const;
+    // At most so many messages, the one that may be tried soonest first (overdue: the longest); none that is
+    // held or whose queue, pool or link is paused. A pause of everything is not looked at. Looks at every
+    // message.
+    std::vector<MessageInfo> due_next(std::size_t at_most, smtp::Now now) const;
     // What a clean stop must not forget, and a start is told before anything else.
     std::vector<Remembered> remembered() const;
     void restore(const std::vector<Remembered>& all, smtp::Now now, Actions& out);

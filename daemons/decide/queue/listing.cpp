@@ -2,6 +2,7 @@
 #include "daemons/decide/queue/core.h"
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 namespace decide::queue {
 
@@ -236,6 +237,45 @@ std::optional<MessageInfo> Core::oldest(smtp::Now now) const {
     }
     if (oldest_id_ == 0) return std::nullopt;
     return info(oldest_, now);
+}
+
+// As far as its own ladder and the health of what it waits for say; nothing: not before an operator says so.
+std::optional<smtp::Monotonic> Core::next_try(const Delivery& d) const {
+    if (d.state == DeliveryState::held) return {};
+    if (d.queue == none) return d.due;
+    const Queue& q = queues_[d.queue];
+    const Link* l = q.link == none ? nullptr : &links_[q.link];
+    if (q.stopped() || (l && l->paused)) return {};
+    smtp::Monotonic due = d.due;
+    if (q.health.health != Health::ready) due = std::max(due, q.health.due);
+    if (l && l->health.health != Health::ready) due = std::max(due, l->health.due);
+    return due;
+}
+
+std::optional<smtp::Monotonic> Core::next_try(const Message& m) const {
+    std::optional<smtp::Monotonic> soonest;
+    for (Slot each = m.first; each != none; each = deliveries_[each].next_of_message)
+        if (const auto due = next_try(deliveries_[each])) soonest = std::min(soonest.value_or(*due), *due);
+    return soonest;
+}
+
+std::vector<MessageInfo> Core::due_next(std::size_t at_most, smtp::Now now) const {
+    // A heap, the latest on top. Ties go by id.
+    std::vector<std::tuple<smtp::Monotonic, std::uint64_t, Slot>> first;
+    for (Slot slot = 1; slot <= messages_.top(); ++slot) {
+        const Message& m = messages_[slot];
+        const auto due = next_try(m);
+        if (!due) continue;
+        first.emplace_back(*due, m.id, slot);
+        std::ranges::push_heap(first);
+        if (first.size() <= at_most) continue;
+        std::ranges::pop_heap(first);
+        first.pop_back();
+    }
+    std::ranges::sort_heap(first);
+    std::vector<MessageInfo> out;
+    for (const auto& [due, id, slot] : first) out.push_back(info(slot, now));
+    return out;
 }
 
 Counts Core::counts() const {

@@ -1,0 +1,136 @@
+// What is due next, as a stop asks before it forgets.
+#include "tests/decide/queue/bench.h"
+#include <algorithm>
+#include <doctest/doctest.h>
+
+using namespace decide::queue;
+using namespace decide::queue::test;
+
+namespace {
+
+std::vector<spool::QueueId> due_next(const Bench& b, std::size_t at_most = 1000) {
+    std::vector<spool::QueueId> out;
+    for (const MessageInfo& each : b.engine.due_next(at_most, b.now())) out.push_back(each.id);
+    return out;
+}
+
+// As found in the spool at a start: tried before, again after `wait`.
+spool::QueueId restored(Bench& b, smtp::Duration wait, std::vector<std::string> domains = {"d.example"}) {
+    std::vector<Restored> was(domains.size());
+    for (RecipientNumber n = 0; n < was.size(); ++n) {
+        was[n].number = n;
+        was[n].failures = 1;
+        was[n].next_attempt = b.now().wall + wait;
+    }
+    Accepted a;
+    a.location = spool::Location::messages;
+    a.restored = was;
+    return b.send(std::move(domains), a);
+}
+
+using Ids = std::vector<spool::QueueId>;
+
+} // namespace
+
+TEST_CASE("due next: the one due soonest first, and no more than were asked for") {
+    Bench b;
+    const auto third = restored(b, 3min), first = restored(b, 1min), fourth = restored(b, 4min),
+               second = restored(b, 2min), also_fourth = restored(b, 4min);
+    CHECK(due_next(b) == Ids{first, second, third, fourth, also_fourth});
+    CHECK(due_next(b, 4) == Ids{first, second, third, fourth});
+    CHECK(due_next(b, 1) == Ids{first});
+    CHECK(due_next(b, 0) == Ids{});
+    CHECK(due_next(Bench()) == Ids{});
+    const auto info = b.engine.due_next(1, b.now());
+    CHECK(info.at(0).location == spool::Location::messages);
+}
+
+TEST_CASE("due next: among many, whatever order they came in") {
+    Bench b;
+    std::vector<std::pair<smtp::Duration, spool::QueueId>> all;
+    for (int n = 0; n < 2000; ++n) {
+        const smtp::Duration wait = 1s * (1 + n * 7919 % 1499);
+        all.emplace_back(wait, restored(b, wait));
+    }
+    std::ranges::sort(all);
+    Ids expected;
+    for (int n = 0; n < 100; ++n) expected.push_back(all[n].second);
+    CHECK(due_next(b, 100) == expected);
+}
+
+TEST_CASE("due next: what is overdue comes before what is not, the longest first, wherever it waits") {
+    Bench b;
+    b.connects = false;
+    const auto later = restored(b, 1h);
+    const auto ready = b.send({"d.example"});
+    b.pass(1s);
+    b.sorts = false;
+    const auto unsorted = b.send({"d.example"});
+    b.pass(10s);
+    CHECK(due_next(b) == Ids{ready, unsorted, later});
+    // As a stop does, which lets what is in flight come home before it asks.
+    b.engine.pause(Scope::everything, "", b.now(), b.out);
+    b.run();
+    CHECK(due_next(b) == Ids{ready, unsorted, later});
+}
+
+TEST_CASE("due next: a message with several recipients counts once, by the first of them") {
+    Bench b;
+    const auto both = b.send({"a.example", "b.example"});
+    REQUIRE(b.handed.size() == 2);
+    b.answer(b.take(), Outcome::deferred, FailureKind::recipient); // due in 60 s
+    b.pass(30s);
+    b.answer(b.take(), Outcome::deferred, FailureKind::recipient); // in 90 s
+    const auto between = restored(b, 40s);
+    CHECK(due_next(b) == Ids{both, between});
+    b.pass(30s); // the first is in flight again, and done
+    b.answer(b.take(), Outcome::delivered);
+    CHECK(due_next(b) == Ids{between, both});
+}
+
+TEST_CASE("due next: what waits for a failing link is due when the link is") {
+    Bench b;
+    b.connects = false;
+    const auto behind = b.send({"down.example"});
+    b.refuse(b.opened.front()); // next try of the link in 60 s
+    const auto also_behind = b.send({"down.example"});
+    const auto before = restored(b, 30s), after = restored(b, 90s);
+    const auto next = due_next(b);
+    REQUIRE(next.size() == 4);
+    CHECK(next.front() == before);
+    CHECK(next.back() == after);
+    CHECK(std::ranges::count(next, behind) == 1);
+    CHECK(std::ranges::count(next, also_behind) == 1);
+}
+
+TEST_CASE("due next: not what is held or paused by an operator") {
+    Bench b;
+    b.connects = false;
+    const auto free = b.send({"free.example"}), held = b.send({"free.example"});
+    const auto of_queue = b.send({"queue.example"}), of_link = b.send({"link.example"});
+    Accepted pooled;
+    pooled.pool = "bulk";
+    const auto of_pool = b.send({"pool.example"}, pooled);
+    CHECK(due_next(b) == Ids{free, held, of_queue, of_link, of_pool});
+    CHECK(b.engine.hold(held, b.now(), b.out));
+    CHECK(b.engine.pause(Scope::queue, "queue.example", b.now(), b.out));
+    CHECK(b.engine.pause(Scope::link, "link.example", b.now(), b.out));
+    CHECK(b.engine.pause(Scope::pool, "bulk", b.now(), b.out));
+    b.run();
+    CHECK(due_next(b) == Ids{free});
+    CHECK(b.engine.release(held, b.now(), b.out));
+    CHECK(b.engine.resume(Scope::queue, "queue.example", b.now(), b.out));
+    CHECK(b.engine.resume(Scope::link, "link.example", b.now(), b.out));
+    CHECK(b.engine.resume(Scope::pool, "bulk", b.now(), b.out));
+    b.run();
+    CHECK(due_next(b).size() == 5);
+}
+
+TEST_CASE("due next: scheduled mail by its time") {
+    Bench b;
+    Accepted later;
+    later.not_before = b.now().wall + 1h;
+    const auto scheduled = b.send({"d.example"}, later);
+    const auto after = restored(b, 8min), before = restored(b, 2min);
+    CHECK(due_next(b) == Ids{before, after, scheduled});
+}
