@@ -1,12 +1,23 @@
 #include "daemons/queue-manager/loader.h"
 #include <algorithm>
+#include <span>
 
 namespace queue_manager {
 
+namespace {
+constexpr std::size_t looked_for_at_once = 16; // files: few, for whoever is due next waits for all of them
+}
+
+// The first messages, if any, then the directories: those begin when these are through, for by then it is
+// settled which files need not be read again.
 struct Loader::Scan {
     spool::RecoveryScan rest; // directories not begun
     bool everything;
-    std::size_t running = 0; // parts
+    std::vector<spool::SnapshotMessage> first = {};
+    std::shared_ptr<std::unordered_set<spool::QueueId>> known = {}; // those of them that were found
+    std::size_t looked_for = 0;                                     // of `first`
+    bool begun = false;                                             // the directories are
+    std::size_t running = 0;                                        // parts
 };
 
 // One directory of a scan.
@@ -15,9 +26,11 @@ struct Loader::Part {
     spool::RecoveryScan scan;
 };
 
-void Loader::load_everything() {
+void Loader::load_everything(std::vector<spool::SnapshotMessage> first) {
     loading_ = true;
-    start(std::make_shared<Scan>(spool::RecoveryScan::everything(pool_.disk()), true));
+    auto known = std::make_shared<std::unordered_set<spool::QueueId>>();
+    auto rest = spool::RecoveryScan::everything(pool_.disk(), {.known = known});
+    start(std::make_shared<Scan>(std::move(rest), true, std::move(first), std::move(known)));
 }
 
 void Loader::load_writer(std::uint8_t slot) {
@@ -29,15 +42,38 @@ void Loader::start(std::shared_ptr<Scan> scan) {
     advance(scan);
 }
 
-// As many directories at a time as there are threads, but for some that are left to those who write.
+// As many parts at a time as there are threads, but for some that are left to those who write.
 void Loader::advance(const std::shared_ptr<Scan>& scan) {
     const auto side_by_side = std::max<std::size_t>(1, pool_.threads() - pool_.threads() / 4);
+    while (scan->running < side_by_side && scan->looked_for < scan->first.size()) {
+        ++scan->running;
+        look_for_some(scan);
+    }
+    if (!scan->begun && scan->running > 0) return;
+    scan->begun = true;
     while (scan->running < side_by_side) {
         auto next = scan->rest.split_off();
         if (!next) return;
         ++scan->running;
         step(std::make_shared<Part>(scan, *std::move(next)));
     }
+}
+
+void Loader::look_for_some(std::shared_ptr<Scan> scan) {
+    const auto left = std::span<const spool::SnapshotMessage>(scan->first).subspan(scan->looked_for);
+    const auto some = left.first(std::min(looked_for_at_once, left.size()));
+    scan->looked_for += some.size();
+    pool_.post([this, scan = std::move(scan), some]() mutable {
+        std::vector<spool::Found> batch;
+        for (const auto& each : some)
+            if (auto one = spool::find_message(pool_.disk(), each.id, each.location))
+                batch.push_back(*std::move(one));
+        pool_.complete([this, scan = std::move(scan), batch = std::move(batch)]() mutable {
+            for (auto& each : batch)
+                if (scan->known->insert(each.id).second) found(std::move(each));
+            part_ended(scan);
+        });
+    });
 }
 
 void Loader::step(std::shared_ptr<Part> part) {
@@ -50,12 +86,18 @@ void Loader::step(std::shared_ptr<Part> part) {
 }
 
 void Loader::take(const std::shared_ptr<Part>& part, spool::ScanBatch batch) {
-    for (auto& found : batch.found)
-        if (!finished_.contains(found.id)) callbacks_.found(std::move(found));
+    for (auto& each : batch.found) found(std::move(each));
     for (auto& aside : batch.put_aside) callbacks_.put_aside(aside);
     for (auto& error : batch.errors) callbacks_.unreadable(error);
     if (!part->scan.finished()) return step(part);
-    const auto& scan = part->of;
+    part_ended(part->of);
+}
+
+void Loader::found(spool::Found&& found) {
+    if (!finished_.contains(found.id)) callbacks_.found(std::move(found));
+}
+
+void Loader::part_ended(const std::shared_ptr<Scan>& scan) {
     --scan->running;
     advance(scan);
     if (scan->running > 0) return;

@@ -1,9 +1,11 @@
-// Finds messages in the spool for the queue-manager: all of it at start, one writer's directory when that writer
-// comes or goes. Reads on the pool's threads, several directories side by side, a batch of files at a time, so
-// that delivery starts while it goes on. Knows how to look; must not know what a queue is.
+// Finds messages in the spool for the queue-manager: all of it at start, the messages it is told of first;
+// one writer's directory when that writer comes or goes. Reads on the pool's threads, several directories
+// side by side, a batch of files at a time, so that delivery starts while it goes on. Knows how to look; must
+// not know what a queue is.
 #pragma once
 #include "libspool/commit_pool.h"
 #include "libspool/recovery.h"
+#include "libspool/snapshot.h"
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,7 +25,9 @@ public:
 
     Loader(spool::CommitPool& pool, Callbacks callbacks) : pool_(pool), callbacks_(std::move(callbacks)) {}
 
-    void load_everything();
+    // `first` says in which order to read, never what there is: those of them that are found whole, and that
+    // nobody delivers, come before everything else and only once; the rest is for the directories to tell.
+    void load_everything(std::vector<spool::SnapshotMessage> first = {});
     void load_writer(std::uint8_t slot);
     // The scan of everything has not ended: an id that is not known yet may still turn up.
     bool loading() const { return loading_; }
@@ -45,8 +49,11 @@ private:
     struct Part;
     void start(std::shared_ptr<Scan> scan);
     void advance(const std::shared_ptr<Scan>& scan);
+    void look_for_some(std::shared_ptr<Scan> scan);
     void step(std::shared_ptr<Part> part);
     void take(const std::shared_ptr<Part>& part, spool::ScanBatch batch);
+    void found(spool::Found&& found);
+    void part_ended(const std::shared_ptr<Scan>& scan);
 
     spool::CommitPool& pool_;
     Callbacks callbacks_;

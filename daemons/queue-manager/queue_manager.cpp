@@ -185,10 +185,12 @@ void QueueManager::begin() {
         std::make_unique<Listing>(around_.loop, log_, pool_, take("showq"), [this](std::uint32_t& cursor) {
             return engine_.next_message(cursor, Loop::now());
         });
-    recall();
+    auto first = recall();
     begin_control(take("control"));
     handed_.clear();
-    loader_.load_everything();
+    if (!first.empty())
+        log_.info("spool: what was due next at the last stop is read first: {} messages", first.size());
+    loader_.load_everything(std::move(first));
 }
 
 void QueueManager::reconfigure(common::Orders orders) {

@@ -123,8 +123,8 @@ private:
     void trouble(const std::string& about, std::string text); // "" clears it
     void drain_then(smtp::Monotonic until, std::function<void()> done);
     void begin_control(common::Fd fd); // and what was paused before
-    void remember();                   // health of links and queues, for the next start
-    void recall();
+    void remember();                   // health of links and queues, and what is due next, for the next start
+    std::vector<spool::SnapshotMessage> recall(); // to be read first
     Situation situation();
 
     struct Writer {

@@ -1,12 +1,17 @@
-// What a clean stop keeps of links and queues that are not well, in index/snapshot, and a start is told.
+// What a clean stop keeps in index/snapshot, and a start is told: links and queues that are not well, and
+// which messages are due next.
 #include "daemons/queue-manager/queue_manager.h"
 #include "libspool/fields.h"
 #include "libspool/snapshot.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace queue_manager {
 
 namespace {
+
+// So many are read in a moment, whatever the disk; by then there is work, and the directories follow.
+constexpr std::size_t read_first_at_most = 1000;
 
 struct KeptHost {
     std::string name;
@@ -88,19 +93,23 @@ void QueueManager::remember() {
                                  reason.remote_reply, reason.remote_host});
         kept.all.push_back(std::move(k));
     }
-    const auto written =
-        spool::write_snapshot(*disk_, {common::Loop::now().wall, {}, spool::fields::Writer::bytes_of(kept)});
-    if (!written)
+    const auto now = common::Loop::now();
+    spool::Snapshot snapshot{now.wall, {}, spool::fields::Writer::bytes_of(kept)};
+    for (const auto& each : engine_.due_next(read_first_at_most, now))
+        snapshot.messages.push_back({each.id, each.location});
+    if (const auto written = spool::write_snapshot(*disk_, snapshot); !written)
         log_.warning("index/snapshot: {}: links and queues begin anew at the next start",
                      written.error().what);
 }
 
-void QueueManager::recall() {
+std::vector<spool::SnapshotMessage> QueueManager::recall() {
     auto snapshot = spool::take_snapshot(*disk_);
-    if (!snapshot) return log_.warning("index/snapshot: {}", snapshot.error().what);
-    if (!*snapshot) return;
+    if (!snapshot) log_.warning("index/snapshot: {}", snapshot.error().what);
+    if (!snapshot || !*snapshot) return {};
+    auto first = std::move((*snapshot)->messages);
+    first.resize(std::min(first.size(), read_first_at_most));
     const auto kept = spool::fields::read<AllKept>((*snapshot)->state, "snapshot");
-    if (!kept) return;
+    if (!kept) return first;
     std::vector<decide::queue::Remembered> all;
     for (const Kept& k : kept->all) {
         all.push_back({.link = k.link,
@@ -124,6 +133,7 @@ void QueueManager::recall() {
         for (const auto& host : k.hosts) link.hosts.push_back({host.name, host.port, host.preference});
     }
     tell([&](smtp::Now now, auto& out) { engine_.restore(all, now, out); });
+    return first;
 }
 
 } // namespace queue_manager

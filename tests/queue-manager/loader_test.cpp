@@ -65,12 +65,23 @@ struct Spool {
 
     FakeDisk disk;
     std::vector<QueueId> good; // in the order of their ids
+    // Where it lies, for those that lie where they belong.
+    spool::SnapshotMessage place(QueueId id) const {
+        const bool incoming = disk.exists(spool::path_of(id, Location::incoming));
+        return {id, incoming ? Location::incoming : Location::messages};
+    }
+
     QueueId misplaced, never_finished, damaged;
 };
 
+spool::SnapshotMessage other_place(spool::SnapshotMessage of) {
+    return {of.id, of.location == Location::incoming ? Location::messages : Location::incoming};
+}
+
 // One start: everything that the loader says.
 struct Load {
-    Load(spool::Disk& disk, unsigned threads, std::vector<QueueId> finished = {}) {
+    Load(spool::Disk& disk, unsigned threads, std::vector<QueueId> finished = {},
+         std::vector<spool::SnapshotMessage> first = {}) {
         spool::test::Waker waker;
         spool::CommitPool pool(disk, threads, [&] { waker.wake(); });
         Loader loader(pool, {[this](spool::Found&& found) { this->found.push_back(std::move(found)); },
@@ -78,7 +89,7 @@ struct Load {
                              [this](const spool::Error& error) { unreadable.push_back(error); },
                              [this] { ++ended; }});
         for (const auto id : finished) loader.finished(id);
-        loader.load_everything();
+        loader.load_everything(std::move(first));
         while (loader.loading()) {
             waker.wait();
             pool.drain();
@@ -208,4 +219,121 @@ TEST_CASE("damaged files of one name in two directories are both kept") {
     for (const auto& each : load.aside) kept.push_back(disk.contents(each.to));
     std::ranges::sort(kept);
     CHECK(std::ranges::unique(kept).empty());
+}
+
+TEST_CASE("the messages due next come before all others, in their order, and once") {
+    for (const unsigned threads : {0u, 1u, 16u}) {
+        CAPTURE(threads);
+        Spool spool(200);
+        std::vector<spool::SnapshotMessage> first;
+        for (const std::size_t n : {199, 0, 7, 150, 42, 10, 3}) first.push_back(spool.place(spool.good[n]));
+        const Load load(spool.disk, threads, {}, first);
+        REQUIRE(load.found.size() >= first.size());
+        for (std::size_t n = 0; n < first.size(); ++n) {
+            CHECK(load.found[n].id == first[n].id);
+            CHECK(load.found[n].location == first[n].location);
+            CHECK(load.found[n].state.envelope.recipients.at(0).address == "ben@example.net");
+        }
+        CHECK(load.ids(spool.misplaced) == spool.good);
+        CHECK(load.aside.size() == 2);
+        CHECK(load.unreadable.empty());
+    }
+}
+
+TEST_CASE("many that are due next, on as many threads as there are: all of them before the first other one") {
+    for (const unsigned threads : {0u, 1u, 16u}) {
+        CAPTURE(threads);
+        Spool spool(300);
+        std::vector<spool::SnapshotMessage> first;
+        for (std::size_t n = 300; n-- > 200;) first.push_back(spool.place(spool.good[n]));
+        const Load load(spool.disk, threads, {}, first);
+        std::vector<QueueId> begun;
+        for (std::size_t n = 0; n < first.size(); ++n) begun.push_back(load.found.at(n).id);
+        std::ranges::sort(begun);
+        CHECK(begun == std::vector(spool.good.begin() + 200, spool.good.end()));
+        CHECK(load.ids(spool.misplaced) == spool.good);
+    }
+}
+
+TEST_CASE("a snapshot that is out of date changes nothing but the order") {
+    for (const unsigned threads : {0u, 16u}) {
+        CAPTURE(threads);
+        Spool spool(100);
+        const auto agent = spool::MessageReader::open(spool.disk, spool.good[21], Location::messages);
+        REQUIRE(agent);
+        const auto gone = spool.good[33], finished = spool.good[34], moved = spool.good[35];
+        REQUIRE(spool.disk.unlink(spool::path_of(gone, Location::messages)));
+        const std::vector<spool::SnapshotMessage> first = {
+            {QueueId{0xabc07}, Location::messages},     // never was
+            {gone, Location::messages},                 // delivered since
+            other_place(spool.place(moved)),            // elsewhere by now
+            {spool.misplaced, Location::messages},      // moved by hand
+            {spool.never_finished, Location::incoming}, // not whole
+            {spool.damaged, Location::messages},        // damaged
+            spool.place(spool.good[21]),                // an agent delivers it
+            {finished, Location::messages},             // being removed
+            spool.place(spool.good[50]),
+            spool.place(spool.good[50]),              // said twice
+            other_place(spool.place(spool.good[50])), // … and a third time
+        };
+        const Load load(spool.disk, threads, {finished}, first);
+        std::erase(spool.good, gone);
+        std::erase(spool.good, finished);
+        CHECK(load.found.front().id == first[8].id);
+        CHECK(load.ids(spool.misplaced) == spool.good);
+        for (const auto& each : load.found) {
+            CHECK(each.in_flight == (each.id == first[6].id));
+            CHECK(spool.disk.exists(spool::path_of(each.id, each.location)));
+        }
+        REQUIRE(load.aside.size() == 2); // as without a snapshot
+        CHECK(spool.disk.exists("quarantine/" + spool.damaged.text()));
+        CHECK(spool.disk.exists("quarantine/incomplete/" + spool.never_finished.text()));
+        CHECK(load.unreadable.empty());
+    }
+}
+
+TEST_CASE("what a living writer is writing is not read first either, should a snapshot name it") {
+    Spool spool(20);
+    const auto ids = std::move(*spool::QueueIdSource::open(spool.disk, 7, morning + std::chrono::hours(1)));
+    const auto directory = std::move(*spool::SharedDirectory::open(spool.disk, "incoming/07"));
+    QueueId half;
+    const auto bytes = file_of(spool.disk, *ids, *directory, half);
+    // Its content is what is not there yet, or not on the disk.
+    auto zeros = bytes;
+    std::ranges::fill(zeros.end() - 10, zeros.end(), '\0');
+    for (const auto& unfinished : {bytes.substr(0, bytes.size() - 5), zeros}) {
+        spool.disk.set_contents(spool::path_of(half, Location::incoming), unfinished);
+        const Load load(spool.disk, 4, {}, {{half, Location::incoming}});
+        for (const auto& each : load.found) CHECK(each.id != half);
+        CHECK(spool.disk.exists(spool::path_of(half, Location::incoming)));
+    }
+}
+
+TEST_CASE("the power goes at any operation of a load that began with what was due next") {
+    std::uint64_t operations;
+    const auto first_of = [](const Spool& spool) {
+        std::vector<spool::SnapshotMessage> first;
+        for (const std::size_t n : {29, 0, 11, 17}) first.push_back(spool.place(spool.good[n]));
+        first.push_back({spool.damaged, Location::messages});
+        return first;
+    };
+    {
+        Spool spool(30);
+        const auto before = spool.disk.operations();
+        const Load load(spool.disk, 4, {}, first_of(spool));
+        operations = spool.disk.operations() - before;
+    }
+    for (std::uint64_t n = 0; n <= operations; ++n)
+        for (const auto keep : {Keep::nothing, Keep::everything, Keep::by_seed}) {
+            CAPTURE(n);
+            Spool spool(30);
+            const auto first = first_of(spool);
+            spool.disk.cut_power_after(n);
+            const Load cut(spool.disk, 4, {}, first);
+            CHECK(cut.ids(spool.misplaced).size() <= spool.good.size());
+            spool.disk.restart(keep, n);
+            const Load load(spool.disk, 4, {}, first); // whatever order, and however stale
+            CHECK(load.ids(spool.misplaced) == spool.good);
+            CHECK(load.unreadable.empty());
+        }
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.mta import BUILD
+from harness.watch import wait_until
 
 MESSAGES = 150_000
 
@@ -40,3 +41,39 @@ def test_what_a_queued_message_costs(backlog):
     for listed in (mta.run("mailq", "-C", mta.file, seconds=120), mta.command("message", "list", seconds=120)):
         assert len(re.findall(r"@d\d+\.example", listed.stdout)) == MESSAGES
     assert private_bytes(queue_manager) - loaded < 20 * MESSAGES
+
+
+def test_what_is_due_next_is_read_first(mta, remote):
+    """A stop in good order with thousands waiting for hours and one message for a moment: the next start reads that one
+    first, delivers it once, and finds all the others where they were."""
+    sink = remote()
+    sink.stop()
+    mta.route("remote.example", sink)
+    mta.config["queue"].update(retry_interval="8h", retry_interval_after="8h")
+    mta.spool.mkdir()
+    subprocess.run([BUILD / "tests/bench/fill-spool", mta.spool, "5000", "0"], check=True)
+    mta.start()
+    mta.wait_log("all of it is loaded: 5000 messages", 60)
+    assert not mta.logged("is read first"), "there was no stop before"
+    queue_id = mta.submit("user@remote.example")
+    mta.wait_log(rf"{queue_id}: .*status=deferred")
+    assert mta.stop() == 0
+    assert (mta.spool / "index/snapshot").exists()
+    waiting = {file.name for file in mta.spool_files()}
+    assert len(waiting) == 5001
+    sink.start()
+    mta.forget_the_log()
+    mta.start()
+    sink.wait_for(1)
+    mta.wait_log(r"what was due next at the last stop is read first: 1000 messages")
+    mta.wait_log(r"all of it is loaded: 500[01] messages", 60)
+    mta.wait_log(rf"{queue_id}: removed")
+    wait_until(lambda: {file.name for file in mta.spool_files()} == waiting - {queue_id}, 10, "the others to be left alone")
+    assert mta.status()["queue"]["messages"] == 5000
+    assert not (mta.spool / "index/snapshot").exists()
+    assert len(sink.messages) == 1
+    mta.kill_everything()  # leaves no snapshot: the next start reads in any order
+    mta.forget_the_log()
+    mta.start()
+    mta.wait_log(r"all of it is loaded: 5000 messages", 60)
+    assert not mta.logged("is read first")
