@@ -177,6 +177,7 @@ def test_started_with_closed_descriptors(mta, remote, closed):
     sink = remote()
     mta.route("remote.example", sink)
     mta.prefix = ["sh", "-c", 'shift; exec "$@" ' + " ".join(f"{n}{'<' if n == '0' else '>'}&-" for n in closed), "sh", "x"]
+    mta.can_speak = "1" not in closed
     mta.start()
     mta.submit("user@remote.example")
     sink.wait_for(1)

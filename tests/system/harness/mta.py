@@ -41,6 +41,7 @@ class Mta:
         self.log_file = self.folder / "log"
         self.file = self.folder / "postrider.toml"
         self.process, self.prefix = None, []
+        self.can_speak = True  # standard output is open
         self.user = "someone"
         self.forgotten = 0  # lines of the log
         self.aliases = self.folder / "aliases"
@@ -112,7 +113,7 @@ class Mta:
             raise AssertionError(f"postrider run ended with {self.process.returncode}\n{self.last_words()}")
         with open(self.folder / "output", "rb") as output:
             output.seek(self.said_before)
-            if b"postrider is running" not in output.read():
+            if self.can_speak and b"postrider is running" not in output.read():
                 return False  # not every daemon has come up
         try:
             for port in (self.relay_port, self.submission_port):
