@@ -4,6 +4,7 @@
 #include "libspool/edits.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
 #include <optional>
 #include <pcre2.h>
 
@@ -14,9 +15,9 @@ namespace {
 using Action = HeaderChecks::Action;
 
 constexpr std::size_t longest_subject = 64 * 1024;   // bytes of a field that are looked at
-constexpr std::uint32_t steps_per_match = 50'000;    // of backtracking
 constexpr std::uint32_t heap_per_match = 4 * 1024;   // KiB
-constexpr int give_ups_per_message = 5;              // then the rule is left out for the rest of the header
+constexpr std::int64_t steps_per_message = 5'000'000; // of matching: a tenth of a second
+constexpr std::int64_t least_steps_of_a_rule = 20'000;
 constexpr std::size_t longest_text = 4'000;
 
 std::unexpected<smtp::Malformed> malformed(std::string why) {
@@ -101,12 +102,27 @@ std::string subject_of(std::string_view field) {
     return out;
 }
 
+// Counts what PCRE2 does by its callouts, one before each item of a pattern that is tried: its own limit begins
+// anew with each place of the subject, of which a field may have thousands.
 struct Matcher {
     pcre2_match_data* data = pcre2_match_data_create(32, nullptr);
     pcre2_match_context* limits = pcre2_match_context_create(nullptr);
+    std::int64_t left = 0; // steps the rule may still take
+    std::size_t at = 0;    // in the subject, at the last step
+
     Matcher() {
-        pcre2_set_match_limit(limits, steps_per_match);
         pcre2_set_heap_limit(limits, heap_per_match);
+        pcre2_set_match_limit(limits, std::numeric_limits<std::uint32_t>::max());
+        pcre2_set_callout(
+            limits,
+            [](pcre2_callout_block* now, void* self) {
+                constexpr std::size_t run = 16; // characters taken at one go cost something as well
+                auto& [data, limits, left, at] = *static_cast<Matcher*>(self);
+                left -= 1 + static_cast<std::int64_t>(now->current_position > at ? (now->current_position - at) / run : 0);
+                at = now->current_position;
+                return left < 0 ? PCRE2_ERROR_CALLOUT : 0;
+            },
+            this);
     }
     ~Matcher() {
         pcre2_match_data_free(data);
@@ -148,7 +164,7 @@ std::expected<HeaderChecks::Rule, smtp::Malformed> HeaderChecks::rule_of(std::st
     int error = 0;
     std::size_t at = 0;
     rule.code = std::shared_ptr<pcre2_real_code_8>(
-        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), *options | PCRE2_NEVER_BACKSLASH_C,
+        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), *options | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT,
                       &error, &at, nullptr),
         Free{});
     if (!rule.code) {
@@ -171,20 +187,24 @@ std::expected<HeaderChecks, smtp::Malformed> HeaderChecks::parse(std::span<const
 
 HeaderChecks::Findings HeaderChecks::judge(std::span<const std::string> fields) const {
     Findings out;
-    const Matcher matcher;
-    std::vector<int> gave_up(rules_.size());
+    if (rules_.empty()) return out;
+    Matcher matcher;
+    std::vector<std::int64_t> steps_left(
+        rules_.size(), std::max(steps_per_message / static_cast<std::int64_t>(rules_.size()), least_steps_of_a_rule));
     for (std::size_t number = 0; number < fields.size(); ++number) {
         const auto subject = subject_of(fields[number]);
         for (std::size_t i = 0; i < rules_.size(); ++i) {
             const auto& rule = rules_[i];
-            if (gave_up[i] >= give_ups_per_message) continue;
+            if (steps_left[i] < 0) continue;
+            matcher.left = steps_left[i];
+            matcher.at = 0;
             const int groups = pcre2_match(rule.code.get(), reinterpret_cast<PCRE2_SPTR>(subject.data()), subject.size(), 0, 0,
                                            matcher.data, matcher.limits);
+            steps_left[i] = matcher.left;
             if (groups < 0 && groups != PCRE2_ERROR_NOMATCH) {
-                if (++gave_up[i] == give_ups_per_message)
-                    out.trouble.push_back(fmt::format("header check {}: it takes too long; left out for the rest of "
-                                                      "this message",
-                                                      rule.pattern));
+                steps_left[i] = -1;
+                out.trouble.push_back(
+                    fmt::format("header check {}: it takes too long; left out for the rest of this message", rule.pattern));
                 continue;
             }
             const bool matches = groups >= 0;

@@ -82,6 +82,19 @@ TEST_CASE("a pattern that takes for ever is left, and the rules behind it are no
     CHECK(findings.trouble[0] == "header check /^X: (a+)+$/: it takes too long; left out for the rest of this message");
 }
 
+TEST_CASE("the work on a message is bounded where each place in a field costs little, and there are many") {
+    std::string often = "Subject: ";
+    while (often.size() < 49'000) often += "free"; // a thousand million steps, and no place takes 50,000
+    const std::vector<std::string> header = {often + "y\r\n", "Subject: free money!\r\n"};
+    const auto findings = checks({"/free.*money/ REJECT", "/!/ WARN there"}).judge(header);
+    CHECK(findings.trouble.size() == 1);
+    REQUIRE(findings.found.size() == 1);
+    CHECK(findings.found[0].action == Action::warn);
+    const auto plain = checks({"/free.*money/ REJECT"}).judge({&header.back(), 1});
+    CHECK(plain.trouble.empty());
+    CHECK(plain.found.size() == 1);
+}
+
 TEST_CASE("of a field longer than anybody reads the beginning counts") {
     const std::vector<std::string> header = {"Subject: " + std::string(200'000, 'x') + "end\r\n"};
     CHECK(found({"/^subject: x/ WARN", "/end/ REJECT"}, header) == Found{"0 warn: "});

@@ -150,7 +150,8 @@ Section table_of(Content& s) {
                  "what the pattern's groups caught. \"!\" before the pattern turns it over. Flags, as in "
                  "pcre_table(5): i minds upper and lower case, s keeps \".\" from matching line ends, m, x, A, E, U. A "
                  "folded field is matched with its line ends (LF). The fields of a message's parts and of messages "
-                 "inside it are not looked at. A pattern that takes too long on a field does not match it.",
+                 "inside it are not looked at. A pattern that takes too long is left out "
+                 "for the rest of the message, and the log says so.",
                  "['/^Subject:.*make money fast/ REJECT no advertisements', '/^X-Mailer:/ IGNORE']"},
             }};
 }
