@@ -3,7 +3,6 @@
 #include "libsmtp/header.h"
 #include "libsmtp/parameters.h"
 #include <algorithm>
-#include <memory>
 
 namespace milter {
 
@@ -24,24 +23,27 @@ std::string with_crlf(std::string_view text) {
     return out;
 }
 
-void Message::load(std::function<void(spool::Result<>)> done) {
-    if (std::exchange(loaded_, true)) return done({});
+void Message::load(Loaded done) {
+    if (loaded_) return done({});
     if (const auto* all = writer_.at_hand()) {
         take_header(*all);
         return done({});
     }
-    load_from_disk(256 * 1024, std::move(done));
+    waiting_.push_back(std::move(done));
+    if (waiting_.size() == 1) load_from_disk(256 * 1024);
 }
 
 // Of a content that was spilled: more and more, until the header has ended.
-void Message::load_from_disk(std::size_t size, std::function<void(spool::Result<>)> done) {
-    writer_.read(0, size, [this, size, done = std::move(done)](spool::Result<std::string> text) mutable {
-        if (!text) return done(std::unexpected(std::move(text).error()));
-        if (text->size() == size && size < spool::largest_edited_header &&
+void Message::load_from_disk(std::size_t size) {
+    writer_.read(0, size, [this, size, open = std::weak_ptr(open_)](spool::Result<std::string> text) {
+        if (open.expired()) return;
+        if (text && text->size() == size && size < spool::largest_edited_header &&
             smtp::scan_header(*text).end == smtp::HeaderEnd::end_of_text)
-            return load_from_disk(size * 4, std::move(done));
-        take_header(*text);
-        done({});
+            return load_from_disk(size * 4);
+        const auto loaded = text ? spool::Result<>() : std::unexpected(text.error());
+        if (text) take_header(*text);
+        for (const auto& done : std::exchange(waiting_, {}))
+            if (!open.expired()) done(loaded); // may destroy this
     });
 }
 
@@ -50,6 +52,7 @@ void Message::take_header(std::string_view text) {
     for (const auto& field : block.fields) fields_.emplace_back(field.raw);
     if (!fields_.empty()) own_ = 0;
     header_ = text.substr(0, block.body);
+    loaded_ = true;
 }
 
 void Message::read_body(std::uint64_t offset, std::size_t max,
@@ -58,7 +61,10 @@ void Message::read_body(std::uint64_t offset, std::size_t max,
         const auto at = std::min<std::uint64_t>(header_.size() + offset, all->size());
         return done(all->substr(static_cast<std::size_t>(at), max));
     }
-    writer_.read(header_.size() + offset, max, std::move(done));
+    writer_.read(header_.size() + offset, max,
+                 [done = std::move(done), open = std::weak_ptr(open_)](spool::Result<std::string> piece) {
+                     if (!open.expired()) done(std::move(piece));
+                 });
 }
 
 namespace {
@@ -197,6 +203,7 @@ std::expected<void, smtp::Malformed> Message::apply(const Modifications& changes
 }
 
 void Message::seal() {
+    open_.reset();
     std::string header;
     if (!edits_.empty()) {
         envelope_.edits = {header_.size(), edits_};

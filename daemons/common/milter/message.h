@@ -6,18 +6,21 @@
 #include "libspool/envelope.h"
 #include "libspool/message_writer.h"
 #include <functional>
+#include <memory>
 #include <optional>
 
 namespace milter {
 
 class Message {
 public:
-    // All of the content has been appended to `writer`. Both outlive this; no question may be open when it
-    // goes unless the writer goes first.
+    // All of the content has been appended to `writer`. Both outlive this. Whoever still waits for an answer when
+    // it goes, or when it is sealed, is told nothing any more.
     Message(spool::MessageWriter& writer, spool::Envelope& envelope) : writer_(writer), envelope_(envelope) {}
 
-    // Reads the header, once; the message is as good as gone if that fails.
-    void load(std::function<void(spool::Result<>)> done);
+    // Reads the header if that has not been done, for all who have asked meanwhile; the message is as good as gone
+    // if that fails.
+    using Loaded = std::function<void(const spool::Result<>&)>;
+    void load(Loaded done);
     // Its fields as edited so far.
     const std::vector<std::string>& fields() const { return fields_; }
     // Our own Received field, which is none of a filter's business: first of all, unless something was put
@@ -37,12 +40,14 @@ public:
     void seal();
 
 private:
-    void load_from_disk(std::size_t size, std::function<void(spool::Result<>)> done);
+    void load_from_disk(std::size_t size);
     void take_header(std::string_view text);
 
     spool::MessageWriter& writer_;
     spool::Envelope& envelope_;
+    std::shared_ptr<bool> open_ = std::make_shared<bool>(); // gone: answers from the disk concern nobody
     bool loaded_ = false;
+    std::vector<Loaded> waiting_; // for the header
     std::string header_; // as stored, with its empty line
     std::vector<std::string> fields_;
     std::optional<std::size_t> own_; // number of our own Received field
