@@ -69,7 +69,10 @@ HeaderJudgement judge_header(const HeaderChecks& checks, milter::Message& messag
         case Action::hold:
             if (out.hold.empty()) out.hold = text.empty() ? "held by a header check" : text;
             break;
-        case Action::redirect: message.redirect(finding.text); break;
+        case Action::redirect:
+            if (message.redirect(finding.text)) break;
+            out.trouble.push_back(fmt::format("header check: not an address to redirect to: {}", text));
+            continue;
         case Action::warn: break;
         case Action::prepend:
             if (!edit(What::insert, field)) continue;

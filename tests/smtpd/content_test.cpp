@@ -43,6 +43,27 @@ TEST_CASE("header checks refuse, edit and hold what comes over SMTP") {
     CHECK(message(1).envelope().verdict_reason == "look at it");
 }
 
+TEST_CASE("a redirection to what is no address does not happen, and the log does not say it did") {
+    Worker worker([](config::Config& config) {
+        config.content.header_checks = {"/^X-To: (.*)/ REDIRECT $1@archive.example"};
+    });
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        client.say("EHLO c");
+        CHECK(deliver(client, "far@remote.example", "X-To: one\r\n\r\nx\r\n").starts_with("250"));
+        CHECK(deliver(client, "far@remote.example", "X-To: two words\r\n\r\nx\r\n").starts_with("250"));
+        worker.wait_submitted(2);
+    });
+    REQUIRE(worker.submitted.size() == 2);
+    CHECK(spool::decode(worker.submitted[0].envelope)->recipients.at(0).address == "one@archive.example");
+    CHECK(spool::decode(worker.submitted[1].envelope)->recipients.at(0).address == "far@remote.example");
+    const auto log = worker.logged();
+    CHECK(log.find(": redirect: header X-To: one from ") != log.npos);
+    CHECK(log.find(": redirect: header X-To: two words") == log.npos);
+    CHECK(log.find("header check: not an address to redirect to: two words@archive.example") != log.npos);
+}
+
 TEST_CASE("a copy is added where nobody sees it, and its fate is nobody's business") {
     Worker worker([](config::Config& config) {
         config.copies.always = {"archive@x.example"};
