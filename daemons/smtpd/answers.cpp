@@ -134,9 +134,21 @@ std::string Connection::more_capabilities() {
 void Connection::ask_around(Stage stage, std::function<void()> then) {
     auto& facts = screen_->facts;
     facts.stressed = service_.stressed;
+    facts.sasl_method = client_.auth_method;
+    facts.sasl_user = client_.user;
+    facts.tls_version = tls_facts_.version;
+    facts.tls_cipher = tls_facts_.cipher;
+    facts.tls_peer = tls_facts_.peer_name;
     facts.recipient.clear();
     facts.postmaster = false;
-    if (transaction_) {
+    if (!transaction_) { // nothing of the one before
+        facts.queue_id.clear();
+        facts.instance.clear();
+        facts.sender.clear();
+        facts.sasl_sender.clear();
+        facts.recipients = 0;
+        facts.size = 0;
+    } else {
         const auto& envelope = transaction_->envelope;
         facts.helo = envelope.helo;
         facts.protocol = envelope.protocol;
@@ -144,12 +156,7 @@ void Connection::ask_around(Stage stage, std::function<void()> then) {
         facts.instance = fmt::format("{:x}.{}", number_, transaction_->id_text);
         facts.sender = envelope.reverse_path;
         facts.recipients = static_cast<std::uint32_t>(envelope.recipients.size());
-        facts.sasl_method = envelope.sasl_method;
-        facts.sasl_user = envelope.sasl_user;
         facts.sasl_sender = envelope.sasl_sender;
-        facts.tls_version = envelope.tls_version;
-        facts.tls_cipher = envelope.tls_cipher;
-        facts.tls_peer = envelope.tls_peer;
         if (stage > Stage::rcpt && envelope.recipients.size() == 1)
             facts.recipient = envelope.recipients.front().address;
         if (stage == Stage::end_of_data) facts.size = session_.content_size();

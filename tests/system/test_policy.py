@@ -50,6 +50,18 @@ def test_a_policy_server_greylists_then_permits(guarded, policy):
     assert re.search(r"^X-Greylist: delayed 1 second$", received, re.M), received
 
 
+def test_a_new_greeting_is_asked_about_without_anything_of_the_message_before(guarded, policy):
+    policy.answer = lambda question: "DUNNO"
+    use(guarded, policy, stage="helo")
+    guarded.start()
+    with guarded.client() as c:
+        assert c.deliver("stranger@remote.example", [f"{guarded.user}@test.example"], message()).startswith("250")
+        assert c.say("EHLO client.example").startswith("250")
+    first, second = policy.questions
+    for name in ("sender", "queue_id", "instance", "size", "recipient"):
+        assert second[name] == first[name] and second[name] in ("", "0"), name
+
+
 def test_an_unknown_recipient_is_not_worth_a_question(guarded, policy):
     use(guarded, policy)
     guarded.start()
