@@ -242,7 +242,7 @@ private:
         Opinion opinion;
         opinion.by = Adviser::milter;
         opinion.hold = word.changes.quarantine;
-        if (word.what == milter::Word::What::discard) opinion.discard = "discarded by a filter";
+        if (word.what == milter::Word::What::discard && stage != Stage::unknown) opinion.discard = "discarded by a filter";
         if (word.what != milter::Word::What::refuse) return opinion;
         auto reply = word.reply;
         if (stage == Stage::connect) reply.code = reply.permanent() ? 554 : 421; // RFC 5321, 3.1
@@ -261,6 +261,7 @@ private:
                                         .queue_id = facts.queue_id,
                                         .sender = facts.sender,
                                         .recipient = facts.recipient,
+                                        .command = facts.command,
                                         .sasl_method = facts.sasl_method,
                                         .sasl_user = facts.sasl_user,
                                         .sasl_sender = facts.sasl_sender,

@@ -78,8 +78,11 @@ void Connection::operator()(smtp::event::Unknown& unknown) {
     constexpr std::string_view known[] = {"EXPN", "TURN", "SEND", "SOML", "SAML", "XCLIENT", "XFORWARD"};
     const bool not_offered =
         std::ranges::any_of(known, [&](auto verb) { return smtp::same_ignoring_case(verb, unknown.verb); });
-    if (not_offered) return reject("UNKNOWN", {502, {5, 5, 1}, "Error: command is not offered here"});
-    reject("UNKNOWN", {500, {5, 5, 2}, "Error: command not recognized"});
+    if (screen_) screen_->facts.command = unknown.verb + (unknown.argument.empty() ? "" : " " + unknown.argument);
+    screened(Stage::unknown, [this, not_offered] { // a filter may have words of its own
+        if (not_offered) return reject("UNKNOWN", {502, {5, 5, 1}, "Error: command is not offered here"});
+        reject("UNKNOWN", {500, {5, 5, 2}, "Error: command not recognized"});
+    });
 }
 
 } // namespace smtpd

@@ -73,6 +73,7 @@ std::string rejection_text(Stage stage, const Facts& facts, std::string_view tex
     case Stage::rcpt: what = facts.recipient, how = "Recipient address rejected"; break;
     case Stage::data: what = "DATA", how = "Data command rejected"; break;
     case Stage::end_of_data: what = "END-OF-MESSAGE", how = "End-of-data rejected"; break;
+    case Stage::unknown: what = facts.command, how = "Command rejected"; break;
     }
     return fmt::format("<{}>: {}: {}", smtp::printable(what, 320), how, smtp::printable(text, 400));
 }

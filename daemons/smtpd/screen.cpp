@@ -4,7 +4,7 @@
 namespace smtpd {
 
 std::string_view command_of(Stage stage) {
-    constexpr std::string_view commands[] = {"CONNECT", "HELO", "MAIL", "RCPT", "DATA", "END-OF-MESSAGE"};
+    constexpr std::string_view commands[] = {"CONNECT", "HELO", "MAIL", "RCPT", "DATA", "END-OF-MESSAGE", "UNKNOWN"};
     return commands[static_cast<std::size_t>(stage)];
 }
 

@@ -20,7 +20,7 @@ class Message;
 namespace smtpd {
 
 using config::Stage;
-std::string_view command_of(Stage stage); // "CONNECT", "HELO" … "END-OF-MESSAGE", as logs have it
+std::string_view command_of(Stage stage); // "CONNECT", "HELO" … "END-OF-MESSAGE", "UNKNOWN", as logs have it
 
 // What is known of the session when something is asked.
 struct Facts {
@@ -28,6 +28,7 @@ struct Facts {
     std::string server;   // our name
     std::string listener; // [listen.<name>]
     std::string helo, protocol;
+    std::string command; // unknown: the line
     std::string queue_id, sender, recipient; // the recipient asked about; "" before and after RCPT
     std::uint32_t recipients = 0;            // accepted so far
     std::uint64_t size = 0;                  // announced, or of the content

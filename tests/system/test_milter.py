@@ -1,9 +1,11 @@
 """Mail filters: what they are told, what they may change, and what becomes of mail when they fail."""
 import re
+import ssl
 import struct
 
 import pytest
 
+from harness.certificates import make_certificate
 from harness.watch import wait_until
 from harness.client import message
 from harness.milter import Milter
@@ -195,6 +197,35 @@ def test_steps_it_does_not_want_are_left_out(mta, filters):
     send(mta)
     mta.wait_mailbox(1)
     assert re.fullmatch("MRL+NE[AQ]*", milter.commands()), milter.commands()
+
+
+def test_a_filter_hears_of_commands_nobody_knows(mta, filters):
+    milter = filters("one")
+    mta.start()
+    with mta.client() as c:
+        assert c.say("XYZZY plugh") == "500 5.5.2 Error: command not recognized"
+        milter.replies["U"] = text("y550 5.7.1 none of that here")
+        assert c.say("XYZZY") == "550 5.7.1 none of that here"
+        mta.wait_log(r"NOQUEUE: milter-reject: UNKNOWN from \S+: 550 5\.7\.1 none of that here; proto=ESMTP helo=<client\.example>")
+        assert c.deliver("a@test.example", [f"{mta.user}@test.example"], message()).startswith("250")
+    mta.wait_mailbox(1)
+    assert [d for c, d in milter.seen if c == "U"] == [b"XYZZY plugh\0", b"XYZZY\0"]
+
+
+def test_a_filter_is_told_of_tls_where_the_client_says_who_it_is(mta, filters):
+    certificate, key = make_certificate(mta.folder, "mta.test.example")
+    mta.config["tls"] = {"certificates": [str(certificate)], "keys": [str(key)]}
+    milter = filters("one")
+    mta.start()
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with mta.client() as c:
+        assert b"{tls_version}" not in milter.macros.get("H", {})
+        assert c.say("STARTTLS").startswith("220")
+        c.socket = context.wrap_socket(c.socket)
+        c.say("EHLO client.example")
+        assert milter.macros["H"][b"{tls_version}"] == c.socket.version().encode()
+        assert milter.macros["H"][b"{cipher}"] == c.socket.cipher()[0].encode()
 
 
 def test_a_session_with_several_messages(mta, filters):

@@ -14,7 +14,7 @@
 namespace config {
 
 // Where in a session something is asked.
-enum class Stage : std::uint8_t { connect, helo, mail, rcpt, data, end_of_data };
+enum class Stage : std::uint8_t { connect, helo, mail, rcpt, data, end_of_data, unknown };
 
 // What becomes of mail when a service cannot be asked.
 enum class OnFailure : std::uint8_t { accept, tempfail, reject, quarantine };

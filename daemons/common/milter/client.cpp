@@ -149,6 +149,7 @@ void Client::tell_stage() {
     case Stage::mail: return send(session_.mail(path, e.macros));
     case Stage::rcpt: return send(session_.rcpt(path, e.macros));
     case Stage::data: return send(session_.data(e.macros));
+    case Stage::unknown: return send(session_.unknown(e.text));
     case Stage::end_of_data: break;
     }
     phase_ = Phase::header;
@@ -212,7 +213,7 @@ void Client::finish(Word word) {
     patience_.stop();
     if (stage <= Stage::helo)
         dismissed_ = word.what == What::accept;
-    else
+    else if (stage != Stage::unknown)
         through_ = word.what == What::accept || word.what == What::discard || stage == Stage::end_of_data ||
                    (word.what == What::refuse && stage != Stage::rcpt);
     early_ = std::move(word);
@@ -221,7 +222,7 @@ void Client::finish(Word word) {
 // Before there is a message there is nothing to refuse: a client may only want to say goodbye.
 Word Client::by_default() const {
     Word word;
-    if (event_.stage < Stage::mail) return word;
+    if (event_.stage < Stage::mail || event_.stage == Stage::unknown) return word;
     switch (milter_.on_failure) {
     case OnFailure::accept: break;
     case OnFailure::tempfail:

@@ -47,6 +47,7 @@ Event event_of(Stage stage, const Subject& subject) {
         break;
     case Stage::data:
     case Stage::end_of_data: add("i", subject.queue_id); break;
+    case Stage::unknown: event.text = subject.command; break;
     }
     return event;
 }

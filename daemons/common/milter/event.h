@@ -11,7 +11,7 @@ struct Event {
     config::Stage stage = config::Stage::connect;
     std::string client_name, client_address; // connect
     std::uint16_t client_port = 0;
-    std::string text; // helo: the name; mail, rcpt: the address without brackets
+    std::string text; // helo: the name; mail, rcpt: the address without brackets; unknown: the line
     Macros macros;
     Message* message = nullptr; // end_of_data
 };
@@ -22,7 +22,7 @@ struct Subject {
     std::string_view listener; // [listen.<name>]
     std::string_view client_name = "unknown", client_address;
     std::uint16_t client_port = 0;
-    std::string_view helo, queue_id, sender, recipient;
+    std::string_view helo, queue_id, sender, recipient, command;
     std::string_view sasl_method, sasl_user, sasl_sender, tls_version, tls_cipher, tls_peer;
     Message* message = nullptr;
 };

@@ -97,6 +97,9 @@ bool Session::rcpt(const std::string& path, const Macros& macros) {
     return tell('R', text(path), macros, no_rcpt, silent_rcpt);
 }
 bool Session::data(const Macros& macros) { return tell('T', "", macros, no_data, silent_data); }
+bool Session::unknown(const std::string& line) {
+    return tell('U', text(line), {}, no_unknown, silent_unknown);
+}
 
 bool Session::header(std::string_view name, std::string_view value) {
     if (!skipped(leading_space) && value.starts_with(' ')) value.remove_prefix(1);

@@ -53,6 +53,7 @@ public:
     bool mail(const std::string& path, const Macros& macros); // "<a@b>"
     bool rcpt(const std::string& path, const Macros& macros);
     bool data(const Macros& macros);
+    bool unknown(const std::string& line); // a command nobody knows
     bool header(std::string_view name, std::string_view value); // value with what follows the colon
     bool end_of_header(const Macros& macros);
     bool body(std::string_view chunk); // at most 65,535 bytes
@@ -77,6 +78,7 @@ private:
         no_header = 0x20,
         no_end_of_header = 0x40,
         silent_header = 0x80,
+        no_unknown = 0x100,
         no_data = 0x200,
         may_skip = 0x400,
         silent_connect = 0x1000,
@@ -84,6 +86,7 @@ private:
         silent_mail = 0x4000,
         silent_rcpt = 0x8000,
         silent_data = 0x10000,
+        silent_unknown = 0x20000,
         silent_end_of_header = 0x40000,
         silent_body = 0x80000,
         leading_space = 0x100000,

@@ -54,6 +54,7 @@ struct World {
                                                                .queue_id = "Q1",
                                                                .sender = envelope.reverse_path,
                                                                .recipient = recipient,
+                                                               .command = "XYZZY plugh",
                                                                .sasl_method = "PLAIN",
                                                                .sasl_user = "ann",
                                                                .tls_version = "TLSv1.3",
@@ -191,6 +192,36 @@ TEST_CASE("one thing wrong with a filter's changes, and none is made") {
         w.log.flush();
         CHECK(w.directory.text("log").find("milter one: " + complaint) != std::string::npos);
     }
+}
+
+TEST_CASE("a filter hears of commands nobody knows, may refuse them, and has its say on the mail all the same") {
+    World w;
+    auto& filter = w.listen();
+    w.one.emplace(w.loop, w.log, w.settings());
+    w.ask_up_to(*w.one, Stage::rcpt);
+    CHECK(w.ask(*w.one, Stage::unknown).what == What::go_on);
+    CHECK(filter.told.back() == Packet{'U', text("XYZZY plugh")});
+    filter.replies['U'] = packet('y', text("550 5.7.1 none of that here"));
+    const auto word = w.ask(*w.one, Stage::unknown);
+    CHECK(word.what == What::refuse);
+    CHECK(word.reply.line() == "550 5.7.1 none of that here");
+    w.ask(*w.one, Stage::end_of_data);
+    CHECK(filter.commands() == "OCHMRUULLNBE");
+}
+
+TEST_CASE("a filter that does not want to hear of unknown commands does not, and one that fails there refuses none") {
+    World w;
+    w.listen().steps = 0x100;
+    w.one.emplace(w.loop, w.log, w.settings());
+    w.ask_up_to(*w.one, Stage::helo);
+    CHECK(w.ask(*w.one, Stage::unknown).what == What::go_on);
+    CHECK(w.filters[0]->commands() == "OCH");
+    World other;
+    other.listen().replies['U'] = FakeMilter::dies;
+    other.one.emplace(other.loop, other.log, other.settings());
+    other.ask_up_to(*other.one, Stage::helo);
+    CHECK(other.ask(*other.one, Stage::unknown).what == What::go_on);
+    CHECK(other.ask(*other.one, Stage::mail).reply.code == 451);
 }
 
 TEST_CASE("several filters: each sees what those before it have changed") {
