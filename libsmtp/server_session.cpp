@@ -175,7 +175,7 @@ void ServerSession::answer_yes(Asked question, const Reply& reply) {
     case Asked::helo: return greet(verb_ == Verb::ehlo ? Greeting::ehlo : Greeting::helo, reply.text);
     case Asked::mail:
         in_mail_ = true;
-        chunking_ = false;
+        forwarded_ = chunking_ = false;
         recipients_ = 0;
         content_ = 0;
         break;
@@ -201,12 +201,12 @@ void ServerSession::answer_yes(Asked question, const Reply& reply) {
         state_ = State::handshake;
         return;
     case Asked::xclient: return begin_anew();
+    case Asked::xforward: forwarded_ = true; break;
     case Asked::end_of_data:
         in_mail_ = false; // the driver has it; no notice
         junk_ = 0;
         break;
     case Asked::vrfy:
-    case Asked::xforward:
     case Asked::etrn:
     case Asked::unknown:
     case Asked::nothing: break;
@@ -328,7 +328,8 @@ void ServerSession::tls_up(Monotonic now) {
 
 void ServerSession::end_transaction() {
     chunking_ = false;
-    if (!std::exchange(in_mail_, false)) return;
+    const bool described = std::exchange(forwarded_, false);
+    if (!std::exchange(in_mail_, false) && !described) return;
     reset_ = true;
     recipients_ = 0;
 }

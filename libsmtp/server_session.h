@@ -114,7 +114,9 @@ struct Refused {
     std::string_view command; // "MAIL", "END-OF-MESSAGE", "UNKNOWN"
     Reply reply;
 };
-struct Reset {};    // notice: the transaction that MAIL opened is gone without EndOfData having been answered
+// Notice: the transaction that MAIL opened is gone without EndOfData having been answered, and what XFORWARD said
+// of it, also if it was never opened.
+struct Reset {};
 struct Quit {};     // notice; Disconnect follows
 struct Disconnect { // notice, the last event of every session, once
     enum class Cause : std::uint8_t {
@@ -339,6 +341,7 @@ private:
     ProxyRights proxy_rights_;
     Greeting described_greeting_ = Greeting::none; // by the XCLIENT that is asked about
     bool described_login_ = false, proxied_ = false;
+    bool forwarded_ = false; // XFORWARD has said something of the next transaction
     bool gone_ = false;                 // the client, while a question was open
     bool reset_ = false, quit_ = false; // notices to hand out
     bool ended_ = false;                // Disconnect was handed out

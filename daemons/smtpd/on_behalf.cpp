@@ -20,7 +20,7 @@ void Connection::operator()(smtp::event::Xclient& xclient) {
     client_ = *std::move(client);
     named_ = xclient.attributes.name || !xclient.attributes.address;
     name_lookup_.reset();
-    screen_.reset();
+    service_.loop.later([gone = std::shared_ptr(std::move(screen_))] {}); // a check of it may be the one that calls
     forwarded_.reset();
     last_refused_ = {};
     const auto& limits = rules_->listener.limits;

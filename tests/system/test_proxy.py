@@ -319,6 +319,15 @@ def test_xclient_is_no_way_around_a_handshake(users):  # noqa: F811
 
 # -- XFORWARD
 
+def test_what_xforward_said_is_forgotten_with_rset(proxied):
+    proxied.start()
+    with proxy(proxied) as c:
+        assert c.say("XFORWARD NAME=spike.example ADDR=203.0.113.7 IDENT=3F4A5B").startswith("250 2.0.0")
+        assert c.say("RSET").startswith("250")
+        assert c.deliver("a@remote.example", [f"{proxied.user}@test.example"], message()).startswith("250")
+    assert proxied.wait_log(r": client=(.*)")[1] == "localhost[127.0.0.1]"
+
+
 def test_xforward_is_for_the_log(proxied):
     proxied.start()
     user = f"{proxied.user}@test.example"
