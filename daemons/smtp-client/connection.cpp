@@ -50,7 +50,7 @@ void Connection::try_next() {
     current_.reset();
     handed_ = 0;
     uses_ = 0;
-    plain_text_ = false;
+    up_ = plain_text_ = false;
     walk_.next([this](std::optional<Candidate> found) { candidate(std::move(found)); });
 }
 
@@ -216,6 +216,7 @@ void Connection::take(smtp::ClientEvent& event) {
     } else if (std::holds_alternative<Up>(event)) {
         setup_ = Loop::now().monotonic - began_;
         office_.peers.worked(current_->endpoint.address);
+        up_ = true;
         if (!std::exchange(was_up_, true)) {
             owner_.connected(*this);
             KILL_POINT("smtp-client.connected");
@@ -243,13 +244,13 @@ void Connection::close(Unbegun unbegun) {
     if (over_) return;
     closing_ = true;
     if (unbegun == Unbegun::drop) jobs_.resize(handed_);
-    if (!was_up_ && jobs_.empty()) return finish(End::orderly); // nobody needs it any more
+    if (!up_ && jobs_.empty()) return finish(End::orderly); // nobody needs it any more
     hook_.schedule();
 }
 
 // Hands deliveries to the session as long as it takes them.
 void Connection::fill() {
-    if (!session_ || session_->over() || !was_up_) return;
+    if (!session_ || session_->over() || !up_) return;
     while (handed_ < jobs_.size() && session_->has_room()) {
         const auto handed = hand_over(*jobs_[handed_]);
         if (handed == HandedOver::not_now) {

@@ -157,6 +157,7 @@ private:
     std::optional<Failed> mail_failure_;   // of a session that had accepted MAIL
     std::optional<Failed> policy_failure_; // of one without the TLS that is required
     bool asking_ = false; // for permission
+    bool up_ = false;     // this session; was_up_: any
     bool started_ = false, was_up_ = false, closing_ = false, over_ = false, dot_under_way_ = false;
 };
 

@@ -1,7 +1,8 @@
 // The part of a Connection that is about TLS: how much of it mail needs, the handshake, and what follows when
 // it cannot be had.
+#include "daemons/common/idn.h"
 #include "daemons/smtp-client/connection.h"
-#include "libsmtp/text.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace smtp_client {
@@ -17,10 +18,14 @@ TlsLevel Connection::level_of(Job& job) {
             job.message = *std::move(message);
     if (!job.message) return otherwise; // why, is found again when it is handed over
     const auto& recipients = job.message->state().recipients;
-    const auto first = job.order.recipients.front(); // all are of one domain
-    if (first >= recipients.size()) return otherwise;
-    const std::string_view address = recipients[first].address;
-    return office_.tls_routes->tls_level(smtp::lowered(address.substr(address.rfind('@') + 1)), otherwise);
+    auto strictest = TlsLevel::none;
+    for (const auto number : job.order.recipients) { // of one domain, unless an operator rerouted the message
+        if (number >= recipients.size()) continue;
+        const std::string_view address = recipients[number].address;
+        const auto domain = idn::ascii_domain(address.substr(address.rfind('@') + 1));
+        strictest = std::max(strictest, office_.tls_routes->tls_level(domain, otherwise));
+    }
+    return strictest;
 }
 
 smtp::ClientSession::StartTls Connection::tls_wanted() {
@@ -79,8 +84,11 @@ void Connection::judge_certificate() {
     session_->tls_up(tls_.verified ? Session::Peer::verified : Session::Peer::unverified, now);
 }
 
+// Of a session that served: one whose certificate was refused would bring that verdict back with it. Nor from
+// before a reload, which may have changed whom we trust.
 void Connection::keep_resumption() {
-    if (wire_ && wire_->tls()) office_.resumptions.keep(resumption_name(), wire_->tls()->resumption());
+    if (up_ && wire_->tls() && wire_->tls()->is_of(office_.tls.get()))
+        office_.resumptions.keep(resumption_name(), wire_->tls()->resumption());
 }
 
 // Where TLS is only welcome, a server that offers it and cannot do it gets its mail without: once more to the

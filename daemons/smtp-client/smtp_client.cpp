@@ -63,6 +63,7 @@ void SmtpClient::settle_tls(const config::Config& config) {
                                       text.error().what);
     }
     auto context = tls::Context::client(options);
+    office_.resumptions = {}; // they know how certificates were judged before
     office_.tls = context ? *std::move(context) : nullptr;
     if (!context)
         surroundings_.log.error("{}; mail that requires TLS waits, other mail goes in plain text",

@@ -69,7 +69,7 @@ ssize_t Wire::write(const std::vector<std::string_view>& views) {
         while (flushed == Flushed::all && !view.empty()) {
             const auto piece = view.substr(0, plain_at_a_time - gathered);
             view.remove_prefix(piece.size());
-            tls_->write(piece);
+            if (!tls_->write(piece)) return errno = EPROTO, -1; // a gap would pass for the message
             taken += piece.size();
             gathered += piece.size();
             if (gathered < plain_at_a_time) continue;

@@ -1,5 +1,5 @@
 // A connection against servers that follow a script: "C:" what must come (a beginning of a line; "C:
-// <message>" reads up to the final dot), "S:" what is answered, "close" hangs up. Real files, real sockets on
+// <message>" reads up to the final dot), "S:" what is answered, "tls" shakes hands, "close" hangs up. Real files, real sockets on
 // loopback.
 #include "daemons/common/loop.h"
 #include "daemons/smtp-client/connection.h"
@@ -7,6 +7,7 @@
 #include "libspool/message_writer.h"
 #include "libspool/real_disk.h"
 #include "libspool/store.h"
+#include "tests/common/tls/authority.h"
 #include "tests/temporary_directory.h"
 #include <arpa/inet.h>
 #include <atomic>
@@ -30,8 +31,8 @@ namespace {
 // Plays its scripts, one connection after the other.
 class Server {
 public:
-    explicit Server(std::vector<std::string> scripts)
-        : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    explicit Server(std::vector<std::string> scripts, std::shared_ptr<const tls::Context> context = nullptr)
+        : context_(std::move(context)), fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         sockaddr_in any{};
         any.sin_family = AF_INET;
         any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -57,8 +58,14 @@ public:
 
     std::uint16_t port = 0;
     std::string received; // all messages
+    int resumed = 0;      // TLS sessions that a client came back to
 
 private:
+    static std::string opened(tls::Session& secure) { // all that it has been fed
+        std::string out, space(65536, '\0');
+        for (std::size_t n = 0; secure.read(space, n) == tls::Session::Progress::done;) out.append(space, 0, n);
+        return out;
+    }
     void play(const std::string& script) {
         common::Fd peer(::accept4(fd_.number(), nullptr, nullptr, SOCK_CLOEXEC));
         if (!peer) return;
@@ -66,24 +73,50 @@ private:
         ::setsockopt(peer.number(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         std::istringstream lines(script);
         std::string buffer;
+        std::unique_ptr<tls::Session> secure;
+        char space[65536];
+        const auto send = [&](std::string_view text) {
+            static_cast<void>(::send(peer.number(), text.data(), text.size(), MSG_NOSIGNAL));
+        };
+        const auto receive = [&] {
+            const auto n = ::recv(peer.number(), space, sizeof space, 0);
+            return std::string_view(space, n > 0 ? static_cast<std::size_t>(n) : 0);
+        };
         for (std::string line; std::getline(lines, line);) {
-            if (line == "close") return;
+            if (line == "close") {
+                if (secure) secure->close(), send(secure->output());
+                return;
+            }
+            if (line == "tls") {
+                secure = tls::Session::accept(context_);
+                while (secure->shake_hands() == tls::Session::Progress::wants_more) {
+                    send(secure->output());
+                    const auto sealed = receive();
+                    if (sealed.empty()) return;
+                    secure->feed(sealed);
+                }
+                buffer += opened(*secure); // what came with the handshake's end
+                send(secure->output());
+                resumed += secure->facts().resumed;
+                continue;
+            }
             const auto words = line.substr(std::min<std::size_t>(3, line.size()));
             if (line.starts_with("S:")) {
                 const auto wire = words + "\r\n";
-                static_cast<void>(::send(peer.number(), wire.data(), wire.size(), MSG_NOSIGNAL));
+                if (secure) secure->write(wire);
+                send(secure ? secure->output() : wire);
                 continue;
             }
             const std::string end = words == "<message>" ? "\r\n.\r\n" : words == "<end>" ? "never" : "\r\n";
             std::size_t at;
-            char space[65536];
             while ((at = buffer.find(end)) == buffer.npos) {
-                const auto n = ::recv(peer.number(), space, sizeof space, 0);
-                if (n <= 0) {
+                const auto got = receive();
+                if (got.empty()) {
                     if (words != "<end>") problems_ += "closed before " + line + "\n";
                     return;
                 }
-                buffer.append(space, static_cast<std::size_t>(n));
+                if (secure) secure->feed(got);
+                buffer += secure ? opened(*secure) : got;
             }
             const auto got = buffer.substr(0, at + end.size());
             buffer.erase(0, at + end.size());
@@ -94,6 +127,7 @@ private:
         }
     }
 
+    std::shared_ptr<const tls::Context> context_;
     common::Fd fd_;
     std::string problems_;
     std::thread thread_;
@@ -138,6 +172,8 @@ public:
         connection_.reset();
         office_.reset();
     }
+
+    Office& office() { return *office_; }
 
     spool::QueueId write(std::string_view content, std::vector<std::string> to = {"b@y"}) {
         spool::Envelope envelope;
@@ -203,10 +239,12 @@ public:
 
     std::string told;
     std::function<void()> on_connected = [] {};
+    std::string unasked;           // an address: the queue-manager goes before it has answered about it
     std::set<std::string> crowded; // addresses that have all the connections they may have
 
 private:
     void may_connect(Connection& connection, const std::string& address) override {
+        if (address == unasked) return connection.close(Connection::Unbegun::drop);
         if (crowded.contains(address)) told += "no room at " + address + "\n";
         connection.permit(crowded.contains(address) ? Connection::Permit::crowded : Connection::Permit::yes);
     }
@@ -355,6 +393,15 @@ TEST_CASE("another host is tried until the message itself has been refused") {
         CHECK(good.problems() == "");
         CHECK(bad.problems() == "");
     }
+}
+
+TEST_CASE("nobody is left to permit a further address: it ends") {
+    Server first({hello() + "C: MAIL FROM:<a@x>\nS: 421 4.3.2 Going down\nclose"}), second({});
+    World world;
+    world.unasked = "127.0.0.1:" + std::to_string(second.port);
+    world.connect({{"127.0.0.1", first.port, 10}, {"127.0.0.1", second.port, 20}});
+    world.deliver(world.write("x\r\n"));
+    CHECK(world.run() == "connected\nclosed\n");
 }
 
 TEST_CASE("push-back, and failures of the message, do not send it round the hosts") {
@@ -514,5 +561,108 @@ TEST_CASE("closed without need, idle, or by the peer between deliveries: in good
         Server server({hello() + "S: 421 4.4.2 Idle\nclose"});
         world.connect({{"127.0.0.1", server.port, 0}});
         CHECK(world.run() == "connected\nclosed\n");
+    }
+}
+
+// --- TLS
+
+namespace {
+
+std::shared_ptr<const tls::Context> server_context(const proto::secrets::Certificate& certificate) {
+    proto::secrets::Secrets secrets;
+    secrets.certificates = {certificate};
+    secrets.ticket_keys = {tls::testing::ticket_key('a')};
+    auto made = tls::Context::server(secrets, {});
+    REQUIRE(made);
+    return *made;
+}
+
+std::shared_ptr<const tls::Context> client_context(const std::string& authorities = "") {
+    tls::ClientOptions options;
+    options.authorities = authorities;
+    auto made = tls::Context::client(options);
+    REQUIRE(made);
+    return *made;
+}
+
+void requires_tls(World& world, const std::string& domain, decide::TlsLevel level) {
+    decide::RouteRule rule;
+    rule.pattern = domain;
+    rule.tls = level;
+    world.office().tls_routes.emplace(std::vector{rule});
+}
+
+const std::string starttls = "S: 220 mx.test\nC: EHLO client.test\nS: 250-mx.test\nS: 250 STARTTLS\n"
+                             "C: STARTTLS\nS: 220 Go\ntls\nC: EHLO client.test\nS: 250 mx.test\n";
+const std::string no_tls = "S: 220 mx.test\nC: EHLO client.test\nS: 250 mx.test\nC: QUIT\nclose";
+
+} // namespace
+
+TEST_CASE("TLS that is required for a domain is required under all its names") {
+    Server server({no_tls});
+    World world;
+    world.office().tls = client_context();
+    requires_tls(world, "xn--bcher-kva.example", decide::TlsLevel::encrypt);
+    world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(world.write("x\r\n", {"b@B\u00dcCHER.example"}));
+    CHECK(world.run().find("TLS is required, but was not offered by host") != std::string::npos);
+    CHECK(server.problems() == "");
+}
+
+TEST_CASE("recipients of several domains, rerouted to one next hop: TLS as the strictest requires it") {
+    Server server({no_tls});
+    World world;
+    world.office().tls = client_context();
+    requires_tls(world, "strict.example", decide::TlsLevel::encrypt);
+    world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(world.write("x\r\n", {"b@lax.example", "c@strict.example"}), {0, 1});
+    CHECK(world.run().find("TLS is required, but was not offered by host") != std::string::npos);
+    CHECK(server.problems() == "");
+}
+
+TEST_CASE("TLS is required: the next host serves when the first ends the conversation") {
+    const auto context = server_context(tls::testing::make_certificate("mx", "DNS:mx.test"));
+    Server first({starttls + "C: MAIL FROM:<a@x>\nS: 421 4.3.2 Going down\nclose"}, context);
+    Server second({starttls + "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\n"
+                              "C: <message>\nS: 250 2.0.0 Ok\nC: QUIT\nclose"},
+                  context);
+    World world;
+    world.office().tls = client_context();
+    world.office().settings.tls = decide::TlsLevel::encrypt;
+    auto& connection = world.connect({{"127.0.0.1", first.port, 10}, {"127.0.0.1", second.port, 20}});
+    world.deliver(world.write("x\r\n"));
+    connection.close();
+    CHECK(world.run() == "connected\ndone 1 0=0:250 2.0.0 Ok\nclosed\n");
+    CHECK(first.problems() == "");
+    CHECK(second.problems() == "");
+}
+
+TEST_CASE("a TLS session whose certificate was refused is not come back to, one that served is") {
+    // (Under TLS 1.2 what one may come back with is there before the certificate is judged.)
+    const auto certificate = tls::testing::make_certificate("mx", "IP:127.0.0.1");
+    const auto served = starttls + "C: QUIT\nclose";
+    const auto context = server_context(certificate);
+    SSL_CTX_set_max_proto_version(context->first(), TLS1_2_VERSION);
+    for (const bool trusted : {false, true}) {
+        CAPTURE(trusted);
+        Server server({trusted ? served : starttls, served}, context);
+        World world;
+        auto& office = world.office();
+        office.settings.tls = decide::TlsLevel::verify;
+        tls::ClientOptions options;
+        if (trusted) options.authorities = certificate.chain;
+        for (int n = 0; n < 2; ++n) {
+            auto made = tls::Context::client(options);
+            REQUIRE(made);
+            if (n == 0 || !trusted) office.tls = *made;
+            auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
+            world.on_connected = [&] { connection.close(); };
+            world.run();
+            options.authorities = certificate.chain;
+        }
+        static_cast<void>(server.problems());
+        CHECK(server.resumed == (trusted ? 1 : 0));
+        CAPTURE(world.told);
+        CHECK(world.told.ends_with("connected\nclosed\n"));
     }
 }

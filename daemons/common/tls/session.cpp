@@ -108,14 +108,14 @@ Session::Progress Session::read(std::span<char> space, std::size_t& taken) {
     return result == 1 ? Progress::done : ended(result);
 }
 
-void Session::write(std::string_view plain) {
-    if (!up_) return;
-    ERR_clear_error();
-    while (!plain.empty()) { // out_ takes everything, so nothing is ever left for later
+bool Session::write(std::string_view plain) {
+    while (up_ && !plain.empty()) { // out_ takes everything, so nothing is ever left for later
+        ERR_clear_error();
         std::size_t taken = 0;
-        if (SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &taken) != 1) return;
-        plain.remove_prefix(taken);
+        up_ = SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &taken) == 1;
+        if (up_) plain.remove_prefix(taken);
     }
+    return plain.empty();
 }
 
 void Session::close() {

@@ -48,8 +48,8 @@ public:
     // done: `plain` holds the first `taken` bytes.
     Progress read(std::span<char> space, std::size_t& taken);
 
-    // Only once the handshake is done.
-    void write(std::string_view plain);
+    // Only once the handshake is done. False: not all of it was sealed, and nothing more may be written.
+    bool write(std::string_view plain);
     // Says goodbye; nothing may be written after it.
     void close();
 
@@ -57,6 +57,7 @@ public:
     bool has_output() const { return !out_.empty(); }
     std::string output() { return std::exchange(out_, {}); }
 
+    bool is_of(const Context* context) const { return context_.get() == context; }
     Facts facts() const;
     const std::string& error() const { return error_; }
     // The client's: what the next session with this host may begin with, taken away; null: nothing (yet).
