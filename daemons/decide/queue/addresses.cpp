@@ -63,7 +63,8 @@ void Core::call_next(Slot address) {
     auto at = a.line.begin();
     for (; at != a.line.end() && a.connections + kept_for_others(a, *at) < limit_per_address(links_[*at]); ++at) {
         Link& l = links_[*at];
-        if (!is_crowded(l)) continue; // found room elsewhere
+        const bool asks = l.crowded_at == a.name && l.open() > 0; // its agent has yet to say that it found none
+        if (!is_crowded(l) && !asks) continue;                   // found room elsewhere
         l.crowded_until = {};
         dirty(*at);
         a.called.push_back({*at, now_.monotonic + looks_again});
@@ -74,9 +75,14 @@ void Core::call_next(Slot address) {
     addresses_.release(address);
 }
 
-// None of the addresses of its hosts had room.
+// None of the addresses of its hosts had room; unless it was called while its agent was saying so.
 void Core::crowded(Slot link) {
     Link& l = links_[link];
+    if (const auto at = addresses_by_name_.find(l.crowded_at);
+        at != addresses_by_name_.end() &&
+        std::ranges::find(addresses_[at->second].called, link, &Address::Called::link) !=
+            addresses_[at->second].called.end())
+        return;
     l.crowded_until = now_.monotonic + looks_again;
     link_timers_.bring_forward(link, l.crowded_until);
 }

@@ -109,13 +109,17 @@ void Core::closed(const Closed& event) {
     else if (event.push_back == PushBack::yes)
         push_back(link, l.up > 1 ? l.up - 1 : 1);
     // Back where they came from; but a failed try's message goes last, so that the next one takes another.
+    Slot turn = none;
     while (!c.deliveries.empty()) {
         const Slot delivery = c.deliveries.tail;
         const bool first = c.deliveries.count == 1;
+        turn = deliveries_[delivery].queue;
         take_back(delivery);
         if (failed && first && counted(delivery, reason)) continue;
         untried(delivery, failed && first ? End::back : End::front);
     }
+    // The first of them is the next connection's first: it may need one that others can do without (TLS).
+    if (!failed && turn != none && queues_[turn].in_ring && queues_[turn].link == link) l.ring = turn;
     release_connection(slot);
 }
 

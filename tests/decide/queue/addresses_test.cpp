@@ -107,6 +107,25 @@ TEST_CASE("the address tried before is given back, so a walk over addresses hold
     CHECK_FALSE(b.engine.may_connect(12345, "192.0.2.3:25", b.now(), b.out)); // nobody's connection
 }
 
+TEST_CASE("room that comes while an agent is on its way to say that there was none is not missed") {
+    Bench b(at_most(1));
+    b.connects = false;
+    for (const char* domain : {"a.example", "b.example"}) b.route_kind[domain] = RouteKind::mx;
+    b.send({"a.example"});
+    b.send({"b.example"});
+    REQUIRE(b.opened.size() == 2);
+    const auto has = b.opened[0], asks = b.opened[1];
+    REQUIRE(b.engine.may_connect(has, "192.0.2.1:25", b.now(), b.out));
+    REQUIRE_FALSE(b.engine.may_connect(asks, "192.0.2.1:25", b.now(), b.out));
+    b.refuse(has);
+    std::erase(b.opened, asks);
+    b.engine.closed({.connection = asks, .crowded = true}, b.now(), b.out);
+    b.run();
+    CHECK_FALSE(b.link("b.example").crowded);
+    REQUIRE(b.opened.size() == 1); // again, at once
+    CHECK(b.engine.may_connect(b.opened[0], "192.0.2.1:25", b.now(), b.out));
+}
+
 TEST_CASE("for a configured route its own limit holds for the address too") {
     Settings s = at_most(1);
     s.connections_route = 2;

@@ -200,6 +200,23 @@ TEST_CASE("problem messages get one turn in twenty on a queue that never runs em
     CHECK(before == 19);
 }
 
+TEST_CASE("what a connection gives back untried is the first that the next one is handed") {
+    Settings s = Bench::exact();
+    s.connections_route = 1;
+    Bench b(s);
+    for (const char* domain : {"a.example", "b.example"}) b.link_of[domain] = "[one]";
+    for (int n = 0; n < 3; ++n)
+        for (const char* domain : {"a.example", "b.example"}) b.send({domain});
+    b.answer(b.take(), Outcome::delivered); // and b.example's first comes behind it
+    const Handed back = b.take();
+    CHECK(b.recipients[back.id.value].front() == "b.example");
+    b.handed.clear();
+    b.opened.clear();
+    b.engine.closed({.connection = back.connection, .was_up = true}, b.now(), b.out);
+    b.run();
+    CHECK(b.take().id == back.id);
+}
+
 TEST_CASE("recipients: at most recipients_per_transaction at a time, none twice") {
     Settings s = Bench::exact();
     s.recipients_per_transaction = 10;
