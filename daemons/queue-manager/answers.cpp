@@ -107,15 +107,13 @@ void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::d
 void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done) {
     const auto id = done.queue_id;
     if (loader_.loading() && !engine_.message(id, Loop::now())) {
-        early_.insert_or_assign(
-            id, Early{agent, kind, done}); // told by an agent before the spool was read so far
+        early_.emplace(id, Early{agent, kind, done}); // told by an agent before the spool was read so far
         return;
     }
     // Acknowledged when everything it leads to is written: until then the agent keeps it.
     acknowledgement_ = std::shared_ptr<void>(nullptr, [this, agent, delivery = done.delivery](void*) {
         agents_.send(agent, proto::delivery::Acknowledged{delivery});
     });
-    const bool was_locked = locked_.erase(id) > 0;
     Result result(done, kind);
     if (done.gone || done.unreadable) {
         if (done.unreadable) {
@@ -131,7 +129,6 @@ void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::d
     tell([&](smtp::Now now, auto& out) { engine_.done(result.event(), now, out); });
     result_ = nullptr;
     acknowledgement_.reset();
-    if (was_locked) tell([&](smtp::Now now, auto& out) { engine_.release(id, now, out); });
 }
 
 void QueueManager::closed(const proto::delivery::Closed& closed) {

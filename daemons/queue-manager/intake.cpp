@@ -36,7 +36,7 @@ Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
     event_.retry_policy = state.retry_policy;
     event_.recipients = static_cast<std::uint32_t>(state.recipients.size());
     event_.delay_notice_sent = state.delay_notice_sent;
-    event_.held = state.held || envelope.verdict != spool::Verdict::accept;
+    event_.held = state.held; // by its filter's verdict at first
 
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const spool::RecipientState& recipient = state.recipients[number];

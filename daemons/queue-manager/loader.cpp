@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/loader.h"
 #include <algorithm>
+#include <cerrno>
 #include <span>
 
 namespace queue_manager {
@@ -114,9 +115,15 @@ void Loader::when_unlocked(spool::QueueId id, spool::Location location, std::fun
     // The kernel tells nobody when a lock goes: a thread looks, and the caller asks again after a while.
     pool_.post([this, id, location, free = std::move(free)]() mutable {
         auto file = pool_.disk().open(spool::path_of(id, location), spool::Open::read);
-        const auto locked = file ? pool_.disk().lock(*file, spool::Lock::exclusive)
-                                 : spool::Result<spool::Locked>(spool::Locked::yes);
-        if (!locked || *locked == spool::Locked::yes) pool_.complete([free = std::move(free)] { free(); });
+        if (!file && file.error().code == ENOENT && location == spool::Location::incoming) // moved meanwhile
+            file = pool_.disk().open(spool::path_of(id, spool::Location::messages), spool::Open::read);
+        if (file) {
+            const auto locked = pool_.disk().lock(*file, spool::Lock::exclusive);
+            if (!locked || *locked == spool::Locked::held_by_another) return;
+        } else if (file.error().code != ENOENT) {
+            return; // not known: asked again
+        }
+        pool_.complete([free = std::move(free)] { free(); });
     });
 }
 

@@ -41,7 +41,7 @@ public:
         else finished_.erase(id);
     }
 
-    // Calls back when no agent holds the file's lock any more.
+    // Calls back if no agent holds the file's lock any more, wherever the file is now; else not at all.
     void when_unlocked(spool::QueueId id, spool::Location location, std::function<void()> free);
 
 private:

@@ -52,7 +52,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
       lock_retry_(surroundings.loop, [this] { take_lock(); }),
       unlock_retry_(surroundings.loop,
                     [this] {
-                        for (auto& [id, location] : locked_) wait_for_agent(id, location);
+                        for (auto& [id, locked] : locked_) wait_for_agent(id, locked.location);
                     }),
       reserve_retry_(surroundings.loop, [this] { restore_reserve(); }),
       scrub_(surroundings.loop, pool_,
@@ -247,14 +247,17 @@ void QueueManager::accept(spool::QueueId id, spool::Location location, std::uint
     tell([&](smtp::Now now, auto& out) { fresh = engine_.accepted(intake.event(), now, out); });
     accepting_ = nullptr;
     if (fresh && !loader_.loading()) in_.count(Loop::now().monotonic);
-    if (auto early = early_.extract(id)) done(early.mapped().agent, early.mapped().kind, early.mapped().done);
+    std::vector<Early> told;
+    while (auto early = early_.extract(id)) told.push_back(std::move(early.mapped()));
+    for (const auto& each : told) done(each.agent, each.kind, each.done);
 }
 
 void QueueManager::found(spool::Found&& found) {
-    if (found.in_flight) {
+    // What we know already is with an agent of ours.
+    if (found.in_flight && !engine_.message(found.id, Loop::now())) {
         // An agent of an earlier queue-manager still delivers it, and will tell us how that went.
+        locked_.emplace(found.id, Locked{found.location, found.state.held});
         found.state.held = true;
-        locked_.emplace(found.id, found.location);
         unlock_retry_.start(1s);
     }
     accept(found.id, found.location, found.size, found.state);
@@ -266,7 +269,7 @@ void QueueManager::all_loaded() {
     for (const auto& [id, early] : std::exchange(early_, {}))
         agents_.send(early.agent, proto::delivery::Acknowledged{early.done.delivery});
     log_.info("spool: all of it is loaded: {} messages", engine_.counts().messages);
-    common::give_memory_back();
+    pool_.post([] { common::give_memory_back(); }); // with a million messages that takes its time
     listing_->serve();
     scrub_.every(config_->spool.scrub_interval);
 }
@@ -287,7 +290,8 @@ void QueueManager::put_in_quarantine(spool::QueueId id, const std::string& why) 
 
 void QueueManager::wait_for_agent(spool::QueueId id, spool::Location location) {
     loader_.when_unlocked(id, location, [this, id] {
-        if (locked_.erase(id) == 0) return;
+        const auto locked = locked_.extract(id);
+        if (!locked || locked.mapped().stays_held) return;
         tell([&](smtp::Now now, auto& out) { engine_.release(id, now, out); });
     });
     unlock_retry_.start(1s);

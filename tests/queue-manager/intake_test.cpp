@@ -50,3 +50,13 @@ TEST_CASE("a failed recipient whose report is not made yet is still owed") {
     REQUIRE(state.apply(spool::NdrIssued{.recipients = {0, 1}}));
     CHECK(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
 }
+
+TEST_CASE("what a filter held and an operator released stays free over a restart") {
+    spool::Envelope envelope;
+    envelope.recipients = {{.address = "b@example.net"}};
+    envelope.verdict = spool::Verdict::hold;
+    spool::MessageState state(std::move(envelope));
+    CHECK(Intake({0x0A1B2C3D4E5F10}, spool::Location::incoming, 1, state).event().held);
+    REQUIRE(state.apply(spool::Held{.held = false}));
+    CHECK_FALSE(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).event().held);
+}

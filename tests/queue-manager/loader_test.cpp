@@ -337,3 +337,28 @@ TEST_CASE("the power goes at any operation of a load that began with what was du
             CHECK(load.unreadable.empty());
         }
 }
+
+TEST_CASE("a message an agent holds stays taken when its file has moved meanwhile, until the agent lets go") {
+    Spool spool(2);
+    const auto id = spool.good[0]; // in incoming/
+    spool::CommitPool pool(spool.disk, 0, {});
+    Loader loader(pool, {});
+    bool free = false;
+    const auto look = [&] {
+        loader.when_unlocked(id, Location::incoming, [&] { free = true; });
+        pool.drain();
+        return free;
+    };
+    {
+        auto agent = spool.disk.open(spool::path_of(id, Location::incoming), spool::Open::read);
+        REQUIRE(agent);
+        REQUIRE(spool.disk.lock(*agent, spool::Lock::shared));
+        CHECK_FALSE(look());
+        REQUIRE(spool.disk.rename(spool::path_of(id, Location::incoming), spool::path_of(id, Location::messages)));
+        CHECK_FALSE(look());
+    }
+    CHECK(look());
+    REQUIRE(spool.disk.unlink(spool::path_of(id, Location::messages)));
+    free = false;
+    CHECK(look()); // there is nothing left to hold
+}
