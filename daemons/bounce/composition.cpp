@@ -1,4 +1,6 @@
 #include "daemons/bounce/composition.h"
+#include "daemons/common/idn.h"
+#include "libsmtp/address.h"
 #include "libsmtp/date.h"
 #include "libsmtp/header.h"
 #include "libsmtp/text.h"
@@ -54,6 +56,16 @@ smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const sp
     return out;
 }
 
+// Whom a report is for, with the domain in the DNS' letters where that makes it ASCII: then every host on the way
+// takes the report.
+std::string ascii_where_possible(const std::string& address) {
+    const auto mailbox = smtp::Mailbox::parse(address);
+    if (!mailbox || smtp::is_ascii(address) || !smtp::is_ascii(mailbox->local_part)) return address;
+    smtp::Mailbox out = *mailbox;
+    out.domain = idn::ascii_domain(mailbox->domain);
+    return out.domain.empty() ? address : out.text();
+}
+
 } // namespace
 
 Settings settings_of(const config::Config& config, std::array<Wording, 5> wordings) {
@@ -104,7 +116,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     dsn.from = fmt::format("MAILER-DAEMON@{}", settings.origin);
     dsn.display_name = settings.display_name;
     dsn.postmaster = fmt::format("postmaster@{}", settings.origin);
-    dsn.sender = audience.reverse_path;
+    dsn.sender = ascii_where_possible(audience.reverse_path);
     dsn.smtputf8 = state.envelope.smtputf8;
     dsn.queue_id = material.queue_id.text();
     dsn.report_id = report_id.text();
@@ -127,7 +139,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     out.content += smtp::dsn::compose(dsn);
 
     spool::EnvelopeRecipient sender;
-    sender.address = audience.reverse_path;
+    sender.address = dsn.sender;
     out.envelope.recipients = {std::move(sender)};
     out.envelope.arrival = clock.now;
     out.envelope.origin = spool::Origin::report;

@@ -87,6 +87,24 @@ TEST_CASE("a report is a message from nobody to the sender") {
     CHECK_FALSE(has(made.content, "r0@example.net"));
 }
 
+TEST_CASE("a sender whose domain alone is beyond ASCII is told in ASCII, any other at the address as it is") {
+    const auto asked = report(Action::failed, {0});
+    const auto made = [&](const std::string& sender) {
+        const auto s = state({spool::Notify::unspecified}, sender);
+        return compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
+                       spool::QueueId{0x0A1B2C3D4E6002}, {});
+    };
+    const auto domain = made("ann@B\u00fccher.example");
+    CHECK(has(domain.content, "\r\nTo: <ann@xn--bcher-kva.example>\r\n"));
+    CHECK(domain.envelope.recipients[0].address == "ann@xn--bcher-kva.example");
+    CHECK_FALSE(domain.envelope.smtputf8);
+    CHECK(domain.envelope.body == spool::Body::seven_bit);
+    const auto whole = made("j\u00f6rg@b\u00fccher.example");
+    CHECK(has(whole.content, "\r\nTo: <j\u00f6rg@b\u00fccher.example>\r\n"));
+    CHECK(whole.envelope.recipients[0].address == "j\u00f6rg@b\u00fccher.example");
+    CHECK(whole.envelope.smtputf8);
+}
+
 TEST_CASE("what comes of an alias names the address that was written to") {
     auto s = state({spool::Notify::unspecified});
     s.recipients[0].address = "final@example.net";
