@@ -45,6 +45,7 @@ void Core::place(Slot slot, End end) {
         return;
     }
     m.scheduled = m.scheduled && m.free_from > wall_seconds();
+    if (d.scheduled && !m.scheduled) d.due = std::min(d.due, now_.monotonic); // the clock may have jumped meanwhile
     d.scheduled = m.scheduled;
     if (d.scheduled) d.due = monotonic_of(smtp::WallTime(std::chrono::seconds(m.free_from)));
     if (d.due > now_.monotonic) {

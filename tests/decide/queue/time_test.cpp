@@ -256,3 +256,15 @@ TEST_CASE("each retry of our own services follows its setting") {
         CHECK(b.handed.size() == 1);
     }
 }
+
+TEST_CASE("scheduled, held, and its time came by a clock that jumped: released, it leaves at once") {
+    Bench b;
+    const auto id = b.send({"x.example"}, {.not_before = b.now().wall + 24h});
+    REQUIRE(b.engine.hold(id, b.now(), b.out));
+    b.run();
+    b.wall_extra = 48h;
+    b.pass(1min);
+    REQUIRE(b.engine.release(id, b.now(), b.out));
+    b.run();
+    CHECK(b.handed.size() == 1);
+}
