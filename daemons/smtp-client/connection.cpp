@@ -2,7 +2,6 @@
 #include "daemons/common/idn.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/decide/failure.h"
-#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -15,8 +14,6 @@ using namespace smtp::client_event;
 namespace delivery = proto::delivery;
 
 namespace {
-constexpr std::size_t piece_size = 256 * 1024;
-
 smtp::ClientSession::Timeouts timeouts(const config::SmtpClient& settings) {
     smtp::ClientSession::Timeouts out;
     out.banner = settings.greeting_timeout;
@@ -229,182 +226,6 @@ void Connection::take(smtp::ClientEvent& event) {
     } else if (auto* end = std::get_if<Ended>(&event)) {
         ended(*end);
     }
-}
-
-// --- deliveries
-// -----------------------------------------------------------------------------------------------
-
-void Connection::deliver(delivery::Deliver order) {
-    if (over_) return;
-    jobs_.push_back(std::make_unique<Job>(Job{std::move(order)}));
-    hook_.schedule();
-}
-
-void Connection::close(Unbegun unbegun) {
-    if (over_) return;
-    closing_ = true;
-    if (unbegun == Unbegun::drop) jobs_.resize(handed_);
-    if (!up_ && jobs_.empty()) return finish(End::orderly); // nobody needs it any more
-    hook_.schedule();
-}
-
-// Hands deliveries to the session as long as it takes them.
-void Connection::fill() {
-    if (!session_ || session_->over() || !up_) return;
-    while (handed_ < jobs_.size() && session_->has_room()) {
-        const auto handed = hand_over(*jobs_[handed_]);
-        if (handed == HandedOver::not_now) {
-            // Those under way first; then the rest goes back untried, and a descriptor with it.
-            closing_ = true;
-            if (handed_ == 0) jobs_.clear();
-            break;
-        }
-        if (handed == HandedOver::yes)
-            ++handed_;
-        else
-            jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(handed_));
-    }
-    if (closing_ && jobs_.empty()) session_->quit(Loop::now().monotonic);
-}
-
-Connection::HandedOver Connection::hand_over(Job& job) {
-    const auto refuse_it = [&](const spool::ReadError& error) {
-        if (const auto* world = std::get_if<spool::Error>(&error); world && spool::is_out_of_means(*world)) {
-            starved(*world);
-            return HandedOver::not_now;
-        }
-        refuse(job, error);
-        return HandedOver::refused;
-    };
-    if (!job.message) { // else it was open for the address before
-        auto message = spool::MessageReader::open(office_.disk, job.order.queue_id, job.order.location);
-        if (!message) return refuse_it(message.error());
-        job.message = *std::move(message);
-        // A damaged message is found before the server hears of it, where the whole is at hand.
-        if (job.message->is_small())
-            if (auto content = job.message->small_content(); !content) return refuse_it(content.error());
-    }
-    if (!satisfies(tls_, level_of(job))) { // the connection was made for mail that needs less
-        job.message.reset();
-        return HandedOver::not_now;
-    }
-    smtp::Transaction transaction;
-    if (!make_transaction(job.order, *job.message, transaction))
-        return refuse_it(spool::Error{0, "the message's file has no such recipient"});
-    if (job.message->envelope().smtputf8 && job.message->content().eight_bit) {
-        const auto header = job.message->read_header();
-        if (!header) return refuse_it(header.error());
-        transaction.utf8_header = !smtp::is_ascii(*header);
-    }
-    session_->deliver(std::move(transaction), Loop::now().monotonic);
-    return HandedOver::yes;
-}
-
-void Connection::refuse(Job& job, const spool::ReadError& error) {
-    const auto* world = std::get_if<spool::Error>(&error);
-    const auto text = spool::text_of(error);
-    smtp::Verdict verdict;
-    verdict.status = "4.3.0";
-    verdict.text = smtp::printable(text);
-    auto done = delivery::Done{};
-    if (world && world->code != ENOENT) {
-        done = make_done(job.order, verdict);
-    } else {
-        done.delivery = job.order.delivery;
-        done.queue_id = job.order.queue_id;
-        done.gone = world != nullptr;
-        done.unreadable = world == nullptr;
-    }
-    done.connection = number();
-    voice().warning("{}: {}", job.order.queue_id.text(), text);
-    owner_.done(*this, std::move(done), std::nullopt);
-}
-
-void Connection::give_content(const ContentWanted& wanted) {
-    Job* job = job_of(wanted.id);
-    if (!job || session_->over()) return;
-    const auto now = Loop::now().monotonic;
-    if (wanted.from_start) job->sent = 0;
-    const auto size = job->message->size();
-    if (job->sent < size) {
-        auto piece = job->message->is_small() ? job->message->small_content()
-                                              : job->message->piece(job->sent, piece_size);
-        if (!piece || piece->empty()) {
-            job->damaged = !piece && std::holds_alternative<spool::Damaged>(piece.error());
-            const auto why =
-                piece ? std::string("the message's file ends too early") : spool::text_of(piece.error());
-            voice().warning("{}: {}", job->order.queue_id.text(), why);
-            return session_->content_broken(why);
-        }
-        job->sent += piece->size();
-        session_->content(*piece, now);
-    }
-    if (job->sent < size) return;
-    KILL_POINT("smtp-client.before_dot");
-    session_->content_end(now);
-    dot_under_way_ = true;
-}
-
-Connection::Job* Connection::job_of(std::uint64_t id) {
-    for (std::size_t i = 0; i < handed_; ++i)
-        if (jobs_[i]->order.delivery == id) return jobs_[i].get();
-    return nullptr;
-}
-
-void Connection::finished(const smtp::TransactionResult& result) {
-    KILL_POINT("smtp-client.after_reply");
-    report(result);
-    KILL_POINT("smtp-client.after_done");
-}
-
-void Connection::report(const smtp::TransactionResult& said) {
-    smtp::TransactionResult result = said;
-    for (auto& verdict : result.verdicts) reread(reply_rules_, verdict);
-    const auto place =
-        std::ranges::find_if(jobs_, [&](auto& job) { return job->order.delivery == result.id; });
-    if (place == jobs_.end()) return;
-    const auto job = std::move(*place);
-    jobs_.erase(place);
-    --handed_;
-    ++uses_;
-    const auto now = Loop::now();
-    const auto transmission =
-        result.started == smtp::Monotonic{} ? smtp::Duration{} : result.finished - result.started;
-    for (std::size_t i = 0; i < result.of_recipient.size(); ++i)
-        write_line(*job, i, result.verdicts[result.of_recipient[i]], relay(), transmission, now.wall);
-
-    auto done = make_done(job->order, job->message->state(), result);
-    done.connection = number();
-    done.host = relay();
-    done.tls = tls_named();
-    done.started = (now.wall - (now.monotonic - result.finished) - transmission).time_since_epoch().count();
-    done.transmission = transmission.count();
-    owner_.done(*this, std::move(done), std::move(job->message));
-}
-
-void Connection::write_line(const Job& job, std::size_t which, const smtp::Verdict& verdict,
-                            const std::string& relay, smtp::Duration transmission, smtp::WallTime now) const {
-    const auto& state = job.message->state();
-    const auto& recipient = state.recipients[job.order.recipients[which]];
-    const smtp::WallTime arrived{smtp::Duration(job.order.arrived)}, queued{smtp::Duration(job.order.queued)};
-    // The first delivery pays for the connection, for as long as it waited for it.
-    const auto waited = std::max(smtp::Duration(0), smtp::Duration(now - queued) - transmission);
-    const auto setup = session_ && session_->offers().esmtp ? setup_ : Loop::now().monotonic - began_;
-    common::DeliveryLine line;
-    line.queue_id = job.order.queue_id;
-    line.to = recipient.address;
-    line.original_to = state.envelope_of(recipient).address;
-    if (!relay.empty()) line.relay = relay;
-    line.connection_use = std::max<std::uint64_t>(1, uses_);
-    line.delays = common::Delays::of(
-        arrived, queued, uses_ <= 1 ? std::min(setup, waited) : smtp::Duration(0), transmission, now);
-    line.status = verdict.status;
-    const auto outcome = outcome_of(verdict);
-    line.outcome = outcome == delivery::Outcome::delivered  ? "sent"
-                   : outcome == delivery::Outcome::deferred ? "deferred"
-                                                            : "bounced";
-    line.reason = verdict.text;
-    common::write(voice(), line);
 }
 
 // --- ends
