@@ -94,7 +94,7 @@ private:
         if (message.has_secrets) {
             auto secrets = ipc::decode<proto::secrets::Message>(whole_text(descriptors[next++].number()));
             if (!secrets) return give_up("master's secrets are incomplete", 70);
-            orders.secrets = std::make_shared<const proto::secrets::Secrets>(std::get<0>(*std::move(secrets)));
+            orders.secrets = std::make_shared<const proto::secrets::Message>(*std::move(secrets));
         }
         for (const auto& listener : message.listeners)
             orders.listeners.push_back({listener.name, listener.address, std::move(descriptors[next++])});

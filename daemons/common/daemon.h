@@ -31,8 +31,15 @@ struct Orders {
     std::vector<HandedListener> listeners; // take what is yours; the rest is closed. On reload those that are
                                            // in force already come again (same name and address): drop either
     ipc::ExpectedTokens expected;          // for ipc::Listener
-    std::shared_ptr<const proto::secrets::Secrets> secrets = nullptr; // null: this role has none
+    std::shared_ptr<const proto::secrets::Message> secrets = nullptr; // null: this role has none
 
+    // Those of this role (proto::secrets::Server, …); empty ones if it was handed none.
+    template <class S>
+    const S& secrets_as() const {
+        static const S none;
+        const auto* own = secrets ? std::get_if<S>(secrets.get()) : nullptr;
+        return own ? *own : none;
+    }
     // The descriptor of the listener of that name; empty if there is none (any more).
     Fd take(std::string_view name);
 };

@@ -38,7 +38,10 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
     local.as_root = true;
     local.stop_phase = 2;
 
-    add_workers(Role::smtp_client, config.smtp_client.workers, 0, [](PlannedProcess& p) { p.stop_phase = 2; });
+    add_workers(Role::smtp_client, config.smtp_client.workers, 0, [](PlannedProcess& p) {
+        p.secrets = true;
+        p.stop_phase = 2;
+    });
 
     auto& pickup = add(Role::pickup, 2);
     pickup.local_sockets = {"submit"};

@@ -1,6 +1,12 @@
 #include "daemons/common/read_file.h"
+#include "daemons/common/fd.h"
+#include <cerrno>
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <fstream>
 #include <iterator>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace common {
 
@@ -8,6 +14,30 @@ spool::Result<std::string> read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(file), {}};
     if (!file || file.bad()) return std::unexpected(spool::Error::from_errno("read " + path));
+    return text;
+}
+
+spool::Result<std::string> read_private_file(const std::string& path, uid_t user) {
+    using spool::Error;
+    constexpr std::size_t most = 4 * 1024 * 1024;
+    const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+    struct stat facts;
+    if (!file || ::fstat(file.number(), &facts) != 0) return std::unexpected(Error::from_errno("read " + path));
+    if (!S_ISREG(facts.st_mode)) return std::unexpected(Error{0, path + " is no regular file"});
+    if (facts.st_uid != 0 && facts.st_uid != user)
+        return std::unexpected(Error{
+            0, fmt::format("{} belongs to user {}, who is neither root nor the MTA's: \"chown root {}\" mends that",
+                           path, facts.st_uid, path)});
+    if ((facts.st_mode & 077) != 0)
+        return std::unexpected(
+            Error{0, fmt::format("{} has passwords in it and is open to others (mode {:04o}): \"chmod 600 {}\" "
+                                 "mends that",
+                                 path, facts.st_mode & 07777, path)});
+    if (static_cast<std::size_t>(facts.st_size) > most) return std::unexpected(Error{0, path + " is too large"});
+    std::string text(static_cast<std::size_t>(facts.st_size), '\0');
+    const auto n = ::read(file.number(), text.data(), text.size());
+    if (n < 0) return std::unexpected(Error::from_errno("read " + path));
+    text.resize(static_cast<std::size_t>(n));
     return text;
 }
 

@@ -2,9 +2,13 @@
 #pragma once
 #include "libspool/result.h"
 #include <string>
+#include <sys/types.h>
 
 namespace common {
 
 spool::Result<std::string> read_file(const std::string& path); // the error says "read PATH: No such file …"
+// The same, of a file with passwords: an error, and what to do about it, if it belongs to, or may be read by,
+// anybody but root and `user`.
+spool::Result<std::string> read_private_file(const std::string& path, uid_t user);
 
 } // namespace common

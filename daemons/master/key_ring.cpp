@@ -1,4 +1,5 @@
 #include "daemons/master/key_ring.h"
+#include "daemons/common/auth/credentials.h"
 #include "daemons/common/auth/password_file.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/random.h"
@@ -28,7 +29,7 @@ Result<std::vector<proto::secrets::Certificate>> certificates_of(const config::T
 
 } // namespace
 
-KeyRing::KeyRing() { secrets_.pepper = common::random_bytes(32); }
+KeyRing::KeyRing(uid_t user) : user_(user) { server_.pepper = common::random_bytes(32); }
 
 std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
     std::vector<Stamp> stamps;
@@ -40,17 +41,26 @@ std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
         stamp.changed = std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
         stamp.size = facts.st_size;
         stamp.inode = facts.st_ino;
+        stamp.mode = facts.st_mode;
+        stamp.owner = facts.st_uid;
     };
     for (const auto& path : config.tls.certificates) look(path);
     for (const auto& path : config.tls.keys) look(path);
     look(config.tls.client_authorities);
     look(config.auth.passwords);
+    look(config.smtp_client.credentials);
     return stamps;
 }
 
 Result<> KeyRing::load(const config::Config& config, smtp::Monotonic now) {
+    TRY(read(config, now));
+    return {};
+}
+
+Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smtp::Monotonic now) {
     auto seen = look_at(config);
-    proto::secrets::Secrets fresh;
+    proto::secrets::Server fresh;
+    proto::secrets::Client client;
     fresh.certificates = TRY(certificates_of(config.tls));
     if (const auto& file = config.tls.client_authorities; !file.empty()) {
         fresh.client_authorities = TRY(common::read_file(file));
@@ -61,28 +71,32 @@ Result<> KeyRing::load(const config::Config& config, smtp::Monotonic now) {
         if (auto read = auth::PasswordFile::parse(fresh.passwords); !read)
             return std::unexpected(Error{0, config.auth.passwords + ": " + read.error().why});
     }
-    fresh.ticket_keys = std::move(secrets_.ticket_keys);
-    fresh.pepper = std::move(secrets_.pepper);
-    secrets_ = std::move(fresh);
+    if (const auto& file = config.smtp_client.credentials; !file.empty()) {
+        client.credentials = TRY(common::read_private_file(file, user_));
+        if (auto read = auth::Credentials::parse(client.credentials); !read)
+            return std::unexpected(Error{0, file + ": " + read.error().why});
+    }
+    fresh.ticket_keys = std::move(server_.ticket_keys);
+    fresh.pepper = std::move(server_.pepper);
+    server_ = std::move(fresh);
+    client_ = std::move(client);
     seen_ = std::move(seen);
     turn_ticket_keys(config.tls, now);
     return seal();
 }
 
-Result<bool> KeyRing::refresh(const config::Config& config, smtp::Monotonic now) {
+Result<std::vector<proto::Role>> KeyRing::refresh(const config::Config& config, smtp::Monotonic now) {
     if (auto seen = look_at(config); seen != seen_) {
         seen_ = std::move(seen);
-        TRY(load(config, now));
-        return true;
+        return read(config, now);
     }
-    if (!turn_ticket_keys(config.tls, now)) return false;
-    TRY(seal());
-    return true;
+    if (!turn_ticket_keys(config.tls, now)) return std::vector<proto::Role>{};
+    return seal();
 }
 
 // One key seals, the one before it still opens.
 bool KeyRing::turn_ticket_keys(const config::Tls& tls, smtp::Monotonic now) {
-    auto& keys = secrets_.ticket_keys;
+    auto& keys = server_.ticket_keys;
     if (tls.certificates.empty() || !tls.session_tickets) {
         keys.clear();
         return false;
@@ -94,12 +108,28 @@ bool KeyRing::turn_ticket_keys(const config::Tls& tls, smtp::Monotonic now) {
     return true;
 }
 
-Result<> KeyRing::seal() {
-    std::string bytes;
-    ipc::encode<proto::secrets::Message>(secrets_, bytes);
-    file_ = TRY(sealed(bytes));
-    explicit_bzero(bytes.data(), bytes.size());
-    return {};
+// Anew what has changed.
+Result<std::vector<proto::Role>> KeyRing::seal() {
+    std::vector<proto::Role> changed;
+    const auto seal = [&](proto::Role role, proto::secrets::Message content) -> Result<> {
+        if (const auto old = sealed_.find(role); old != sealed_.end() && old->second.content == content) return {};
+        std::string bytes;
+        std::visit([&](const auto& part) { ipc::encode<proto::secrets::Message>(part, bytes); }, content);
+        auto file = sealed(bytes);
+        explicit_bzero(bytes.data(), bytes.size());
+        if (!file) return std::unexpected(file.error());
+        sealed_[role] = {std::move(content), *std::move(file)};
+        changed.push_back(role);
+        return {};
+    };
+    TRY(seal(proto::Role::smtpd, server_));
+    TRY(seal(proto::Role::smtp_client, client_));
+    return changed;
+}
+
+int KeyRing::file_for(proto::Role role) const {
+    const auto found = sealed_.find(role);
+    return found == sealed_.end() ? -1 : found->second.file.number();
 }
 
 } // namespace master

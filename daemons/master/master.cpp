@@ -45,7 +45,8 @@ Result<common::Fd> sealed(const std::string& text) {
 Master::Master(common::Loop& loop, common::Log& log, Options options, std::string text, config::Config config,
                Users users)
     : loop_(loop), log_(log), options_(std::move(options)), text_(std::move(text)), config_(std::move(config)),
-      premises_(log, std::move(users)), heartbeat_(loop, [this] { heartbeat(); }),
+      premises_(log, std::move(users)),
+      keys_(premises_.users().service ? premises_.users().service->uid : geteuid()), heartbeat_(loop, [this] { heartbeat(); }),
       patience_(loop, [this] { not_ready_yet(); }), bound_(loop, [this] { bound_passed(); }),
       watchdog_(loop, [this] {
           notify("WATCHDOG=1");
@@ -135,7 +136,7 @@ void Master::send_orders(const Child& child, common::MasterLink& link) {
     }
     if (plan.secrets) {
         orders.has_secrets = true;
-        descriptors.push_back(keys_.file().number());
+        descriptors.push_back(keys_.file_for(plan.role));
     }
     const auto hand = [&](std::string name, std::string address, int fd) {
         orders.listeners.push_back({std::move(name), std::move(address)});
@@ -164,13 +165,12 @@ void Master::heartbeat() {
     heartbeat_.start(config_.master.heartbeat_interval);
 }
 
-// Certificates that were renewed are in use soon, whoever forgot to reload.
+// Certificates and credentials that were renewed are in use soon, whoever forgot to reload.
 void Master::refresh_keys() {
     const auto news = keys_.refresh(config_, Loop::now().monotonic);
-    if (!news) return log_.error("{}: the former certificates stay in use", news.error().what);
-    if (!*news) return;
+    if (!news) return log_.error("{}: the former certificates and credentials stay in use", news.error().what);
     for (auto& child : children_)
-        if (child->plan().secrets) child->reorder();
+        if (std::ranges::find(*news, child->plan().role) != news->end()) child->reorder();
 }
 
 void Master::ready(Child& child) {

@@ -58,7 +58,7 @@ static void offer(smtp::ServerSettings& settings, const Rules& rules) {
 
 spool::Result<std::shared_ptr<const tls::Context>> make_tls(const config::Config& config,
                                                             const config::Listener& listener,
-                                                            const proto::secrets::Secrets& secrets) {
+                                                            const proto::secrets::Server& secrets) {
     if (listener.tls == config::ListenerTls::no) return nullptr;
     tls::ServerOptions options;
     options.purpose = config.mta.hostname + " smtpd " + listener.name;

@@ -37,6 +37,6 @@ std::shared_ptr<const Rules> make_rules(std::shared_ptr<const config::Config> co
 // The TLS of a listener; null if it wants none.
 spool::Result<std::shared_ptr<const tls::Context>> make_tls(const config::Config& config,
                                                             const config::Listener& listener,
-                                                            const proto::secrets::Secrets& secrets);
+                                                            const proto::secrets::Server& secrets);
 
 } // namespace smtpd

@@ -63,7 +63,7 @@ Smtpd::Smtpd(common::Surroundings& surroundings, const config::Config& config,
 Smtpd::~Smtpd() = default;
 
 std::shared_ptr<const auth::PasswordFile> Smtpd::read_passwords(const common::Orders& orders) {
-    auto file = auth::PasswordFile::parse(orders.secrets ? orders.secrets->passwords : "");
+    auto file = auth::PasswordFile::parse(orders.secrets_as<proto::secrets::Server>().passwords);
     if (file) return std::make_shared<const auth::PasswordFile>(*std::move(file));
     const auto& path = orders.config.auth.passwords;
     log_.error("nobody can authenticate: {}: {}", path, file.error().why);
@@ -82,14 +82,14 @@ void Smtpd::reconfigure(common::Orders orders) {
         auto& entrance = entrances[handed.name + " " + handed.address];
         if (auto old = entrances_.extract(handed.name + " " + handed.address))
             entrance = std::move(old.mapped()); // and the descriptor in force with it
-        auto tls = make_tls(*config, *listener, orders.secrets ? *orders.secrets : proto::secrets::Secrets{});
+        auto tls = make_tls(*config, *listener, orders.secrets_as<proto::secrets::Server>());
         if (!tls) {
             log_.error("no TLS on {}: {}", handed.address, tls.error().what);
             surroundings_.trouble("no TLS on " + handed.address + ": " + tls.error().what);
         }
         entrance.rules = make_rules(
             config, *listener,
-            {tls ? *std::move(tls) : nullptr, passwords, orders.secrets ? orders.secrets->pepper : ""});
+            {tls ? *std::move(tls) : nullptr, passwords, orders.secrets_as<proto::secrets::Server>().pepper});
         if (!entrance.acceptor)
             entrance.acceptor = Acceptor::create(
                 surroundings_.loop, std::move(handed.fd),

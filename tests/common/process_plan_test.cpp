@@ -20,6 +20,7 @@ TEST_CASE("the plan: every role, one writer per slot, every socket served by one
         CHECK(each.stop_phase < stop_phases);
         CHECK(each.as_root == (each.role == Role::local));
         CHECK(each.tcp_listeners == (each.role == Role::smtpd));
+        CHECK(each.secrets == (each.role == Role::smtpd || each.role == Role::smtp_client));
         if (each.role == Role::smtpd || each.role == Role::pickup || each.role == Role::bounce)
             CHECK(slots.insert(each.instance).second);
         served.insert(each.local_sockets.begin(), each.local_sockets.end());

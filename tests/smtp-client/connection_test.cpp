@@ -569,7 +569,7 @@ TEST_CASE("closed without need, idle, or by the peer between deliveries: in good
 namespace {
 
 std::shared_ptr<const tls::Context> server_context(const proto::secrets::Certificate& certificate) {
-    proto::secrets::Secrets secrets;
+    proto::secrets::Server secrets;
     secrets.certificates = {certificate};
     secrets.ticket_keys = {tls::testing::ticket_key('a')};
     auto made = tls::Context::server(secrets, {});

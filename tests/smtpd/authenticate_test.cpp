@@ -27,9 +27,9 @@ TEST_CASE("a refusal of AUTH that comes at once, and QUIT behind it: one end") {
 TEST_CASE("who authenticated before STARTTLS is nobody after it") {
     auth::Entry entry;
     entry.hash = auth::make_hash("secret");
-    auto secrets = std::make_shared<proto::secrets::Secrets>();
-    secrets->passwords = "ann:" + entry.text() + "\n";
-    secrets->certificates = {tls::testing::make_certificate("mx.test", "DNS:mx.test")};
+    proto::secrets::Server secrets;
+    secrets.passwords = "ann:" + entry.text() + "\n";
+    secrets.certificates = {tls::testing::make_certificate("mx.test", "DNS:mx.test")};
     Worker worker([](config::Config& config) { config.auth.mechanisms = {"SCRAM-SHA-256", "PLAIN"}; },
                   config::Service::submission,
                   [](config::Listener& listener) {
@@ -37,7 +37,7 @@ TEST_CASE("who authenticated before STARTTLS is nobody after it") {
                       listener.tls = config::ListenerTls::offer;
                       listener.submitters.clear();
                   },
-                  secrets);
+                  std::make_shared<const proto::secrets::Message>(std::move(secrets)));
     std::vector<std::string> said;
     worker.with([&] {
         Client client(worker.port);

@@ -94,7 +94,7 @@ struct Worker {
     explicit Worker(std::function<void(config::Config&)> change = {},
                     config::Service service = config::Service::relay,
                     const std::function<void(config::Listener&)>& adjust = {},
-                    std::shared_ptr<const proto::secrets::Secrets> secrets = {})
+                    std::shared_ptr<const proto::secrets::Message> secrets = {})
         : log(loop, "smtpd") {
         config.mta.hostname = "mx.test";
         config.mta.origin = "here.example";

@@ -221,7 +221,7 @@ def test_certificates_by_name_and_renewal(mta):
         assert c.say("EHLO client.example").startswith("250"), "who is connected stays so"
     # A broken one is not taken over.
     first.write_text("nonsense")
-    mta.wait_log("the former certificates stay in use")
+    mta.wait_log("the former certificates and credentials stay in use")
     with starttls(mta) as c:
         assert common_name(c)[0] == "first.example"
 

@@ -280,6 +280,12 @@ Section table_of(SmtpClient& s) {
              "File with the certificates (PEM) that vouch for those of servers; \"\" for none: then nothing "
              "can be verified.",
              ""},
+            {"credentials", any_text(s.credentials),
+             "File of our accounts at next hops: one \"HOST[:PORT] USER:PASSWORD\" per line "
+             "(postrider-credentials(5)). Whoever has an account there authenticates (AUTH) before any mail is "
+             "sent. Only master reads it; nobody but root and mta.user may be able to. A change is noticed like "
+             "that of a certificate. \"\" for none.",
+             "\"/etc/postrider/credentials\""},
         }};
 }
 

@@ -184,6 +184,8 @@ void Reader::check_files() {
     if (!config_.auth.passwords.empty()) note("auth.passwords", config_.auth.passwords);
     if (!config_.auth.passwords.empty() && !config_.auth.dovecot.empty())
         toml_.problem_at("auth.dovecot", "auth.dovecot: auth.passwords is named too; only one can decide");
+    resolve(config_.smtp_client.credentials);
+    if (!config_.smtp_client.credentials.empty()) note("smtp_client.credentials", config_.smtp_client.credentials);
     resolve(config_.tls.client_authorities);
     if (!config_.tls.client_authorities.empty())
         note("tls.client_authorities", config_.tls.client_authorities);

@@ -1,5 +1,6 @@
-// master → daemons that speak TLS or check passwords: what only root can read, and what the workers of one kind
-// must share. Handed down as a sealed file beside Configure, never over a socket.
+// master → daemons that speak TLS, check passwords or have to show some: what only root can read, and what the
+// workers of one kind must share. Each role is told its own and nothing else. Handed down as a sealed file beside
+// Configure, never over a socket.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -16,6 +17,7 @@ struct Certificate {
         f("chain", m.chain);
         f("key", m.key);
     }
+    bool operator==(const Certificate&) const = default;
 };
 
 struct TicketKey {
@@ -25,9 +27,10 @@ struct TicketKey {
         f("cipher", m.cipher);
         f("mac", m.mac);
     }
+    bool operator==(const TicketKey&) const = default;
 };
 
-struct Secrets {
+struct Server { // smtpd's
     std::vector<Certificate> certificates; // in the order of tls.certificates
     std::vector<TicketKey> ticket_keys;    // the first seals new tickets, all open old ones
     std::string client_authorities;        // PEM; "" none
@@ -40,8 +43,15 @@ struct Secrets {
         f("passwords", m.passwords);
         f("pepper", m.pepper);
     }
+    bool operator==(const Server&) const = default;
 };
 
-using Message = std::variant<Secrets>;
+struct Client { // smtp-client's
+    std::string credentials; // the text of smtp_client.credentials; "" none
+    static void fields(auto& m, auto& f) { f("credentials", m.credentials); }
+    bool operator==(const Client&) const = default;
+};
+
+using Message = std::variant<Server, Client>;
 
 } // namespace proto::secrets

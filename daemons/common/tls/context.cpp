@@ -89,7 +89,7 @@ Result<> check_authorities(const std::string& text, const std::string& file) {
     return {};
 }
 
-Result<std::shared_ptr<const Context>> Context::server(const proto::secrets::Secrets& secrets,
+Result<std::shared_ptr<const Context>> Context::server(const proto::secrets::Server& secrets,
                                                        const ServerOptions& options) {
     std::shared_ptr<Context> context(new Context);
     context->ticket_keys_ = secrets.ticket_keys;

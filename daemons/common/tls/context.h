@@ -41,7 +41,7 @@ public:
     // Servers' certificates are judged but never refused: what a judgement means is the policy's to say.
     static spool::Result<std::shared_ptr<const Context>> client(const ClientOptions& options);
     // The first certificate serves who asks for none of the names.
-    static spool::Result<std::shared_ptr<const Context>> server(const proto::secrets::Secrets& secrets,
+    static spool::Result<std::shared_ptr<const Context>> server(const proto::secrets::Server& secrets,
                                                                 const ServerOptions& options);
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;

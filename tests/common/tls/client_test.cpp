@@ -14,7 +14,7 @@ const proto::secrets::Certificate& certificate() {
 }
 
 std::shared_ptr<const Context> server_context() {
-    proto::secrets::Secrets secrets;
+    proto::secrets::Server secrets;
     secrets.certificates = {certificate()};
     secrets.ticket_keys = {ticket_key('a')};
     auto made = Context::server(secrets, {});

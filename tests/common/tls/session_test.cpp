@@ -82,9 +82,9 @@ struct Talk {
     std::string heard;
 };
 
-proto::secrets::Secrets secrets() {
+proto::secrets::Server secrets() {
     static const auto made = [] {
-        proto::secrets::Secrets s;
+        proto::secrets::Server s;
         s.certificates = {make_certificate("first", "DNS:first.example"),
                           make_certificate("second", "DNS:second.example,DNS:*.wild.example")};
         s.ticket_keys = {ticket_key('a')};
@@ -93,7 +93,7 @@ proto::secrets::Secrets secrets() {
     return made;
 }
 
-std::shared_ptr<const Context> context_of(const proto::secrets::Secrets& secrets,
+std::shared_ptr<const Context> context_of(const proto::secrets::Server& secrets,
                                           ServerOptions options = {}) {
     auto made = Context::server(secrets, options);
     REQUIRE(made);
@@ -166,7 +166,7 @@ TEST_CASE("a ticket opens where the key is known and the purpose is the same") {
         REQUIRE(begin.up);
         CHECK(!begin.server->facts().resumed);
         auto* ticket = SSL_get1_session(first.ssl.get());
-        const auto resumed = [&](const proto::secrets::Secrets& with, const std::string& purpose) {
+        const auto resumed = [&](const proto::secrets::Server& with, const std::string& purpose) {
             Client again("", version, ticket);
             Talk talk(context_of(with, {.purpose = purpose}), again);
             REQUIRE(talk.up);
