@@ -3,12 +3,8 @@
 What a test needs of the machine beyond Python (root, strace, loop mounts) it says by a mark; where the machine lacks
 it the test is skipped, and tests/SKIPS names the reason.
 """
-import ctypes
-import fcntl
 import os
 import shutil
-import socket
-import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -18,29 +14,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from harness.mta import BUILD, Mta  # noqa: E402
 from harness.names import Names  # noqa: E402
+from harness.network import Network, enter_own_network, inside_own_network  # noqa: E402
 from harness.ports import Block  # noqa: E402
 from harness.sink import Sink  # noqa: E402
 
 
-own_network = False
-
-
-def enter_own_network():
-    """A network namespace for this test process (root only): all ports are free, 25 among them, and nothing outside
-    can be reached by mistake."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    CLONE_NEWNET, SIOCSIFFLAGS, IFF_UP = 0x40000000, 0x8914, 1
-    if os.geteuid() != 0 or libc.unshare(CLONE_NEWNET) != 0:
-        return False
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        fcntl.ioctl(s, SIOCSIFFLAGS, struct.pack("16sh", b"lo", IFF_UP))
-    return True
-
-
 def pytest_configure(config):
-    global own_network
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
-        own_network = enter_own_network()
+        enter_own_network()
     config.addinivalue_line("markers", "smoke: the short set that CI repeats under the sanitizers")
     config.addinivalue_line("markers", "needs(*what): root, strace, mounts …")
 
@@ -76,7 +57,7 @@ def can_loop():
 
 
 NEEDS = {"root": lambda: os.geteuid() == 0, "strace": can_trace, "mounts": can_mount, "loop": can_loop,
-         "own network": lambda: own_network}
+         "own network": inside_own_network}
 _had = {}
 
 
@@ -125,6 +106,16 @@ def names(block):
     server = Names(block.host(53), block.port())
     yield server
     server.stop()
+
+
+@pytest.fixture
+def network():
+    """Addresses in the network namespace of this test process (harness/network.py)."""
+    if not inside_own_network():
+        pytest.skip("this machine does not offer: own network")
+    one = Network()
+    yield one
+    one.close()
 
 
 @pytest.fixture

@@ -151,7 +151,7 @@ class Sink:
     # -- life
 
     def start(self):
-        self.listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self.listener = socket.socket(socket.AF_INET6 if ":" in self.address else socket.AF_INET, socket.SOCK_STREAM)
         self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.listener.bind((self.address, self.port))
         self.listener.listen(512)
