@@ -19,13 +19,12 @@ proto::showq::Entry entry_of(const MessageInfo& info, const spool::MessageState&
     entry.queue_id = info.id.text();
     entry.arrived = std::chrono::duration_cast<std::chrono::seconds>(info.arrival.time_since_epoch()).count();
     entry.size = info.size;
-    entry.sender = state.envelope.reverse_path;
+    const auto& sender = state.envelope.reverse_path;
+    entry.sender = sender.empty() ? "MAILER-DAEMON" : sender;
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
         if (recipient.accounted_for()) continue;
         proto::showq::Recipient shown{.address = recipient.address, .reason = recipient.reply.text};
-        const auto& original = state.envelope_of(recipient).address;
-        if (original != recipient.address) shown.original = original;
         for (const auto& delivery : info.deliveries) {
             const bool covers = delivery.recipients.empty() ||
                                 std::ranges::find(delivery.recipients, number) != delivery.recipients.end();

@@ -1,11 +1,10 @@
 #include "daemons/sendmail/sendmail.h"
 #include "daemons/common/alias_file.h"
 #include "daemons/common/config_file.h"
-#include "daemons/common/ipc/json_lines.h"
 #include "daemons/common/privileges.h"
-#include "daemons/common/proto/control.h"
+#include "daemons/common/queue_flush.h"
+#include "daemons/common/queue_listing.h"
 #include "daemons/sendmail/input.h"
-#include "daemons/sendmail/listing.h"
 #include "daemons/sendmail/options.h"
 #include "daemons/sendmail/smtp.h"
 #include "daemons/sendmail/submit.h"
@@ -16,7 +15,6 @@
 #include <ctime>
 #include <fmt/format.h>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <pwd.h>
 #include <sstream>
@@ -142,29 +140,10 @@ int verify(const config::Config& config, const Options& options) {
 }
 
 int flush(const config::Config& config, const Options& options) {
-    namespace control = proto::control;
-    nlohmann::json request{{"op", control::op::flush}};
-    if (!options.only_message.empty())
-        request = {{"op", control::op::force},
-                   {"ids", nlohmann::json::array({options.only_message})},
-                   {"why", "sendmail -qI"}};
-    if (const auto& site = options.only_site; !site.empty()) {
-        const char* key = site.contains('@') ? "recipient=" : "domain=";
-        request = {{"op", control::op::force},
-                   {"filter", nlohmann::json::array({key + site})},
-                   {"why", "sendmail -qR"}};
-    }
-    auto client = ipc::JsonClient::connect(config.spool.directory + "/run/control");
-    if (!client) {
-        if (client.error().code == EACCES)
-            return fail(EX_NOPERM, "only members of " + config.mta.admin_group + " may do this");
-        return fail(EX_UNAVAILABLE, "Cannot flush mail queue - mail system is down");
-    }
-    const auto done = client->ask(request, [](const nlohmann::json&) {});
-    if (done || client->refusal() == control::code::no_match) return EX_OK; // nothing waits for that site
-    const bool ours =
-        client->refusal() == control::code::unknown || client->refusal() == control::code::bad_request;
-    return fail(ours ? EX_DATAERR : EX_UNAVAILABLE, done.error().what);
+    common::Flush what{options.only_message, options.only_site, ""};
+    what.why = what.message.empty() ? "sendmail -qR" : "sendmail -qI";
+    const auto outcome = common::flush_queue(config, what);
+    return outcome.status == EX_OK ? EX_OK : fail(outcome.status, outcome.text);
 }
 
 } // namespace
@@ -182,7 +161,9 @@ int run(std::string_view name, const std::vector<std::string>& words) {
     switch (options->mode) {
     case Mode::deliver: return deliver(*config, *options);
     case Mode::smtp: return speak_smtp(*config);
-    case Mode::list: return list_queue(config->spool.directory + "/run/showq", program);
+    case Mode::list: 
+        return common::list_queue(config->spool.directory + "/run/showq", common::QueueListing::Form::text,
+                                  program);
     case Mode::aliases: return check_aliases(*config);
     case Mode::verify: return verify(*config, *options);
     case Mode::flush: return flush(*config, *options);

@@ -21,7 +21,7 @@ bool number(std::string_view text, N& out) {
 } // namespace
 
 void append_start(std::string& wire) {
-    attribute("protocol", "showq_protocol", wire);
+    attribute("protocol", "mail_queue_list_protocol", wire);
     wire.push_back('\0');
 }
 
@@ -33,7 +33,6 @@ void append(const Entry& entry, std::string& wire) {
     attribute("forced_expire", entry.forced_expire ? "1" : "0", wire);
     attribute("sender", entry.sender, wire);
     for (const Recipient& recipient : entry.recipients) {
-        attribute("original_recipient", recipient.original, wire);
         attribute("recipient", recipient.address, wire);
         attribute("reason", recipient.reason, wire);
     }
@@ -79,19 +78,18 @@ Decoder::Progress Decoder::end_of_list() {
 }
 
 bool Decoder::attribute(std::string_view name, std::string_view value) {
-    if (name == "protocol") return value == "showq_protocol";
+    if (name == "protocol") return value == "mail_queue_list_protocol";
     if (name == "queue_name") return entry_.queue = value, true;
     if (name == "queue_id") return entry_.queue_id = value, true;
     if (name == "time") return number(value, entry_.arrived);
     if (name == "size") return number(value, entry_.size);
     if (name == "forced_expire") return entry_.forced_expire = value == "1", true;
     if (name == "sender") return entry_.sender = value, true;
-    if (name == "original_recipient") {
+    if (name == "recipient") {
         if (entry_.recipients.size() == max_recipients) return false;
-        return entry_.recipients.emplace_back().original = value, true;
+        return entry_.recipients.emplace_back().address = value, true;
     }
     if (entry_.recipients.empty()) return false;
-    if (name == "recipient") return entry_.recipients.back().address = value, true;
     if (name == "reason") return entry_.recipients.back().reason = value, true;
     return false;
 }

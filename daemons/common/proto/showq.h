@@ -11,7 +11,6 @@
 namespace proto::showq {
 
 struct Recipient {
-    std::string original; // as the envelope named it, when that differs; else ""
     std::string address;
     std::string reason; // why it still waits; "" when it was never tried
     bool operator==(const Recipient&) const = default;
@@ -23,7 +22,7 @@ struct Entry {
     std::int64_t arrived = 0; // seconds since 1970
     std::uint64_t size = 0;   // bytes of content
     bool forced_expire = false;
-    std::string sender; // "" the null reverse-path
+    std::string sender; // "MAILER-DAEMON": the null reverse-path
     std::vector<Recipient> recipients;
     bool operator==(const Entry&) const = default;
 };

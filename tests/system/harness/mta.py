@@ -12,7 +12,7 @@ from .watch import wait_until
 
 BUILD = Path(os.environ.get("POSTRIDER_BUILD", Path(__file__).resolve().parents[3] / "build"))
 ROLES = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce")
-PROGRAMS = (*ROLES, "postrider", "sendmail")
+PROGRAMS = (*ROLES, "postrider", "sendmail", "postqueue")
 
 
 def gather_programs(folder):
@@ -27,9 +27,10 @@ def gather_programs(folder):
                 os.link(built[0], folder / name)
             except OSError:
                 shutil.copy2(built[0], folder / name)
-    for name in ("mailq", "newaliases"):
+    for name, program in (("mailq", "sendmail"), ("newaliases", "sendmail"), ("postcat", "postqueue"),
+                          ("postconf", "postqueue"), ("postsuper", "postqueue")):
         if not (folder / name).exists():
-            os.symlink("sendmail", folder / name)
+            os.symlink(program, folder / name)
 
 
 class Mta:

@@ -1,5 +1,6 @@
-#include "daemons/sendmail/listing.h"
+#include "daemons/common/queue_listing.h"
 #include "daemons/common/local_socket.h"
+#include "libsmtp/utf8.h"
 #include <array>
 #include <cstdio>
 #include <ctime>
@@ -7,10 +8,63 @@
 #include <poll.h>
 #include <sysexits.h>
 #include <unistd.h>
+#include <utility>
 
-namespace sendmail {
+namespace common {
 
-void Listing::add(const proto::showq::Entry& entry) {
+namespace {
+
+// Control characters as Postfix writes them in JSON; what is no UTF-8 becomes '?'.
+std::string quoted(std::string_view text) {
+    std::string out = "\"";
+    const bool utf8 = smtp::is_utf8_text(text);
+    for (const char c : text) {
+        const auto byte = static_cast<unsigned char>(c);
+        if (c == '\b')
+            out += "\\b";
+        else if (c == '\f')
+            out += "\\f";
+        else if (c == '\n')
+            out += "\\n";
+        else if (c == '\r')
+            out += "\\r";
+        else if (c == '\t')
+            out += "\\t";
+        else if (byte < 0x20 || byte == 0x7f)
+            out += fmt::format("\\u{:04X}", byte);
+        else if (byte >= 0x80 && !utf8)
+            out += '?';
+        else if (c == '"' || c == '\\')
+            (out += '\\') += c;
+        else
+            out += c;
+    }
+    return out += '"';
+}
+
+} // namespace
+
+void QueueListing::add(const proto::showq::Entry& entry) {
+    if (form_ == Form::json) return add_json(entry);
+    add_text(entry);
+}
+
+void QueueListing::add_json(const proto::showq::Entry& entry) {
+    auto line = fmt::format("{{\"queue_name\": {}, \"queue_id\": {}, \"arrival_time\": {}, \"message_size\": {}, "
+                            "\"forced_expire\": {}, \"sender\": {}, \"recipients\": [",
+                            quoted(entry.queue), quoted(entry.queue_id), entry.arrived, entry.size,
+                            entry.forced_expire, quoted(entry.sender));
+    bool first = true;
+    for (const auto& recipient : entry.recipients) {
+        line += fmt::format("{}{{\"address\": {}", std::exchange(first, false) ? "" : ", ",
+                            quoted(recipient.address));
+        if (!recipient.reason.empty()) line += fmt::format(", \"delay_reason\": {}", quoted(recipient.reason));
+        line += '}';
+    }
+    print_(line + "]}\n");
+}
+
+void QueueListing::add_text(const proto::showq::Entry& entry) {
     print_(messages_ == 0 ? "-Queue ID-  --Size-- ----Arrival Time---- -Sender/Recipient-------\n" : "\n");
     ++messages_;
     bytes_ += entry.size;
@@ -24,7 +78,7 @@ void Listing::add(const proto::showq::Entry& entry) {
     char when[64];
     std::strftime(when, sizeof when, "%a %b %e %H:%M:%S ", &local); // the first 20 bytes of asctime(3)
     print_(fmt::format("{:<11} {:>7} {:>20.20} {}\n", id, entry.size, when,
-                       entry.sender.empty() ? "MAILER-DAEMON" : entry.sender));
+                       entry.sender));
     std::string_view said; // a reason stands once before the recipients it holds for
     for (const auto& recipient : entry.recipients) {
         if (recipient.reason != said) {
@@ -36,19 +90,20 @@ void Listing::add(const proto::showq::Entry& entry) {
     }
 }
 
-void Listing::end() {
+void QueueListing::end() {
+    if (form_ == Form::json) return;
     if (messages_ == 0) return print_("Mail queue is empty\n");
     print_(fmt::format("\n-- {} Kbytes in {} Request{}.\n", bytes_ / 1024, messages_,
                        messages_ == 1 ? "" : "s"));
 }
 
-int list_queue(const std::string& path, std::string_view program) {
+int list_queue(const std::string& path, QueueListing::Form form, std::string_view program) {
     auto socket = common::connect_local(path);
     if (!socket) {
         fmt::print(stderr, "{}: fatal: Queue report unavailable - mail system is down\n", program);
         return EX_UNAVAILABLE;
     }
-    Listing listing([](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+    QueueListing listing(form, [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); });
     proto::showq::Decoder decoder([&](proto::showq::Entry&& entry) { listing.add(entry); });
     std::array<char, 65536> buffer;
     for (;;) {
@@ -71,4 +126,4 @@ int list_queue(const std::string& path, std::string_view program) {
     return std::fflush(stdout) == 0 ? EX_OK : EX_IOERR;
 }
 
-} // namespace sendmail
+} // namespace common

@@ -1,0 +1,21 @@
+// "Try to deliver what waits, now", as sendmail(1) and postqueue(1) may be asked for: everything, one message,
+// or the mail for one site.
+#pragma once
+#include "daemons/common/config/config.h"
+#include <string>
+
+namespace common {
+
+struct Flush {
+    std::string message, site; // a queue id; a domain or an address; both "": everything
+    std::string why;           // the command, for who looks later
+};
+
+struct FlushOutcome {
+    int status = 0;   // of sysexits.h
+    std::string text; // the complaint; "" if it went well. Nothing waiting for a site is well
+};
+
+FlushOutcome flush_queue(const config::Config& config, const Flush& flush);
+
+} // namespace common

@@ -1,0 +1,122 @@
+#include "daemons/postfix-commands/command.h"
+#include "daemons/common/config_file.h"
+#include "daemons/common/ipc/json_lines.h"
+#include "daemons/common/privileges.h"
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+namespace postfix_commands {
+
+namespace {
+
+struct Program {
+    std::string_view name;
+    const char* letters; // of getopt(3)
+    std::string_view usage;
+    int (*run)(const Call&);
+};
+
+constexpr std::array programs = {
+    Program{"postqueue", "+c:fi:jps:v",
+            "usage: postqueue [-v] -f | postqueue [-v] -i queueid | postqueue [-v] -j | postqueue [-v] -p | "
+            "postqueue [-v] -s site",
+            postqueue},
+    Program{"postsuper", "+c:d:e:f:h:H:pr:sSv",
+            "usage: postsuper [-v] [-c config_dir] [-d queue_id] [-e queue_id] [-f queue_id] [-h queue_id] "
+            "[-H queue_id] [-r queue_id] [-p] [-s] [directory...]",
+            postsuper},
+    Program{"postcat", "+bc:dehnoqrsv", "usage: postcat [-v] [-b] [-e] [-h] [-q] [file(s) or queue id(s)...]",
+            postcat},
+    Program{"postconf", "+aAbBc:C:deEfFhHlmMnopPqrtT:vxX#",
+            "usage: postconf [-c config_dir] [-d | -n] [-h | -H] [parameter...]", postconf},
+};
+
+} // namespace
+
+bool Call::has(char option) const {
+    return std::ranges::any_of(options, [&](auto& each) { return each.first == option; });
+}
+
+std::string Call::value(char option) const {
+    std::string out;
+    for (const auto& [letter, value] : options)
+        if (letter == option) out = value;
+    return out;
+}
+
+int fatal(const Call& call, int status, std::string_view text) {
+    std::fflush(stdout);
+    fmt::print(stderr, "{}: fatal: {}\n", call.program, text);
+    return status;
+}
+
+void warning(const Call& call, std::string_view text) {
+    std::fflush(stdout);
+    fmt::print(stderr, "{}: warning: {}\n", call.program, text);
+}
+
+void info(const Call& call, std::string_view text) {
+    std::fflush(stdout);
+    fmt::print(stderr, "{}: {}\n", call.program, text);
+}
+
+std::optional<config::Config> load_config(const Call& call) {
+    auto file = common::config_file(call.value('c'));
+    struct stat is {};
+    if (::stat(file.c_str(), &is) == 0 && S_ISDIR(is.st_mode)) file += "/postrider.toml";
+    auto loaded = config::load(file);
+    if (loaded) return *std::move(loaded);
+    for (const auto& problem : loaded.error()) fatal(call, EX_CONFIG, problem.to_string());
+    return {};
+}
+
+Answer ask_queue(const config::Config& config, const nlohmann::json& request,
+                 const std::function<void(const nlohmann::json&)>& on_line) {
+    auto queue = ipc::JsonClient::connect(config.spool.directory + "/run/control");
+    if (!queue) {
+        const auto code = queue.error().code;
+        if (code == EACCES || code == EPERM)
+            return {EX_NOPERM, "",
+                    "use of this command is reserved for root, the user the mail system runs as and members of " +
+                        config.mta.admin_group};
+        return {EX_UNAVAILABLE, "", "the mail system is down; \"postrider start\" starts it"};
+    }
+    const auto done = queue->ask(request, on_line, 120);
+    if (done) return {};
+    return {EX_UNAVAILABLE, queue->refusal(), done.error().what};
+}
+
+int run(std::vector<std::string> words) {
+    common::keep_standard_descriptors();
+    std::signal(SIGPIPE, SIG_IGN);
+    Call call;
+    call.program = words.empty() ? "postqueue" : words[0];
+    if (const auto slash = call.program.rfind('/'); slash != call.program.npos) call.program.erase(0, slash + 1);
+    const auto program = std::ranges::find(programs, call.program, &Program::name);
+    if (program == programs.end())
+        return fatal(call, EX_USAGE, "called by a name that is none of postqueue, postsuper, postcat, postconf");
+
+    std::vector<char*> argv;
+    for (auto& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    opterr = 0;
+    optind = 0; // start anew
+    const auto count = static_cast<int>(words.size());
+    for (int letter; (letter = ::getopt(count, argv.data(), program->letters)) != -1;) {
+        if (letter == '?') return fatal(call, EX_USAGE, program->usage);
+        call.options.emplace_back(static_cast<char>(letter), optarg != nullptr ? optarg : "");
+    }
+    call.words.assign(words.begin() + optind, words.end());
+    const int status = program->run(call);
+    if (status == EX_USAGE) fatal(call, EX_USAGE, program->usage);
+    return status;
+}
+
+} // namespace postfix_commands

@@ -1,0 +1,53 @@
+// Postfix's commands for queue and configuration, as far as scripts and monitoring call them: one program that
+// goes by the name it is called by. What these share: the command line, the configuration, complaints in
+// Postfix's form ("postqueue: fatal: …").
+//
+// Says and does what Postfix's would; knows nothing that `postrider` could not do, which is the better one for
+// people.
+#pragma once
+#include "daemons/common/config/config.h"
+#include <functional>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace postfix_commands {
+
+// The command line by getopt(3).
+struct Call {
+    std::string program; // "postqueue"
+    std::vector<std::pair<char, std::string>> options; // in their order; "" where there is no value
+    std::vector<std::string> words;
+
+    bool has(char option) const;
+    std::string value(char option) const; // the last one's
+};
+
+int postqueue(const Call& call);
+int postsuper(const Call& call);
+int postcat(const Call& call);
+int postconf(const Call& call);
+
+// argv[0] …; the exit status.
+int run(std::vector<std::string> words);
+
+// One line on standard error; fatal() returns the status.
+int fatal(const Call& call, int status, std::string_view text);
+void warning(const Call& call, std::string_view text);
+void info(const Call& call, std::string_view text);
+
+// -c names a directory with a postrider.toml, or the file itself. Nothing: it was complained about.
+std::optional<config::Config> load_config(const Call& call);
+
+// Asks the queue-manager, line by line.
+struct Answer {
+    int status = 0; // of sysexits.h
+    std::string refusal, text;
+};
+Answer ask_queue(const config::Config& config, const nlohmann::json& request,
+                 const std::function<void(const nlohmann::json&)>& on_line);
+
+} // namespace postfix_commands

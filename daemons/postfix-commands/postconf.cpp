@@ -1,0 +1,101 @@
+// postconf(1): the parameters that scripts ask for, answered from our configuration. Nothing can be set: what
+// is read here is written in postrider.toml.
+#include "daemons/postfix-commands/command.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <sysexits.h>
+
+namespace postfix_commands {
+
+namespace {
+
+std::string joined(const auto& values, auto text) {
+    std::string out;
+    for (const auto& value : values) {
+        if (!out.empty()) out += ", ";
+        out += text(value);
+    }
+    return out;
+}
+
+std::string seconds(smtp::Duration time) {
+    return fmt::format("{}s", std::chrono::duration_cast<std::chrono::seconds>(time).count());
+}
+
+std::map<std::string, std::string, std::less<>> parameters(const config::Config& config) {
+    const auto as_is = [](const std::string& text) { return text; };
+    auto directory = config.file.substr(0, config.file.rfind('/') == config.file.npos ? 0 : config.file.rfind('/'));
+    std::string relay_host;
+    for (const auto& route : config.routes)
+        if (route.pattern == "*" && !route.next_hops.empty() && !route.next_hops[0].empty())
+            relay_host = route.next_hops[0][0].to_string();
+    const auto domain = config.mta.hostname.find('.');
+    return {
+        {"alias_database", joined(config.local.aliases, as_is)},
+        {"alias_maps", joined(config.local.aliases, as_is)},
+        {"config_directory", directory.empty() ? "." : directory},
+        {"home_mailbox", config.local.mailbox.path.starts_with("{home}/") ? config.local.mailbox.path.substr(7) : ""},
+        {"inet_interfaces", joined(config.listeners,
+                                   [](auto& l) {
+                                       return joined(l.addresses, [](auto& a) { return a.address.to_string(); });
+                                   })},
+        {"mail_owner", config.mta.user},
+        {"mail_version", POSTRIDER_VERSION},
+        {"mailbox_size_limit", "0"},
+        {"maillog_file", config.log.file},
+        {"maximal_queue_lifetime", seconds(config.queue.expiry)},
+        {"message_size_limit", std::to_string(config.smtpd.message_size)},
+        {"mydestination", joined(config.local.domains, as_is)},
+        {"mydomain", domain == std::string::npos ? config.mta.hostname : config.mta.hostname.substr(domain + 1)},
+        {"myhostname", config.mta.hostname},
+        {"mynetworks", joined(config.relay.networks, [](auto& n) { return n.to_string(); })},
+        {"myorigin", config.mta.origin},
+        {"queue_directory", config.spool.directory},
+        {"recipient_delimiter", config.local.recipient_delimiter},
+        {"relay_domains", joined(config.relay.domains, as_is)},
+        {"relayhost", relay_host},
+        {"setgid_group", config.mta.drop_group},
+        {"smtp_helo_name", config.smtp_client.helo},
+        {"syslog_facility", "mail"},
+        {"syslog_name", config.log.name},
+    };
+}
+
+} // namespace
+
+int postconf(const Call& call) {
+    for (const char letter : {'e', 'X', '#', 'M', 'P', 'F', 'b', 't', 'T'})
+        if (call.has(letter))
+            return fatal(call, EX_USAGE,
+                         fmt::format("-{} has no meaning here: settings stand in postrider.toml; see "
+                                     "postrider.toml(5), and \"postrider check\" after a change",
+                                     letter));
+    if (call.has('m')) return fmt::print("texthash\n"), EX_OK;
+    if (call.has('l')) return fmt::print("fcntl\ndotlock\n"), EX_OK;
+    if (call.has('a')) return fmt::print("dovecot\n"), EX_OK;
+    if (call.has('A')) return EX_OK;
+    const auto config = load_config(call);
+    if (!config) return EX_CONFIG;
+    const auto known = parameters(*config);
+    const bool bare = call.has('h');
+    const auto print = [&](std::string_view name, std::string_view value) {
+        if (bare)
+            fmt::print("{}\n", value);
+        else if (call.has('H'))
+            fmt::print("{}\n", name);
+        else
+            fmt::print("{} ={}{}\n", name, value.empty() ? "" : " ", value);
+    };
+    if (call.words.empty())
+        for (const auto& [name, value] : known) print(name, value);
+    for (const auto& name : call.words) {
+        const auto found = known.find(name);
+        if (found == known.end())
+            warning(call, name + ": unknown parameter");
+        else
+            print(name, found->second);
+    }
+    return EX_OK;
+}
+
+} // namespace postfix_commands
