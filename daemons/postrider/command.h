@@ -25,6 +25,7 @@ enum Exit : int {
     unavailable = 69,
     software = 70,
     system_error = 71,
+    cannot_create = 73,
     disk_error = 74,
     try_again = 75,
     no_permission = 77,
@@ -72,6 +73,8 @@ int force(const Arguments&);
 int spool_check(const Arguments&);
 int spool_export(const Arguments&);
 int spool_import(const Arguments&);
+int activate(const Arguments&);
+int deactivate(const Arguments&);
 
 // All of them, in the order of the help.
 std::span<const Verb> verbs();

@@ -26,6 +26,9 @@ constexpr std::string_view which = "ID...|WORD...|-", place = "queue|link NAME, 
 constexpr Option of_passwd[] = {{"--addresses", "LIST", "others he may send as: a@b,@c"},
                                 {"--remove", "", "take him out of the file"}};
 
+constexpr Option of_activate[] = {{"--dry-run", "", "say what would be done and change nothing"},
+                                  {"--root", "DIRECTORY", "below it instead of /, for an image or a chroot"}};
+
 constexpr Verb table[] = {
     {"run", "", 0, 0, {}, "run in the foreground until stopped", run},
     {"start", "", 0, 0, {}, "start in the background; returns when everything is ready", start},
@@ -79,6 +82,8 @@ constexpr Verb table[] = {
     {"spool export", "ID FILE|-", 2, 2, {}, "copy a message into a file of its own", spool_export},
     {"spool import", "FILE", 1, 1, {}, "queue a message that was exported; it gets a new id", spool_import},
     {"passwd", "USER", 1, 1, of_passwd, "set the password of one who may authenticate", passwd},
+    {"activate", "", 0, 0, of_activate, "link sendmail, mailq and the like to our commands, where nobody else has them", activate},
+    {"deactivate", "", 0, 0, of_activate, "take these links away again", deactivate},
     {"simulate", "", 0, 0, of_simulate, "play a scenario of traffic and outages against the configuration",
      play},
 };
