@@ -1,6 +1,7 @@
 // From what the name system said to the hosts of a domain, or why it can have no mail. Pure: look-ups are
 // made by whoever asks, and handed in as values.
 #pragma once
+#include "daemons/decide/host_order.h"
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -26,7 +27,10 @@ struct MxRecord {
 struct Host {
     std::string name; // host name, or an address without brackets
     std::uint16_t port = 25;
-    std::uint16_t preference = 0; // equal ones are tried in random order
+    std::uint16_t preference = 0; // equal ones are tried in an order of chance
+    std::uint16_t weight = 0;     // among those, by host_order.h
+    Tier tier = Tier::first;
+    bool tls_wrap = false; // TLS from the first byte
     bool operator==(const Host&) const = default;
 };
 

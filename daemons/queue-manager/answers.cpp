@@ -93,10 +93,14 @@ void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::d
     if (auto* asks = std::get_if<MayConnect>(&message)) {
         bool granted = false;
         tell([&](smtp::Now now, auto& out) {
-            granted = engine_.may_connect(asks->connection, asks->address, now, out);
+            using decide::queue::Asks;
+            granted = engine_.may_connect(asks->connection, asks->address,
+                                          asks->besides ? Asks::besides : Asks::instead, now, out);
         });
         agents_.send(agent, Permission{asks->connection, granted});
-    } else if (auto* connected = std::get_if<Connected>(&message))
+    } else if (auto* left = std::get_if<Left>(&message))
+        tell([&](smtp::Now now, auto& out) { engine_.left_address(left->connection, left->address, now, out); });
+    else if (auto* connected = std::get_if<Connected>(&message))
         tell([&](smtp::Now now, auto& out) { engine_.connected(connected->connection, now, out); });
     else if (auto* finished = std::get_if<Done>(&message))
         done(agent, kind, *finished);

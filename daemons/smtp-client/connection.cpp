@@ -27,10 +27,7 @@ smtp::ClientSession::Timeouts timeouts(const config::SmtpClient& settings) {
 
 Connection::Connection(Office& office, Owner& owner, delivery::Connect order)
     : office_(office), owner_(owner), order_(std::move(order)),
-      walk_(office.resolver, office.peers, office.random,
-            {office.settings.ipv4, office.settings.ipv6, office.settings.addresses_per_attempt},
-            order_.hosts),
-      deadline_(office.deadlines, [this] { expired(); }), hook_(office.loop, [this] { pump(); }),
+      dial_(office, *this, order_.hosts), deadline_(office.deadlines, [this] { expired(); }), hook_(office.loop, [this] { pump(); }),
       began_(Loop::now().monotonic) {
     for (const auto& text : order_.replies)
         if (auto rule = decide::ReplyRule::parse(text)) reply_rules_.push_back(*std::move(rule));
@@ -40,79 +37,54 @@ Connection::Connection(Office& office, Owner& owner, delivery::Connect order)
 // --- finding an address
 // ---------------------------------------------------------------------------------------
 
-void Connection::try_next() {
+void Connection::leave_session() {
     deadline_.clear();
     session_.reset();
     wire_.reset();
-    current_.reset();
     handed_ = 0;
+}
+
+void Connection::try_next() {
+    leave_session();
+    current_.reset();
     uses_ = 0;
     up_ = plain_text_ = false;
-    walk_.next([this](std::optional<Candidate> found) { candidate(std::move(found)); });
+    dial_.next();
 }
 
-void Connection::candidate(std::optional<Candidate> found) {
-    if (over_) return;
-    // Hosts of a worse preference are for when the better ones fail, not for when we ourselves fill those.
-    if (crowded_ && (!found || found->preference > *crowded_)) return finish(End::crowded);
-    if (!found) {
-        if (const auto& nowhere = walk_.no_address(); nowhere && last_failure_.why.text.empty()) {
-            last_failure_.why.stage = smtp::Stage::lookup;
-            last_failure_.why.status = nowhere->status;
-            last_failure_.why.text = nowhere->text;
-        }
-        return link_failed();
-    }
-    current_ = std::move(found);
-    asking_ = true;
-    owner_.may_connect(*this, current_->endpoint.to_string());
+void Connection::ask(const std::string& address, Dial::Owner::Asks asks) {
+    owner_.may_connect(*this, address, asks == Dial::Owner::Asks::besides);
 }
 
-void Connection::permit(Permit permit) {
-    if (over_ || !std::exchange(asking_, false)) return;
-    if (permit == Permit::crowded) {
-        crowded_ = std::min(crowded_.value_or(current_->preference), current_->preference);
-        return try_next();
-    }
+void Connection::left(const std::string& address) { owner_.left(*this, address); }
+
+void Connection::unreachable(const Candidate& candidate, const std::string& error) {
     session_number_ = office_.next_session();
-    open_socket();
-}
-
-void Connection::open_socket() {
-    auto wire =
-        Wire::connect(office_.loop, current_->endpoint,
-                      {[this](int error) { connected(error); }, [this] { read(); }, [this] { pump(); }});
-    if (!wire && spool::is_out_of_means(wire.error())) {
-        starved(wire.error());
-        deadline_.set(Loop::now().monotonic + 1s);
-        return;
-    }
-    if (!wire) return connect_failed(wire.error());
-    wire_ = *std::move(wire);
-    deadline_.set(Loop::now().monotonic + office_.settings.connect_timeout);
-}
-
-// This host's shortage is nobody's failure: what waits, waits.
-void Connection::starved(const spool::Error& error) {
-    const auto now = Loop::now().monotonic;
-    if (office_.starved && now - *office_.starved < 30s) return;
-    office_.starved = now;
-    office_.log.warning("{}: deliveries wait until this host has what they need", error.what);
-}
-
-void Connection::connect_failed(const spool::Error& error) {
     auto& why = (last_failure_ = {}).why;
     why.stage = smtp::Stage::connect;
     why.status = "4.4.1";
-    why.text = fmt::format("connect to {}: {}", current_->relay(), std::strerror(error.code));
+    why.text = fmt::format("connect to {}: {}", candidate.relay(), error);
     voice().info("{}", why.text);
-    office_.peers.failed(current_->endpoint.address, Loop::now().monotonic);
-    try_next();
 }
 
-void Connection::connected(int error) {
-    if (error != 0) return connect_failed({error, "connect"});
+void Connection::no_address(const std::string& status, const std::string& text) {
+    auto& why = nowhere_.emplace();
+    why.stage = smtp::Stage::lookup;
+    why.status = status;
+    why.text = text;
+}
+
+void Connection::out_of_addresses(Dial::Owner::End end) {
+    if (end == Dial::Owner::End::crowded) return finish(End::crowded);
+    if (nowhere_ && last_failure_.why.text.empty()) last_failure_.why = *nowhere_;
+    link_failed();
+}
+
+void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire) {
     const auto now = Loop::now().monotonic;
+    current_ = candidate;
+    wire_ = std::move(wire);
+    session_number_ = office_.next_session();
     const bool pipelining =
         office_.settings.pipelining && office_.peers.may_pipeline(current_->endpoint.address, now);
     using Session = smtp::ClientSession;
@@ -127,7 +99,7 @@ void Connection::connected(int error) {
 // --- the conversation
 // -----------------------------------------------------------------------------------------
 
-void Connection::read() {
+void Connection::readable() {
     bool more = true;
     while (more && !over_ && session_) {
         if (shaking_hands_) {
@@ -201,8 +173,7 @@ void Connection::rearm() {
 
 void Connection::expired() {
     if (over_) return;
-    if (!wire_) return open_socket(); // as often as it takes
-    if (!session_) return connect_failed({ETIMEDOUT, "connect"});
+    if (!session_) return;
     session_->expired(Loop::now().monotonic);
     pump();
 }
@@ -315,6 +286,7 @@ void Connection::link_failed() {
 void Connection::finish(End end, const smtp::Verdict& why) {
     if (std::exchange(over_, true)) return;
     deadline_.clear();
+    dial_.stop();
     delivery::Closed closed;
     closed.connection = number();
     closed.failed = end == End::failed;

@@ -1,17 +1,12 @@
-// One connection as the queue-manager asked for it: finds an address that answers, holds the conversation,
+// One connection as the queue-manager asked for it: where to a Dial finds out; holds the conversation,
 // takes deliveries one after the other (the next one's commands behind the message before), reports each,
 // says how it ended. Knows nothing of the queue-manager's channel, of other connections, or of why it exists.
 #pragma once
 #include "daemons/common/delivery_line.h"
-#include "daemons/common/log.h"
-#include "daemons/common/timer.h"
 #include "daemons/decide/failure.h"
-#include "daemons/smtp-client/address_walk.h"
+#include "daemons/smtp-client/dial.h"
 #include "daemons/smtp-client/results.h"
-#include "daemons/smtp-client/resumptions.h"
-#include "daemons/smtp-client/wire.h"
 #include "libsmtp/client_session.h"
-#include "libspool/disk.h"
 #include "libspool/message_reader.h"
 #include <deque>
 #include <memory>
@@ -19,34 +14,14 @@
 
 namespace smtp_client {
 
-// What connections share. Outlives them.
-struct Office {
-    common::Loop& loop;
-    common::Log& log;
-    common::Deadlines& deadlines;
-    spool::Disk& disk;
-    std::uint32_t instance;
-    config::SmtpClient settings;
-    std::shared_ptr<dns::Resolver> resolver;
-    Peers peers = {};
-    std::mt19937 random;
-    std::uint64_t sessions = 0;
-    std::optional<smtp::Monotonic> starved = {}; // when the log last said so
-    std::optional<decide::RouteTable> tls_routes = {}; // if there are any with a TLS level of their own
-    std::shared_ptr<const tls::Context> tls = nullptr; // null: TLS cannot be had, and the log said why
-    Resumptions resumptions = {};
-
-    // A number for logs, unlike that of any other session of this host's workers.
-    std::uint64_t next_session() { return ++sessions * 256 + instance; }
-};
-
-class Connection {
+class Connection : Dial::Owner {
 public:
     // To whom it reports. None of these may destroy the connection at once.
     class Owner {
     public:
         // May it connect to this address? The answer is permit(), at once or later.
-        virtual void may_connect(Connection& connection, const std::string& address) = 0;
+        virtual void may_connect(Connection& connection, const std::string& address, bool besides) = 0;
+        virtual void left(Connection& connection, const std::string& address) = 0;
         virtual void connected(Connection& connection) = 0;
         // The message's lock goes with the reader.
         virtual void done(Connection& connection, proto::delivery::Done done,
@@ -64,7 +39,7 @@ public:
     Connection& operator=(const Connection&) = delete;
 
     enum class Permit : std::uint8_t { yes, crowded };
-    void permit(Permit permit);
+    void permit(Permit permit) { dial_.permit(permit == Permit::yes); }
     void deliver(proto::delivery::Deliver order);
     // QUIT after all that was handed over.
     enum class Unbegun : std::uint8_t { deliver, drop };
@@ -97,13 +72,17 @@ private:
     bool again_in_plain_text(const smtp::Verdict& why);
 
     void try_next();
-    void candidate(std::optional<Candidate> candidate);
-    void open_socket();
-    void starved(const spool::Error& error);
-    void connect_failed(const spool::Error& error);
-    void connected(int error);
+    // The dial's word.
+    void ask(const std::string& address, Dial::Owner::Asks asks) override;
+    void left(const std::string& address) override;
+    void unreachable(const Candidate& candidate, const std::string& why) override;
+    void no_address(const std::string& status, const std::string& text) override;
+    void reached(const Candidate& candidate, std::unique_ptr<Wire> wire) override;
+    void out_of_addresses(Dial::Owner::End end) override;
+    void readable() override;
+    void writable() override { pump(); }
 
-    void read();
+    void leave_session();
     void pump();
     void take(smtp::ClientEvent& event);
     bool flush();
@@ -134,13 +113,12 @@ private:
     Owner& owner_;
     proto::delivery::Connect order_;
     std::vector<decide::ReplyRule> reply_rules_; // of the route
-    AddressWalk walk_;
+    Dial dial_;
     common::Deadline deadline_;
     common::TurnHook hook_; // starts, or pumps, at the end of the turn
     std::unique_ptr<Wire> wire_;
     std::optional<smtp::ClientSession> session_;
     std::optional<Candidate> current_;
-    std::optional<std::uint16_t> crowded_; // best preference of the hosts that had no room
     decide::TlsLevel level_ = decide::TlsLevel::may; // of this session
     decide::TlsState tls_;
     std::string tls_text_;        // "TLSv1.3 …"; "" in plain text
@@ -149,6 +127,7 @@ private:
     std::size_t handed_ = 0; // of them, the first, to the session
     std::vector<std::string_view> views_;
 
+    std::optional<smtp::Verdict> nowhere_; // why the last host without addresses had none
     smtp::Monotonic began_{}; // to look for an address
     smtp::Duration setup_{};  // from there to being up
     std::uint64_t session_number_ = 0;
@@ -156,7 +135,6 @@ private:
     Failed last_failure_;
     std::optional<Failed> mail_failure_;   // of a session that had accepted MAIL
     std::optional<Failed> policy_failure_; // of one without the TLS that is required
-    bool asking_ = false; // for permission
     bool up_ = false;     // this session; was_up_: any
     bool started_ = false, was_up_ = false, closing_ = false, over_ = false, dot_under_way_ = false;
 };

@@ -51,7 +51,7 @@ void Connection::fill() {
 Connection::HandedOver Connection::hand_over(Job& job) {
     const auto refuse_it = [&](const spool::ReadError& error) {
         if (const auto* world = std::get_if<spool::Error>(&error); world && spool::is_out_of_means(*world)) {
-            starved(*world);
+            office_.say_starved(*world);
             return HandedOver::not_now;
         }
         refuse(job, error);

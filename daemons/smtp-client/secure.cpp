@@ -40,12 +40,12 @@ smtp::ClientSession::StartTls Connection::tls_wanted() {
 
 // A session may only be resumed by who would have agreed on it: same host, same address, same demands.
 std::string Connection::resumption_name() const {
-    return fmt::format("{} {} {}", current_->name, current_->relay(), static_cast<int>(level_));
+    return fmt::format("{} {} {}", current_->name(), current_->relay(), static_cast<int>(level_));
 }
 
 void Connection::start_tls() {
     const auto from = office_.resumptions.take(resumption_name());
-    auto session = office_.tls ? tls::Session::connect(office_.tls, current_->name, from.get()) : nullptr;
+    auto session = office_.tls ? tls::Session::connect(office_.tls, current_->name(), from.get()) : nullptr;
     if (!session)
         return session_->tls_failed("TLS cannot be started on this system", Loop::now().monotonic);
     wire_->start_tls(std::move(session));
@@ -78,7 +78,7 @@ void Connection::judge_certificate() {
     if (!satisfies(tls_, level_))
         return session_->tls_failed(
             fmt::format("the certificate of {} does not prove that it is {}: {}", current_->peer(),
-                        current_->name, facts.problem.empty() ? "there is none" : facts.problem),
+                        current_->name(), facts.problem.empty() ? "there is none" : facts.problem),
             now);
     using Session = smtp::ClientSession;
     session_->tls_up(tls_.verified ? Session::Peer::verified : Session::Peer::unverified, now);
@@ -97,12 +97,8 @@ bool Connection::again_in_plain_text(const smtp::Verdict& why) {
     if (why.stage != smtp::Stage::tls || level_ != TlsLevel::may || plain_text_) return false;
     voice().info("{}; trying again in plain text", why.text);
     plain_text_ = true;
-    deadline_.clear();
-    session_.reset();
-    wire_.reset();
-    handed_ = 0;
-    session_number_ = office_.next_session();
-    open_socket();
+    leave_session();
+    dial_.again();
     return true;
 }
 

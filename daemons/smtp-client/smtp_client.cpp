@@ -40,6 +40,7 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
                      conversation, surroundings.identity,
                      {[this](Message&& message) { take(std::move(message)); }, [this] { up(); },
                       [this](const std::string&) { down(); }}) {
+    office_.connect_to = config.testing.connect_to;
     settle_tls(config);
 }
 
@@ -72,6 +73,7 @@ void SmtpClient::settle_tls(const config::Config& config) {
 
 void SmtpClient::reconfigure(common::Orders orders) {
     office_.settings = orders.config.smtp_client; // for connections from now on
+    office_.connect_to = orders.config.testing.connect_to;
     settle_tls(orders.config);
     dns_ = orders.config.dns;
     office_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, dns_);
@@ -156,11 +158,15 @@ void SmtpClient::down() {
 // --- the connections' word
 // ------------------------------------------------------------------------------------
 
-void SmtpClient::may_connect(Connection& connection, const std::string& address) {
+void SmtpClient::may_connect(Connection& connection, const std::string& address, bool besides) {
     if (current(connection))
-        queue_manager_.send(MayConnect{connection.number(), address});
+        queue_manager_.send(MayConnect{connection.number(), address, besides});
     else
         connection.permit(Connection::Permit::crowded); // nobody counts it
+}
+
+void SmtpClient::left(Connection& connection, const std::string& address) {
+    if (current(connection)) queue_manager_.send(Left{connection.number(), address});
 }
 
 void SmtpClient::connected(Connection& connection) {

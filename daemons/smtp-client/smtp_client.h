@@ -38,7 +38,8 @@ private:
     void down();
     void stopped_if_done();
 
-    void may_connect(Connection& connection, const std::string& address) override;
+    void may_connect(Connection& connection, const std::string& address, bool besides) override;
+    void left(Connection& connection, const std::string& address) override;
     void connected(Connection& connection) override;
     void done(Connection& connection, proto::delivery::Done done,
               std::optional<spool::MessageReader> message) override;

@@ -61,7 +61,7 @@ void World::approach(std::uint64_t id) {
     Connection& c = at->second;
     Host& h = hosts_[c.host];
     if (!h.address.empty()) {
-        if (!engine_->may_connect(id, h.address, now(), out_)) {
+        if (!engine_->may_connect(id, h.address, q::Asks::instead, now(), out_)) {
             say("no room for " + h.name);
             if (h.opened_since > 0) --h.opened_since; // nobody was tried
             return end_connection(id, false, false, false, true);
@@ -71,6 +71,7 @@ void World::approach(std::uint64_t id) {
         for (const auto& [other, each] : connections_)
             there += each.admitted && each.incarnation == incarnation_ && hosts_[each.host].address == h.address;
         if (there > settings_.connections_per_address) wrong("an address over its limit");
+        if (dice_.chance(40)) race(id);
     }
     switch (h.mood) {
     case Mood::refuses:
@@ -79,6 +80,23 @@ void World::approach(std::uint64_t id) {
     case Mood::vanished: later(30 * second, [this, id] { connect_failed(id, false, false); }); break;
     default: later(dice_.between(500, 50'000), [this, id] { came_up(id); });
     }
+}
+
+// A second address of the host is tried beside the first; soon one of the two has lost.
+void World::race(std::uint64_t id) {
+    static constexpr auto second_address = "198.51.100.1:25";
+    Connection& c = connections_.at(id);
+    c.racing = engine_->may_connect(id, second_address, q::Asks::besides, now(), out_);
+    if (!c.racing) return;
+    const auto racing = std::ranges::count_if(
+        connections_, [&](const auto& each) { return each.second.racing && each.second.incarnation == incarnation_; });
+    if (racing > settings_.connections_per_address) wrong("an address that races over its limit");
+    later(dice_.between(0, 3'000'000), [this, id, incarnation = incarnation_, first = dice_.chance(50)] {
+        const auto at = connections_.find(id);
+        if (incarnation != incarnation_ || at == connections_.end()) return;
+        (first ? at->second.admitted : at->second.racing) = false;
+        engine_->left_address(id, first ? hosts_[at->second.host].address : second_address, now(), out_);
+    });
 }
 
 void World::came_up(std::uint64_t id) {

@@ -93,6 +93,7 @@ struct Connection {
     std::size_t host = 0;
     bool local = false, up = false, closing = false, busy = false;
     bool admitted = false; // to its host's address
+    bool racing = false;   // with another address of its host
     std::uint32_t handed = 0;
     std::uint64_t incarnation = 0; // of the engine it belongs to
     std::deque<Delivery> deliveries;
@@ -160,6 +161,7 @@ private:
     void connect_failed(std::uint64_t connection, bool push_back, bool was_up);
     void work(std::uint64_t connection);
     void answer(std::uint64_t connection);
+    void race(std::uint64_t connection);
     void end_connection(std::uint64_t connection, bool failed, bool was_up, bool push_back, bool crowded = false);
     q::Result verdict(const Connection& c, Recipient& r, const Message& m, const q::Reason* reason);
     std::int64_t pace(const Host& host);

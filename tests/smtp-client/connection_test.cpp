@@ -243,7 +243,8 @@ public:
     std::set<std::string> crowded; // addresses that have all the connections they may have
 
 private:
-    void may_connect(Connection& connection, const std::string& address) override {
+    void left(Connection&, const std::string&) override {}
+    void may_connect(Connection& connection, const std::string& address, bool) override {
         if (address == unasked) return connection.close(Connection::Unbegun::drop);
         if (crowded.contains(address)) told += "no room at " + address + "\n";
         connection.permit(crowded.contains(address) ? Connection::Permit::crowded : Connection::Permit::yes);

@@ -10,6 +10,7 @@
 #include "libsmtp/time.h"
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -154,6 +155,7 @@ struct SmtpClient {
     Duration block_timeout = 3min;
     Duration final_dot_timeout = 10min;
     std::uint32_t addresses_per_attempt = 5;
+    Duration connection_attempt_delay = 250ms; // RFC 8305, 5
     bool ipv4 = true, ipv6 = true;
     bool pipelining = true;
     decide::TlsLevel tls = decide::TlsLevel::may; // never by_default
@@ -241,6 +243,21 @@ struct Master {
     Duration stop_timeout = 30s;
 };
 
+// That host, or address, at that port is really somewhere else.
+struct ConnectTo {
+    std::string host; // lower case, or an address as IpAddress::to_string() has it
+    std::uint16_t port = 25;
+    common::Endpoint to;
+    // "mx.example.com:25=127.0.0.1:2525", "[2001:db8::1]:25=[::1]:2525"
+    static std::optional<ConnectTo> parse(std::string_view text);
+    std::string to_string() const;
+    bool operator==(const ConnectTo&) const = default;
+};
+
+struct Testing { // refused unless in single-user mode
+    std::vector<ConnectTo> connect_to;
+};
+
 // A file or directory the configuration names and that must exist.
 struct FileReference {
     std::string path;
@@ -271,6 +288,7 @@ struct Config {
     Submit submit;
     Bounce bounce;
     Master master;
+    Testing testing;
     std::vector<FileReference> files;
 
     // Is `domain` (lower case, as the DNS has it: idn::ascii_domain) one of local.domains / relay.domains?

@@ -121,6 +121,27 @@ Section table_of(decide::queue::RetryPolicy& s) {
             }};
 }
 
+Section table_of(Testing& s) {
+    return {"testing",
+            "For tests of a whole system on one host; only in single-user mode (mta.users = false).",
+            {
+                {"connect_to",
+                 list_of<ConnectTo>(s.connect_to,
+                                    [](std::string_view text, ConnectTo& value) -> std::string {
+                                        const auto read = ConnectTo::parse(text);
+                                        if (!read)
+                                            return fmt::format("\"{}\" makes no sense; say as "
+                                                               "\"mx.example.com:25=127.0.0.1:2525\"",
+                                                               text);
+                                        value = *read;
+                                        return "";
+                                    }),
+                 "Whoever is to be connected to at that host, or address, and port is really at that address "
+                 "and port. Names are looked up, and logged, all the same.",
+                 ""},
+            }};
+}
+
 Section table_of(Dns& s) {
     return {
         "dns",
@@ -262,6 +283,11 @@ Section table_of(SmtpClient& s) {
              "For the verdict on a message. A short one makes duplicates.", ""},
             {"addresses_per_attempt", Count{&s.addresses_per_attempt, 1, 50},
              "Addresses tried before an attempt has failed.", ""},
+            {"connection_attempt_delay", Span{&s.connection_attempt_delay, 10ms, 10min},
+             "While an address of a host has not answered, its next one is tried beside it after so long, IPv6 "
+             "and IPv4 in turn; the first that answers serves (RFC 8305). With connect_timeout or more: one "
+             "after the other.",
+             ""},
             {"ipv4", Flag{&s.ipv4}, "Use IPv4.", ""},
             {"ipv6", Flag{&s.ipv6}, "Use IPv6.", ""},
             {"pipelining", Flag{&s.pipelining}, "Send commands in groups to servers that offer PIPELINING.",

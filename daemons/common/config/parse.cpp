@@ -226,6 +226,10 @@ void Reader::complete(const System& system) {
     if (!c.smtp_client.ipv4 && !c.smtp_client.ipv6)
         toml_.problem_at("smtp_client.ipv4",
                          "smtp_client: ipv4 and ipv6 are both off; nothing could be sent");
+    if (!c.testing.connect_to.empty() && c.mta.users)
+        toml_.problem_at("testing.connect_to",
+                         "testing.connect_to: leads mail astray; only for tests, in single-user mode "
+                         "(mta.users = false)");
     if (c.smtpd.soft_errors > c.smtpd.hard_errors)
         toml_.problem_at(toml_.given("smtpd.soft_errors") ? "smtpd.soft_errors" : "smtpd.hard_errors",
                          "smtpd: soft_errors must not exceed hard_errors");

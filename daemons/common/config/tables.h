@@ -82,6 +82,7 @@ Section table_of(Smtpd&);
 Section table_of(Submit&);
 Section table_of(Bounce&);
 Section table_of(Master&);
+Section table_of(Testing&);
 
 // All sections with fixed names, in the order of the manual. They point into `config`.
 std::vector<Section> fixed_sections(Config& config);

@@ -4,7 +4,9 @@
 //   Connect → Deliver… → Close   from the queue-manager
 //   Connected, Done…, Closed     from the agent; after Closed the connection's number means nothing
 //   MayConnect → Permission      before each address the agent tries: which one a connection leads to the
-//                                agent knows, how many each may have the queue-manager
+//                                agent knows, how many each may have the queue-manager. One question of a
+//                                connection is open at a time; addresses that race are asked for one by one
+//   Left                         of an address that came to nothing, or lost its race
 //
 // Deliveries handed over and not Done when Closed arrives are back in the queue, untried. An agent keeps each
 // Done until it is Acknowledged and repeats it on a new connection to the queue-manager (a restarted one
@@ -114,9 +116,21 @@ struct RecipientResult {
     }
 };
 
-struct MayConnect { // agent → queue-manager: the place at the address tried before is given back
+struct MayConnect { // agent → queue-manager
     std::uint64_t connection = 0;
-    std::string address; // "192.0.2.1:25", "[2001:db8::1]:25"
+    std::string address;  // "192.0.2.1:25", "[2001:db8::1]:25"
+    bool besides = false; // others are being tried; false: places at others are given back, and where there is
+                          // no room the link waits for some
+    static void fields(auto& m, auto& f) {
+        f("connection", m.connection);
+        f("address", m.address);
+        f("besides", m.besides);
+    }
+};
+
+struct Left { // agent → queue-manager: the place at that address is given back
+    std::uint64_t connection = 0;
+    std::string address;
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("address", m.address);
@@ -174,6 +188,6 @@ struct Closed { // agent → queue-manager
 };
 
 using Message =
-    std::variant<Connect, Deliver, Close, Permission, Acknowledged, MayConnect, Connected, Done, Closed>;
+    std::variant<Connect, Deliver, Close, Permission, Acknowledged, MayConnect, Left, Connected, Done, Closed>;
 
 } // namespace proto::delivery

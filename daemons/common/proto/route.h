@@ -1,5 +1,6 @@
 // queue-manager ↔ router: which next hop serves this domain, and for how long is the answer good?
 #pragma once
+#include "daemons/decide/host_order.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,11 +17,18 @@ inline constexpr std::string_view via = "via:";
 struct Host {
     std::string name; // host name, or an address literal without brackets
     std::uint16_t port = 25;
-    std::uint16_t preference = 0; // equal ones are tried in random order
+    std::uint16_t preference = 0; // equal ones are tried in an order of chance …
+    std::uint16_t weight = 0;     // … by their weights (decide/host_order.h)
+    decide::Tier tier = decide::Tier::first;
+    bool tls_wrap = false; // TLS from the first byte
+    decide::Rank rank() const { return {tier, preference, weight}; }
     static void fields(auto& m, auto& f) {
         f("name", m.name);
         f("port", m.port);
         f("preference", m.preference);
+        f("weight", m.weight);
+        f("tier", m.tier);
+        f("tls_wrap", m.tls_wrap);
     }
     bool operator==(const Host&) const = default;
 };

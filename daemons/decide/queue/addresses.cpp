@@ -1,7 +1,8 @@
 // How many connections one remote address may have, whatever links lead there: many domains with many MX
 // names may all lie on one host. Where a connection leads is found out by its agent, so the agent asks here
 // before each address it tries; a link that finds no room waits in the address's line until it is called.
-// That is a wait of our own doing: nothing failed, no message climbs its ladder.
+// That is a wait of our own doing: nothing failed, no message climbs its ladder. Where several addresses race
+// (RFC 8305) the connection holds a place at each of them until all but one are given back.
 #include "daemons/decide/queue/core.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -19,10 +20,10 @@ std::uint32_t Core::limit_per_address(const Link& link) const {
     return link.mx ? settings_.connections_per_address : limit_of(link);
 }
 
-bool Core::may_connect(ConnectionId id, std::string_view name) {
+bool Core::may_connect(ConnectionId id, std::string_view name, Asks asks) {
     const Slot slot = connection_of(id);
     if (slot == none) return false;
-    leave_address(slot);
+    if (asks == Asks::instead) leave_addresses(slot);
     Connection& c = connections_[slot];
     Link& l = links_[c.link];
     auto known = addresses_by_name_.find(name);
@@ -34,10 +35,11 @@ bool Core::may_connect(ConnectionId id, std::string_view name) {
     if (a.connections + kept_for_others(a, c.link) < limit_per_address(l)) {
         std::erase_if(a.called, [&](const auto& each) { return each.link == c.link; });
         ++a.connections;
-        c.address = known->second;
+        c.addresses.push_back(known->second);
         l.crowded_at.clear();
         return true;
     }
+    if (asks == Asks::besides) return false; // it has other irons in the fire: nobody waits
     if (std::ranges::find(a.line, c.link) == a.line.end()) a.line.push_back(c.link);
     l.crowded_at = a.name;
     return false;
@@ -50,10 +52,23 @@ std::uint32_t Core::kept_for_others(Address& a, Slot link) {
         std::ranges::count_if(a.called, [&](const auto& each) { return each.link != link; }));
 }
 
-// The connection's place there comes free.
-void Core::leave_address(Slot connection) {
-    const Slot address = std::exchange(connections_[connection].address, none);
-    if (address == none) return;
+// The connection's places come free.
+void Core::leave_addresses(Slot connection) {
+    for (const Slot address : std::exchange(connections_[connection].addresses, {})) give_back(address);
+}
+
+void Core::left_address(ConnectionId id, std::string_view name) {
+    const Slot slot = connection_of(id);
+    if (slot == none) return;
+    auto& held = connections_[slot].addresses;
+    const auto at = std::ranges::find(held, name, [&](Slot each) { return std::string_view(addresses_[each].name); });
+    if (at == held.end()) return;
+    const Slot address = *at;
+    held.erase(at);
+    give_back(address);
+}
+
+void Core::give_back(Slot address) {
     --addresses_[address].connections;
     call_next(address);
 }
@@ -111,8 +126,7 @@ std::vector<AddressInfo> Core::addresses_of(Slot link) const {
         return out.emplace_back(AddressInfo{a.name, a.connections, 0, limit_per_address(l)});
     };
     for (Slot slot = l.connections.head; slot != none; slot = connections_[slot].next)
-        if (const Slot address = connections_[slot].address; address != none)
-            ++info_of(addresses_[address]).own;
+        for (const Slot address : connections_[slot].addresses) ++info_of(addresses_[address]).own;
     if (const auto at = addresses_by_name_.find(l.crowded_at);
         is_crowded(l) && at != addresses_by_name_.end())
         info_of(addresses_[at->second]);

@@ -43,7 +43,8 @@ public:
     void routed(const Routed& event);
     void agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity);
     void agent_gone(AgentId agent, Departure how);
-    bool may_connect(ConnectionId connection, std::string_view address);
+    bool may_connect(ConnectionId connection, std::string_view address, Asks asks);
+    void left_address(ConnectionId connection, std::string_view address);
     void connected(ConnectionId connection);
     void done(const Done& event);
     void closed(const Closed& event);
@@ -188,7 +189,8 @@ private:
     // ---- addresses.cpp ----
     std::uint32_t limit_per_address(const Link& link) const;
     std::uint32_t kept_for_others(Address& address, Slot link);
-    void leave_address(Slot connection);
+    void leave_addresses(Slot connection);
+    void give_back(Slot address);
     void call_next(Slot address); // links that wait for room there
     void forget_waiting(Slot link);
     void crowded(Slot link);

@@ -210,7 +210,7 @@ void Core::settle(Slot slot) {
     c.idle_since = now_.monotonic;
     idle_.push(connections_, slot, End::back);
     // Somebody else needs its place more than a rainy day does.
-    const bool wanted = !hungry_.empty() || (c.address != none && !addresses_[c.address].line.empty());
+    const bool wanted = !hungry_.empty() || std::ranges::any_of(c.addresses, [&](Slot each) { return !addresses_[each].line.empty(); });
     if (wanted && links_[c.link].offer == 0) close(slot);
 }
 
@@ -236,7 +236,7 @@ void Core::release_connection(Slot slot) {
     Connection& c = connections_[slot];
     assert(c.deliveries.empty());
     leave_idle(slot);
-    leave_address(slot);
+    leave_addresses(slot);
     const Slot link = c.link;
     Link& l = links_[link];
     switch (c.state) {

@@ -43,8 +43,12 @@ void Engine::agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacit
 void Engine::agent_gone(AgentId agent, Departure how, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->agent_gone(agent, how); });
 }
-bool Engine::may_connect(ConnectionId connection, std::string_view address, smtp::Now now, Actions& out) {
-    return told(*core_, now, out, [&] { return core_->may_connect(connection, address); });
+bool Engine::may_connect(ConnectionId connection, std::string_view address, Asks asks, smtp::Now now,
+                         Actions& out) {
+    return told(*core_, now, out, [&] { return core_->may_connect(connection, address, asks); });
+}
+void Engine::left_address(ConnectionId connection, std::string_view address, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->left_address(connection, address); });
 }
 void Engine::connected(ConnectionId connection, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->connected(connection); });

@@ -37,8 +37,10 @@ public:
     void agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity, smtp::Now now, Actions& out);
     void agent_gone(AgentId agent, Departure how, smtp::Now now, Actions& out);
     // Asked before each address a connection tries: has it room for one more? Yes: the place is the
-    // connection's until it asks for another address or is closed.
-    bool may_connect(ConnectionId connection, std::string_view address, smtp::Now now, Actions& out);
+    // connection's until it leaves it, asks for another address instead, or is closed. No: its link waits in
+    // line there, unless it was asked for besides others.
+    bool may_connect(ConnectionId connection, std::string_view address, Asks asks, smtp::Now now, Actions& out);
+    void left_address(ConnectionId connection, std::string_view address, smtp::Now now, Actions& out);
     void connected(ConnectionId connection, smtp::Now now, Actions& out);
     // A delivery unknown here (repeated by an agent after our restart) is matched by queue id and numbers.
     void done(const Done& event, smtp::Now now, Actions& out);

@@ -141,6 +141,9 @@ struct Done {
 // How far a connection came before it ended.
 enum class Phase : std::uint8_t { connecting, session };
 
+// An address to connect to: in place of those the connection has, or racing with them.
+enum class Asks : std::uint8_t { instead, besides };
+
 struct Closed {
     ConnectionId connection = 0;
     bool failed = false; // false: asked for, or the peer's polite end between deliveries

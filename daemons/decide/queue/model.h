@@ -165,7 +165,7 @@ struct Connection {
     bool idle = false;
     bool alone = false; // for one suspect delivery, on an agent with nothing else in flight
     bool probe = false; // the link's one try of this rung
-    Slot address = none; // that it tries or has; none: not known yet, or a local one
+    std::vector<Slot> addresses; // that it tries or has; empty: not known yet, or a local one
     ConnectionState state = ConnectionState::opening;
     std::uint16_t round = 0; // of the link, when opened
     std::uint32_t handed = 0, completed = 0;

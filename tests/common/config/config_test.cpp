@@ -371,3 +371,20 @@ TEST_CASE("mandoc finds nothing odd in the manual's page") {
     if (std::system("command -v mandoc >/dev/null") != 0) return;
     CHECK(std::system("mandoc -T lint -W warning " SOURCE_ROOT "/man/postrider.toml.5") == 0);
 }
+
+TEST_CASE("hosts may be moved for tests, and only there") {
+    const auto c = good("[mta]\nusers = false\n[testing]\n"
+                        "connect_to = [\"MX.example.com:25=127.0.0.1:2525\", \"mx2.example.com=[::1]:25\", "
+                        "\"[2001:DB8::1]:465=127.0.0.1:2526\", \"192.0.2.1:25=127.0.0.1:2527\"]\n");
+    std::vector<std::string> shown;
+    for (const auto& each : c.testing.connect_to) shown.push_back(each.to_string());
+    CHECK(shown == std::vector<std::string>{"mx.example.com:25=127.0.0.1:2525", "mx2.example.com:25=[::1]:25",
+                                            "[2001:db8::1]:465=127.0.0.1:2526", "192.0.2.1:25=127.0.0.1:2527"});
+    CHECK(bad("[testing]\nconnect_to = [\"mx.example.com:25=127.0.0.1:2525\"]\n") ==
+          "f.toml:2:1: testing.connect_to: leads mail astray; only for tests, in single-user mode "
+          "(mta.users = false)");
+    for (const std::string odd : {"mx.example.com", "=127.0.0.1:25", "mx.example.com:25=mx2:25", "mx:0=127.0.0.1:25",
+                                  "mx:25=127.0.0.1", "m x:25=127.0.0.1:25", "a=b=127.0.0.1:25"})
+        CHECK(bad("[mta]\nusers = false\n[testing]\nconnect_to = [\"" + odd + "\"]\n")
+                  .find("\"" + odd + "\" makes no sense") != std::string::npos);
+}

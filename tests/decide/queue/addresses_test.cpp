@@ -96,7 +96,7 @@ TEST_CASE("the address tried before is given back, so a walk over addresses hold
     b.send({"b.example"});
     REQUIRE(b.opened.size() == 2);
     const auto may = [&](std::size_t which, std::string_view address) {
-        return b.engine.may_connect(b.opened[which], address, b.now(), b.out);
+        return b.engine.may_connect(b.opened[which], address, Asks::instead, b.now(), b.out);
     };
     CHECK(may(0, "192.0.2.1:25"));
     CHECK_FALSE(may(1, "192.0.2.1:25"));
@@ -104,7 +104,47 @@ TEST_CASE("the address tried before is given back, so a walk over addresses hold
     CHECK_FALSE(may(0, "192.0.2.2:25")); // and its place at the first has gone
     CHECK(may(1, "192.0.2.1:25"));
     CHECK(may(0, "192.0.2.2:25"));
-    CHECK_FALSE(b.engine.may_connect(12345, "192.0.2.3:25", b.now(), b.out)); // nobody's connection
+    CHECK_FALSE(b.engine.may_connect(12345, "192.0.2.3:25", Asks::instead, b.now(), b.out)); // nobody's connection
+}
+
+TEST_CASE("addresses that race hold a place each; those that lose give theirs back") {
+    Bench b(at_most(1));
+    b.connects = false;
+    for (const char* domain : {"a.example", "b.example"}) b.route_kind[domain] = RouteKind::mx;
+    b.send({"a.example"});
+    b.send({"b.example"});
+    REQUIRE(b.opened.size() == 2);
+    const auto may = [&](std::size_t which, std::string_view address, Asks asks) {
+        return b.engine.may_connect(b.opened[which], address, asks, b.now(), b.out);
+    };
+    CHECK(may(0, "[2001:db8::1]:25", Asks::instead));
+    CHECK(may(0, "192.0.2.1:25", Asks::besides));
+    CHECK(b.link("a.example").addresses.size() == 2);
+    SUBCASE("both are taken") {
+        CHECK_FALSE(may(1, "[2001:db8::1]:25", Asks::instead));
+        CHECK_FALSE(may(1, "192.0.2.1:25", Asks::instead));
+    }
+    SUBCASE("the loser's is free, the winner's is not") {
+        b.engine.left_address(b.opened[0], "[2001:db8::1]:25", b.now(), b.out);
+        b.engine.left_address(b.opened[0], "[2001:db8::1]:25", b.now(), b.out); // once is enough
+        CHECK(b.link("a.example").addresses.size() == 1);
+        CHECK_FALSE(may(1, "192.0.2.1:25", Asks::besides));
+        CHECK(may(1, "[2001:db8::1]:25", Asks::besides));
+        CHECK_FALSE(may(0, "[2001:db8::1]:25", Asks::besides));
+    }
+    SUBCASE("who asks besides waits in no line: nothing is kept for it") {
+        CHECK(may(1, "192.0.2.2:25", Asks::instead));
+        CHECK_FALSE(may(1, "192.0.2.1:25", Asks::besides));
+        CHECK_FALSE(b.link("b.example").crowded);
+        b.engine.left_address(b.opened[0], "192.0.2.1:25", b.now(), b.out);
+        CHECK(may(0, "192.0.2.1:25", Asks::besides));
+    }
+    SUBCASE("all are free when the connection ends") {
+        b.refuse(b.opened[0]);
+        REQUIRE(b.opened.size() == 1);
+        CHECK(may(0, "[2001:db8::1]:25", Asks::instead));
+        CHECK(may(0, "192.0.2.1:25", Asks::besides));
+    }
 }
 
 TEST_CASE("room that comes while an agent is on its way to say that there was none is not missed") {
@@ -115,15 +155,15 @@ TEST_CASE("room that comes while an agent is on its way to say that there was no
     b.send({"b.example"});
     REQUIRE(b.opened.size() == 2);
     const auto has = b.opened[0], asks = b.opened[1];
-    REQUIRE(b.engine.may_connect(has, "192.0.2.1:25", b.now(), b.out));
-    REQUIRE_FALSE(b.engine.may_connect(asks, "192.0.2.1:25", b.now(), b.out));
+    REQUIRE(b.engine.may_connect(has, "192.0.2.1:25", Asks::instead, b.now(), b.out));
+    REQUIRE_FALSE(b.engine.may_connect(asks, "192.0.2.1:25", Asks::instead, b.now(), b.out));
     b.refuse(has);
     std::erase(b.opened, asks);
     b.engine.closed({.connection = asks, .crowded = true}, b.now(), b.out);
     b.run();
     CHECK_FALSE(b.link("b.example").crowded);
     REQUIRE(b.opened.size() == 1); // again, at once
-    CHECK(b.engine.may_connect(b.opened[0], "192.0.2.1:25", b.now(), b.out));
+    CHECK(b.engine.may_connect(b.opened[0], "192.0.2.1:25", Asks::instead, b.now(), b.out));
 }
 
 TEST_CASE("for a configured route its own limit holds for the address too") {

@@ -188,7 +188,7 @@ private:
         opened.push_back(a.connection);
         tries.push_back(seconds());
         if (const auto at = address_of.find(std::string(a.link));
-            at != address_of.end() && !engine.may_connect(a.connection, at->second, now(), out)) {
+            at != address_of.end() && !engine.may_connect(a.connection, at->second, Asks::instead, now(), out)) {
             no_room_.push_back(a.connection);
             return;
         }

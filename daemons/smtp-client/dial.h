@@ -1,0 +1,113 @@
+// From the hosts of a link to a connection with one of them: hosts in their order, of each host its addresses
+// raced (race.h), as many as an attempt may try, each only with the queue-manager's permission. Knows no SMTP.
+#pragma once
+#include "daemons/common/proto/route.h"
+#include "daemons/smtp-client/office.h"
+#include "daemons/smtp-client/race.h"
+#include "daemons/smtp-client/wire.h"
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace smtp_client {
+
+// An address of a host.
+struct Candidate {
+    proto::route::Host host;
+    common::Endpoint endpoint;
+
+    const std::string& name() const { return host.name; } // or the literal
+    std::string peer() const { return name() + "[" + endpoint.address.to_string() + "]"; }
+    std::string relay() const { return peer() + ":" + std::to_string(endpoint.port); }
+};
+
+class Dial {
+public:
+    // To whom it reports. None of these may destroy the dial at once.
+    class Owner {
+    public:
+        // May it connect there, besides what it tries already, or instead? The answer is permit(), at once
+        // or later; before it no further question is asked.
+        enum class Asks { instead, besides };
+        virtual void ask(const std::string& address, Asks asks) = 0;
+        virtual void left(const std::string& address) = 0; // gives that place back
+        virtual void unreachable(const Candidate& candidate, const std::string& why) = 0;
+        // The host has no address. `status`: "4.4.3", "4.4.4".
+        virtual void no_address(const std::string& status, const std::string& text) = 0;
+        virtual void reached(const Candidate& candidate, std::unique_ptr<Wire> wire) = 0;
+        // The last word. crowded: the best hosts that could be had have no room.
+        enum class End { exhausted, crowded };
+        virtual void out_of_addresses(End end) = 0;
+        // Of the wire that was reached.
+        virtual void readable() = 0;
+        virtual void writable() = 0;
+
+    protected:
+        ~Owner() = default;
+    };
+
+    // `office` and `owner` must outlive it.
+    Dial(Office& office, Owner& owner, const std::vector<proto::route::Host>& hosts);
+    Dial(const Dial&) = delete;
+    Dial& operator=(const Dial&) = delete;
+
+    // Looks for the first or, what was reached having come to nothing, the next address that answers.
+    void next();
+    // The address reached last once more, and no other.
+    void again();
+    void permit(bool granted);
+    // The destination has spoken for all its hosts: nothing of the fallback tier is tried.
+    void forgo_fallback();
+    // Lets everything go, in silence.
+    void stop();
+
+private:
+    struct Attempt {
+        Candidate candidate;
+        smtp::Monotonic until{};
+        std::unique_ptr<Wire> wire = {}; // null: this host is out of means; tried again at `until`
+    };
+
+    void go();
+    bool may_begin() const;
+    bool next_host();
+    void end_tier();
+    void look_up();
+    void ask_name(dns::Type type, bool wanted, dns::Lookup& lookup, std::optional<dns::Answer>& answer);
+    void answered(dns::Type type);
+    void begin(Candidate candidate);
+    void open(Attempt& attempt);
+    void connected(Attempt& attempt, int error);
+    void failed(Attempt& attempt, int error);
+    void expired();
+    void rewind();
+    void finish(Owner::End end);
+    common::Endpoint really(const Candidate& candidate) const;
+
+    Office& office_;
+    Owner& owner_;
+    const std::shared_ptr<dns::Resolver> resolver_; // a reload brings others a new one
+    common::Deadline deadline_;
+    std::deque<proto::route::Host> hosts_; // in order; those to come
+    std::optional<proto::route::Host> host_; // whose addresses are tried
+    std::optional<Race> race_;               // of its addresses
+    std::optional<dns::Answer> a_, aaaa_;
+    dns::Lookup a_lookup_, aaaa_lookup_;
+    std::vector<std::unique_ptr<Attempt>> attempts_;
+    struct Question {
+        Candidate candidate;
+        Owner::Asks how;
+    };
+    std::optional<Question> asked_;
+    std::optional<Candidate> current_; // reached last
+    bool reached_ = false;             // it is in use
+    bool alone_ = false;               // again(): nothing races with it
+    bool no_room_besides_ = false;     // for a further address, until one has failed
+    bool over_ = false;
+    std::size_t left_;                              // addresses of this tier
+    std::optional<std::pair<decide::Tier, std::uint16_t>> crowded_; // the best of the hosts that had no room
+};
+
+} // namespace smtp_client
