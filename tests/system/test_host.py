@@ -130,7 +130,8 @@ def test_no_descriptors_for_going_out(mta, remote):
     mta.route("remote.example", sink)
     mta.start()
     client = mta.wait_for_role("smtp-client")[0]
-    have = max(map(int, os.listdir(f"/proc/{client}/fd"))) + 1
+    taken = set(map(int, os.listdir(f"/proc/{client}/fd")))
+    have = next(number for number in range(10_000) if number not in taken)  # the next one it would get
     subprocess.run(["prlimit", "--pid", str(client), f"--nofile={have}:"], check=True)
     queue_id = mta.submit("user@remote.example")
     mta.wait_log("Too many open files: deliveries wait until this host has what they need")
