@@ -50,6 +50,9 @@ ClientSession::Offers read_offers(std::string_view text) {
         if (same_ignoring_case(keyword, "STARTTLS")) out.starttls = true;
         if (same_ignoring_case(keyword, "REQUIRETLS")) out.require_tls = true;
         if (same_ignoring_case(keyword, "SMTPUTF8")) out.smtputf8 = true;
+        // "AUTH=…" is what servers said before RFC 2554; some say both.
+        if (same_ignoring_case(keyword, "AUTH") || starts_with_ignoring_case(keyword, "AUTH="))
+            out.auth.append(out.auth.empty() ? "" : " ").append(line.substr(std::min<std::size_t>(5, line.size())));
         if (same_ignoring_case(keyword, "SIZE")) {
             out.size = true;
             out.size_limit = parse_number(line.substr(std::min(line.size(), keyword.size() + 1))).value_or(0);
@@ -71,7 +74,8 @@ void ClientSession::take(const Reply& reply) {
     if (expected_front_ == expected_.size()) return take_unasked(reply);
     const Expected expected = expected_[expected_front_];
     const bool go_on = reply.code >= 300 && reply.code < 400;
-    if (go_on ? expected.what != Awaited::data : expected.what == Awaited::data && reply.positive())
+    const bool may_go_on = expected.what == Awaited::data || (expected.what == Awaited::auth && reply.code == 334);
+    if (go_on ? !may_go_on : expected.what == Awaited::data && reply.positive())
         return mismatch(fmt::format("unexpected reply {}", reply.code));
     if (reply.code == 421 && expected.what != Awaited::dot) return take_421(reply);
 
@@ -84,6 +88,7 @@ void ClientSession::take(const Reply& reply) {
     case Awaited::ehlo:
     case Awaited::helo: take_hello(reply, expected.what); break;
     case Awaited::starttls: take_starttls(reply); break;
+    case Awaited::auth: take_auth(reply); break;
     case Awaited::rset:
         if (!reply.positive()) part();
         break;
@@ -133,6 +138,11 @@ void ClientSession::take_starttls(const Reply& reply) {
 }
 
 void ClientSession::greeted() {
+    if (options_.auth.mechanisms.empty()) return ready();
+    begin_auth();
+}
+
+void ClientSession::ready() {
     pipelining_ = offers_.pipelining && options_.pipelining == Pipelining::if_offered;
     up_ = true;
     events_.emplace_back(client_event::Up{});

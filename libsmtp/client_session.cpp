@@ -1,14 +1,17 @@
 #include "libsmtp/client_session.h"
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <fmt/format.h>
 #include <iterator>
+#include <utility>
 
 namespace smtp {
 namespace {
 
 constexpr std::size_t text_limit = 512; // of a Verdict's text
 constexpr std::size_t ehlo_text_limit = 16 * 1024;
+constexpr std::size_t challenge_limit = ReplyParser::line_limit;
 
 // What was being done, in the words log analysers know.
 std::string_view doing(Stage stage) {
@@ -16,6 +19,7 @@ std::string_view doing(Stage stage) {
     case Stage::banner: return "receiving the initial server greeting";
     case Stage::ehlo: return "performing the EHLO handshake";
     case Stage::tls: return "performing the TLS handshake";
+    case Stage::auth: return "authenticating";
     case Stage::mail: return "sending MAIL FROM";
     case Stage::rcpt: return "sending RCPT TO";
     case Stage::data: return "sending DATA command";
@@ -96,9 +100,12 @@ void ClientSession::quit(Monotonic now) {
 void ClientSession::feed(std::string_view bytes, Monotonic now) {
     now_ = now;
     while (!over_ && !bytes.empty()) {
-        const bool hello =
-            expected_front_ < expected_.size() && expected_[expected_front_].what == Awaited::ehlo;
-        auto result = parser_.next(bytes, hello ? ehlo_text_limit : ReplyParser::kept);
+        const bool awaits = expected_front_ < expected_.size();
+        const bool hello = awaits && expected_[expected_front_].what == Awaited::ehlo;
+        const bool challenge = awaits && expected_[expected_front_].what == Awaited::auth;
+        auto result = parser_.next(bytes, hello       ? ehlo_text_limit
+                                          : challenge ? challenge_limit
+                                                      : ReplyParser::kept);
         if (auto* reply = std::get_if<Reply>(&result)) {
             take(*reply);
             // Bytes behind that reply came in plain text, and would be believed to have come by TLS.
@@ -189,6 +196,7 @@ void ClientSession::wrote(std::size_t bytes, Monotonic now) {
         if (piece.size == 0) ++piece_;
     }
     if (piece_ == pieces_.size()) {
+        if (std::exchange(secret_out_, false)) explicit_bzero(commands_.data(), commands_.size());
         pieces_.clear();
         commands_.clear();
         piece_ = 0;
@@ -249,6 +257,8 @@ Verdict ClientSession::said(Stage stage, const Reply& reply) const {
     out.code = reply.code;
     out.status = reply.status.given() ? reply.status.text() : fmt::format("{}.0.0", reply.code / 100);
     out.said = printable(reply.line(), text_limit);
+    if (sasl_ && sasl_->is_revealed_by(reply.text))
+        out.said = fmt::format("{} (its words are not shown: they repeat the password)", reply.code);
     const std::string_view line = out.said;
     if (out.outcome == Verdict::Outcome::delivered) {
         out.text = line;
@@ -282,12 +292,14 @@ Stage ClientSession::stage() const {
         if (phase == Phase::content || (phase == Phase::dot && !all_sent())) return Stage::content;
     }
     if (shaking_hands_) return Stage::tls;
+    if (auth_asked_) return Stage::auth;
     if (expected_front_ == expected_.size()) return Stage::none;
     switch (expected_[expected_front_].what) {
     case Awaited::banner: return Stage::banner;
     case Awaited::ehlo:
     case Awaited::helo: return Stage::ehlo;
     case Awaited::starttls: return Stage::tls;
+    case Awaited::auth: return Stage::auth;
     case Awaited::rset:
     case Awaited::mail: return Stage::mail;
     case Awaited::rcpt: return Stage::rcpt;
@@ -366,7 +378,7 @@ void ClientSession::rearm() {
         deadline_ = now_ + t.block;
     else if (at == Stage::banner)
         deadline_ = now_ + t.banner;
-    else if (at == Stage::ehlo || at == Stage::tls)
+    else if (at == Stage::ehlo || at == Stage::tls || at == Stage::auth)
         deadline_ = now_ + t.ehlo;
     else if (at == Stage::mail)
         deadline_ = now_ + t.mail;

@@ -8,12 +8,14 @@
 // done elsewhere) being in neither when Ended comes.
 //
 // TLS is the driver's: after StartTls it shakes hands and says how that went; what the server offered in plain
-// text is forgotten then (RFC 3207, 4.2).
+// text is forgotten then (RFC 3207, 4.2). So are passwords: the session chooses the mechanism and holds the
+// exchange (RFC 4954), the driver says who we are.
 #pragma once
 #include "libsmtp/outgoing_content.h"
 #include "libsmtp/parameters.h"
 #include "libsmtp/reply.h"
 #include "libsmtp/reply_parser.h"
+#include "libsmtp/sasl_client.h"
 #include "libsmtp/stage.h"
 #include "libsmtp/time.h"
 #include <cstdint>
@@ -70,7 +72,11 @@ namespace client_event {
 // The server awaits our side of the TLS handshake; tls_up() or tls_failed() must follow. All that was in
 // output() has been written by then.
 struct StartTls {};
-struct Up {}; // greeting, EHLO and TLS went well
+// A question, where Options::auth wants it: authenticate() or auth_failed() must follow, at once or later.
+struct AuthWanted {
+    SaslMechanism mechanism; // the strongest that both sides know and that may be used here
+};
+struct Up {}; // greeting, EHLO, TLS and AUTH went well
 // A question: content() with the next chunk (from the beginning when `from_start`), then content_end().
 struct ContentWanted {
     std::uint64_t id = 0;
@@ -91,7 +97,7 @@ struct Ended {
 } // namespace client_event
 
 using ClientEvent =
-    std::variant<client_event::StartTls, client_event::Up, client_event::ContentWanted,
+    std::variant<client_event::StartTls, client_event::AuthWanted, client_event::Up, client_event::ContentWanted,
                  client_event::Finished, client_event::Ended>;
 
 class ClientSession {
@@ -104,6 +110,10 @@ public:
     };
     enum class Pipelining : std::uint8_t { if_offered, never };
     enum class StartTls : std::uint8_t { never, if_offered, always };
+    struct Auth { // RFC 4954
+        std::vector<SaslMechanism> mechanisms; // that we have something for; none: nobody authenticates
+        bool without_tls = false;              // those that show the password may be used in plain text
+    };
     struct Options {
         std::string name; // for EHLO
         std::string peer; // "NAME[IP]": for texts
@@ -113,12 +123,14 @@ public:
         // A domain in the DNS' letters (IDNA), for servers without SMTPUTF8; "" if it has none. Not set: none
         // has.
         std::function<std::string(std::string_view domain)> ascii_domain = {};
+        Auth auth = {}; // not empty: without it the conversation ends
     };
     // What EHLO offered.
     struct Offers {
         bool esmtp = false, pipelining = false, eight_bit_mime = false, dsn = false, size = false;
         bool starttls = false, require_tls = false, smtputf8 = false;
         std::uint64_t size_limit = 0; // 0: none told
+        std::string auth;             // mechanisms, "PLAIN LOGIN"; "": AUTH was not offered
     };
 
     // The connection stands at `now`; the greeting is awaited.
@@ -146,6 +158,11 @@ public:
     void tls_up(Peer peer, Monotonic now);
     void tls_failed(std::string_view why, Monotonic now);
 
+    // Answers to AuthWanted. auth_failed(): why there is nothing to authenticate with, in one line; the
+    // conversation ends.
+    void authenticate(SaslClient client, Monotonic now);
+    void auth_failed(std::string_view status, std::string_view why, Monotonic now);
+
     // What happened on the connection.
     void feed(std::string_view bytes, Monotonic now);
     void end_of_input(Monotonic now);                   // the server closed
@@ -162,7 +179,7 @@ public:
     const Offers& offers() const { return offers_; }
 
 private:
-    enum class Awaited : std::uint8_t { banner, ehlo, helo, starttls, rset, mail, rcpt, data, dot };
+    enum class Awaited : std::uint8_t { banner, ehlo, helo, starttls, auth, rset, mail, rcpt, data, dot };
     struct Expected {
         Awaited what;
         std::uint32_t recipient = 0; // rcpt: its place in the transaction
@@ -202,6 +219,12 @@ private:
     void take_hello(const Reply& reply, Awaited which);
     void say_hello();
     void greeted();
+    void ready();
+    void begin_auth();
+    void take_auth(const Reply& reply);
+    void answer_challenge(const Reply& reply);
+    void send_secret(std::string_view before, const Secret& message);
+    void no_auth(std::string_view status, std::string text);
     void take_starttls(const Reply& reply);
     void no_tls(std::string_view status, std::string text);
     void take_mail(const Reply& reply);
@@ -263,6 +286,11 @@ private:
     std::size_t at_most_ = SIZE_MAX; // recipients per round this server was seen to take
     std::uint64_t completed_ = 0;    // transactions
     bool up_ = false, over_ = false, quitting_ = false, pipelining_ = false;
+    std::optional<SaslClient> sasl_; // until it is known who we are
+    std::string auth_cancelled_;     // why, once it has been
+    bool auth_asked_ = false;        // the driver has been, and has not answered
+    std::optional<Secret> withheld_; // the first message, if it is too long for the command
+    bool secret_out_ = false;        // commands_ holds what nobody must find there
     bool shaking_hands_ = false, secure_ = false, verified_ = false; // TLS
     bool needs_reset_ = false;  // the server is still in a transaction that went nowhere
     bool chunk_wanted_ = false; // tell when the chunk has been written

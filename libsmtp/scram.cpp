@@ -44,6 +44,17 @@ bool same_secret(std::string_view a, std::string_view b) { // in the same time w
 
 } // namespace
 
+std::string gs2_name(std::string_view name) {
+    std::string out;
+    for (const char c : name) {
+        if (c == ',' || c == '=')
+            out += c == ',' ? "=2C" : "=3D";
+        else
+            out += c;
+    }
+    return out;
+}
+
 std::optional<ScramKeys> ScramKeys::parse(std::string_view text) {
     ScramKeys keys;
     const auto iterations = parse_number(take_field(text), 100'000'000);
@@ -114,6 +125,53 @@ std::expected<std::string, Malformed> ScramServer::final(std::string_view messag
     for (std::size_t i = 0; i < client_key.size(); ++i) client_key[i] ^= (*proof)[i];
     if (!same_secret(crypto_.hash(client_key), keys_.stored_key)) return bad("wrong password");
     return "v=" + encode_base64(crypto_.hmac(keys_.server_key, said));
+}
+
+ScramClient::ScramClient(const ScramCrypto& crypto, Derive derive, std::string user, Secret password,
+                         std::string nonce, Binding binding)
+    : crypto_(crypto), derive_(std::move(derive)), password_(std::move(password)), nonce_(std::move(nonce)),
+      header_(!binding.type.empty()     ? "p=" + binding.type + ",,"
+              : binding.server_lacks_it ? "y,,"
+                                        : "n,,"),
+      bound_(binding.type.empty() ? std::string() : std::move(binding.data)),
+      first_bare_(fmt::format("n={},r={}", gs2_name(user), nonce_)) {}
+
+std::string ScramClient::first() const { return header_ + first_bare_; }
+
+std::expected<std::string, Malformed> ScramClient::final(std::string_view message) {
+    if (message.size() > longest) return bad("its first message is too long");
+    auto fields = message;
+    const auto nonce = take_field(fields);
+    if (nonce.starts_with("m=")) return bad("it demands an extension nobody knows");
+    const auto salt_field = take_field(fields), count = take_field(fields);
+    if (!nonce.starts_with("r=") || !nonce.substr(2).starts_with(nonce_) || nonce.size() <= 2 + nonce_.size() ||
+        !std::ranges::all_of(nonce, is_printable))
+        return bad("its nonce does not continue ours");
+    const auto salt = salt_field.starts_with("s=") ? decode_base64(salt_field.substr(2)) : std::nullopt;
+    if (!salt || salt->empty()) return bad("no salt");
+    const auto iterations = count.starts_with("i=") ? parse_number(count.substr(2)) : std::nullopt;
+    if (!iterations) return bad("no number of iterations");
+    if (*iterations < fewest_iterations || *iterations > most_iterations)
+        return bad(fmt::format("it wants {} iterations, which is no number between {} and {}", *iterations,
+                               fewest_iterations, most_iterations));
+    const auto salted = derive_(password_.reveal(), *salt, static_cast<std::uint32_t>(*iterations));
+    auto proof = crypto_.hmac(salted.reveal(), "Client Key");
+    const auto without_proof = fmt::format("c={},{}", encode_base64(header_ + bound_), nonce);
+    const auto said = fmt::format("{},{},{}", first_bare_, message, without_proof);
+    const auto signature = crypto_.hmac(crypto_.hash(proof), said);
+    for (std::size_t i = 0; i < proof.size(); ++i) proof[i] ^= signature[i];
+    server_signature_ = crypto_.hmac(crypto_.hmac(salted.reveal(), "Server Key"), said);
+    return fmt::format("{},p={}", without_proof, encode_base64(proof));
+}
+
+std::expected<void, Malformed> ScramClient::verify(std::string_view message) {
+    if (message.size() > longest) return bad("its last message is too long");
+    const auto field = take_field(message);
+    if (field.starts_with("e=")) return bad(fmt::format("it says {}", printable(field.substr(2), 100)));
+    const auto signature = field.starts_with("v=") ? decode_base64(field.substr(2)) : std::nullopt;
+    if (server_signature_.empty() || !signature || !same_secret(*signature, server_signature_))
+        return bad("it does not prove that it knows the password");
+    return {};
 }
 
 } // namespace smtp

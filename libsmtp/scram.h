@@ -1,6 +1,8 @@
-// The server's half of SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, 7677): messages in, messages out. The
-// hashing comes in as functions; knows no passwords, only the keys made from them, and no base64 of SMTP's.
+// SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, 7677), both halves: messages in, messages out. The hashing
+// comes in as functions; the server's half knows no passwords, only the keys made from them. Knows no base64 of
+// SMTP's.
 #pragma once
+#include "libsmtp/secret.h"
 #include "libsmtp/text.h"
 #include <cstdint>
 #include <expected>
@@ -53,6 +55,44 @@ private:
     Binding binding_;
     ScramKeys keys_;
     std::string header_, bound_, client_first_, server_first_;
+};
+
+// A name as it stands in messages of SCRAM and of GS2 (RFC 5801, 4): "=2C" and "=3D" for ',' and '='.
+std::string gs2_name(std::string_view name);
+
+class ScramClient {
+public:
+    // SaltedPassword (RFC 5802, 3: Hi), 32 bytes. It takes its time on purpose; who is asked may remember.
+    using Derive =
+        std::function<Secret(std::string_view password, std::string_view salt, std::uint32_t iterations)>;
+    static constexpr std::uint32_t fewest_iterations = 4096; // RFC 7677, 4: fewer would give the password away
+    static constexpr std::uint32_t most_iterations = 600'000; // more would only cost us time
+    static constexpr std::size_t longest = 4096;              // message of a server's
+
+    // How the channel is bound. type "": not at all; then `server_lacks_it` says that we could have
+    // (RFC 5802, 6: who hides the server's offer from us is found out).
+    struct Binding {
+        std::string type, data;
+        bool server_lacks_it = false;
+    };
+
+    // `user` and `password` are sent as they are, without the mappings of SASLprep. nonce: random, printable,
+    // without commas.
+    ScramClient(const ScramCrypto& crypto, Derive derive, std::string user, Secret password, std::string nonce,
+                Binding binding);
+
+    // client-first-message.
+    std::string first() const;
+    // server-first-message: client-final-message.
+    std::expected<std::string, Malformed> final(std::string_view message);
+    // server-final-message: proves that the server knows the password too.
+    std::expected<void, Malformed> verify(std::string_view message);
+
+private:
+    ScramCrypto crypto_;
+    Derive derive_;
+    Secret password_;
+    std::string nonce_, header_, bound_, first_bare_, server_signature_;
 };
 
 } // namespace smtp

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
+#include <map>
 #include <optional>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -51,7 +52,10 @@ public:
                    [this](const std::string&) { orphaned(); }}),
           bound_(loop_, [this] { too_late(); }),
           terminate_(make_signal(loop_.uv(), this)),
-          surroundings_{loop_, log_, {role, 0, {}}, {}, [this](std::string_view text) { trouble(text); }} {
+          surroundings_{loop_, log_, {role, 0, {}}, {}, [this](std::string_view text) { trouble(text); },
+                        [this](std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
+                            ask_token(std::move(account), refused, std::move(answer));
+                        }} {
         uv_signal_start(
             terminate_.get(), [](uv_signal_t* s, int) { owner_of<Frame>(s)->stop(orphan_bound); }, SIGTERM);
         uv_unref(reinterpret_cast<uv_handle_t*>(terminate_.get()));
@@ -72,6 +76,7 @@ private:
         if (auto* configure = std::get_if<supervision::Configure>(&message))
             return this->configure(*configure, std::move(descriptors));
         if (auto* ping = std::get_if<supervision::Ping>(&message)) return master_.send(supervision::Pong{ping->number});
+        if (auto* token = std::get_if<supervision::AccessToken>(&message)) return this->token(*token, descriptors);
         if (auto* died = std::get_if<supervision::Died>(&message); died && daemon_)
             daemon_->died(died->role, died->instance, died->crashed);
         if (auto* stop = std::get_if<supervision::Stop>(&message)) this->stop(smtp::Duration(stop->within));
@@ -92,6 +97,7 @@ private:
         auto fresh = std::make_unique<config::Config>(*std::move(config));
         Orders orders{*fresh, message.generation, {}, {}};
         if (message.has_secrets) {
+            keep_memory_private();
             auto secrets = ipc::decode<proto::secrets::Message>(whole_text(descriptors[next++].number()));
             if (!secrets) return give_up("master's secrets are incomplete", 70);
             orders.secrets = std::make_shared<const proto::secrets::Message>(*std::move(secrets));
@@ -117,6 +123,20 @@ private:
         auto daemon = create_(surroundings_, std::move(orders));
         if (!daemon) return give_up(daemon.error().what, 75);
         daemon_ = *std::move(daemon);
+    }
+
+    void ask_token(std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
+        awaited_tokens_.emplace(++token_requests_, std::move(answer));
+        master_.send(supervision::AccessTokenWanted{token_requests_, std::move(account), refused});
+    }
+
+    void token(const supervision::AccessToken& message, const std::vector<Fd>& descriptors) {
+        auto asked = awaited_tokens_.extract(message.request);
+        if (asked.empty()) return;
+        Token token{{}, message.number, message.fresh, message.problem};
+        if (token.problem.empty() && descriptors.empty()) token.problem = "master's answer is incomplete";
+        if (!descriptors.empty()) token.text = smtp::Secret(whole_text(descriptors.front().number()));
+        asked.mapped()(std::move(token));
     }
 
     void trouble(std::string_view text) { master_.send(supervision::Trouble{std::string(text)}); }
@@ -162,6 +182,8 @@ private:
     std::unique_ptr<config::Config> config_;
     std::unique_ptr<Daemon> daemon_;
     std::string confinement_;
+    std::map<std::uint64_t, std::function<void(Token)>> awaited_tokens_; // by request
+    std::uint64_t token_requests_ = 0;
     bool stopping_ = false;
     int status_ = 0;
 };

@@ -9,6 +9,7 @@
 #include "daemons/common/loop.h"
 #include "daemons/common/proto/hello.h"
 #include "daemons/common/proto/secrets.h"
+#include "libsmtp/secret.h"
 #include "libspool/result.h"
 #include <functional>
 #include <memory>
@@ -46,6 +47,17 @@ struct Orders {
 
 LogSettings log_settings(const config::Log& log);
 
+// What a command of an account's printed (auth::Account::command), as master tells it.
+struct Token {
+    smtp::Secret text;
+    std::uint64_t number = 0; // another for every token
+    bool fresh = false;       // it was made for this question
+    std::string problem;      // "": there is none
+};
+// The answer comes in a later turn of the loop, once. `refused`: the number of a token that was no good; 0 none.
+using AskToken =
+    std::function<void(std::string account, std::uint64_t refused, std::function<void(Token)> answer)>;
+
 // What a daemon is built on. Outlives it.
 struct Surroundings {
     Loop& loop;
@@ -53,6 +65,7 @@ struct Surroundings {
     ipc::Identity identity;                         // for ipc::Connector and Hello
     std::string run;                                // "<spool>/run": run + "/private/queue-manager" is a server's path
     std::function<void(std::string_view)> trouble;  // a line for `postrider status`; "" clears it
+    AskToken ask_token = {};                        // smtp-client's
     std::uint32_t instance() const { return identity.instance; } // worker number; a writer's slot
 };
 

@@ -94,6 +94,19 @@ void keep_memory_small() {
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
 }
 
+void keep_memory_private() {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    return; // their runtime looks into it
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    return;
+#else
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+#endif
+}
+
 void give_memory_back() { malloc_trim(0); }
 
 } // namespace common

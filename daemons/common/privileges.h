@@ -34,6 +34,8 @@ std::vector<std::string> bare_environment();
 void raise_descriptor_limit();
 // Few malloc arenas: many small processes must stay small.
 void keep_memory_small();
+// For who holds secrets: its memory is in no core file, and not for other processes of its user to look into.
+void keep_memory_private();
 // After a burst: pages between what is still needed go back to the kernel as well.
 void give_memory_back();
 

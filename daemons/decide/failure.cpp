@@ -106,6 +106,7 @@ Failure classify(const Observation& seen) {
     out.severity = permanent && seen.stage != smtp::Stage::tls ? Severity::permanent : Severity::temporary;
     const bool after_ehlo = seen.stage > smtp::Stage::ehlo && seen.stage < smtp::Stage::local;
     out.push_back = seen.code == 421 && seen.status.starts_with("4.7.") && after_ehlo;
+    out.credentials = seen.stage == smtp::Stage::auth && (seen.code >= 500 || seen.status.ends_with(".7.8"));
     // A refusal of our own before anything was sent (size, 8-bit, address) is about the message, though no
     // peer spoke.
     if (seen.code == 0 && permanent && seen.stage == smtp::Stage::mail) out.kind = FailureKind::message;

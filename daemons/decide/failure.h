@@ -24,9 +24,10 @@ struct Failure {
     Severity severity = Severity::temporary;
     bool push_back =
         false; // 421 4.7.x: against our address; fewer connections, and no tour of the other hosts
+    bool credentials = false; // they are not good: every host would say so, and may lock the account
 
     // Another address may do better, with the same message.
-    bool next_host() const { return kind == FailureKind::connection && !push_back; }
+    bool next_host() const { return kind == FailureKind::connection && !push_back && !credentials; }
     bool operator==(const Failure&) const = default;
 };
 

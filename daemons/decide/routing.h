@@ -30,6 +30,14 @@ struct NextHop {
     bool operator==(const NextHop&) const = default;
 };
 
+// How we authenticate at a route's next hop, if there is an account for it.
+struct AuthRule {
+    bool never = false;
+    std::vector<std::string> mechanisms; // the only ones used; empty: all there are
+    bool without_tls = false;            // those that show the password may be used in plain text
+    bool operator==(const AuthRule&) const = default;
+};
+
 // One [route."<pattern>"].
 struct RouteRule {
     std::string pattern; // "example.com", ".example.com" (everything below it), "*"; lower case
@@ -38,6 +46,7 @@ struct RouteRule {
     queue::RouteSettings queueing;
     std::vector<ReplyRule> replies; // the first that covers a reply counts
     TlsLevel tls = TlsLevel::by_default; // for the pattern's mail, whichever link it goes by
+    AuthRule auth;
     bool operator==(const RouteRule&) const = default;
 };
 

@@ -62,10 +62,16 @@ void Child::take(supervision::Message&& message) {
         }
         return overseer_.ready(*this);
     }
+    if (auto* wanted = std::get_if<supervision::AccessTokenWanted>(&message)) return overseer_.token_wanted(*this, *wanted);
     if (auto* trouble = std::get_if<supervision::Trouble>(&message); trouble && trouble->text != trouble_) {
         trouble_ = trouble->text;
         overseer_.troubled(*this);
     }
+}
+
+void Child::answer(const supervision::AccessToken& token, int file) {
+    if (!link_ || !alive()) return;
+    link_->send(token, file >= 0 ? std::vector{file} : std::vector<int>{});
 }
 
 // Counted in questions, not in time: a machine that was suspended has not been silent.

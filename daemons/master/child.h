@@ -23,6 +23,7 @@ public:
         virtual const config::Master& rules() = 0;
         virtual void ready(Child& child) = 0;
         virtual void troubled(Child& child) = 0;
+        virtual void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) = 0;
         // crashed: of itself. Called before it is started again (if it is).
         virtual void ended(Child& child, bool crashed) = 0;
 
@@ -42,6 +43,8 @@ public:
     void stop(smtp::Duration within);
     void kill();
     void tell(const proto::supervision::Died& died);
+    // `file`: the token, sealed, or -1.
+    void answer(const proto::supervision::AccessToken& token, int file);
     // The status of waitpid(2).
     void has_ended(int status);
 

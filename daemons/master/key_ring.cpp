@@ -1,5 +1,4 @@
 #include "daemons/master/key_ring.h"
-#include "daemons/common/auth/credentials.h"
 #include "daemons/common/auth/password_file.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/random.h"
@@ -125,6 +124,11 @@ Result<std::vector<proto::Role>> KeyRing::seal() {
     TRY(seal(proto::Role::smtpd, server_));
     TRY(seal(proto::Role::smtp_client, client_));
     return changed;
+}
+
+auth::Credentials KeyRing::credentials() const {
+    auto read = auth::Credentials::parse(client_.credentials); // once already, without a complaint
+    return read ? *std::move(read) : auth::Credentials{};
 }
 
 int KeyRing::file_for(proto::Role role) const {

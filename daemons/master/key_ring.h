@@ -2,6 +2,7 @@
 // keys for session tickets, which it makes, changes in time and never writes down. Handed to the workers of a role
 // as one sealed file, with what that role needs in it and nothing else.
 #pragma once
+#include "daemons/common/auth/credentials.h"
 #include "daemons/common/config/config.h"
 #include "daemons/common/fd.h"
 #include "daemons/common/proto/hello.h"
@@ -26,6 +27,8 @@ public:
     // Files that cannot be used are an error, once per change; what was read before stays in force.
     spool::Result<std::vector<proto::Role>> refresh(const config::Config& config, smtp::Monotonic now);
 
+    // Our accounts at next hops.
+    auth::Credentials credentials() const;
     // To be handed down to that role; -1 if there is nothing for it, or before the first load().
     int file_for(proto::Role role) const;
 

@@ -46,7 +46,9 @@ Master::Master(common::Loop& loop, common::Log& log, Options options, std::strin
                Users users)
     : loop_(loop), log_(log), options_(std::move(options)), text_(std::move(text)), config_(std::move(config)),
       premises_(log, std::move(users)),
-      keys_(premises_.users().service ? premises_.users().service->uid : geteuid()), heartbeat_(loop, [this] { heartbeat(); }),
+      keys_(premises_.users().service ? premises_.users().service->uid : geteuid()),
+      tokens_of_accounts_(loop, log, premises_.users().service ? &*premises_.users().service : nullptr),
+      heartbeat_(loop, [this] { heartbeat(); }),
       patience_(loop, [this] { not_ready_yet(); }), bound_(loop, [this] { bound_passed(); }),
       watchdog_(loop, [this] {
           notify("WATCHDOG=1");
@@ -71,6 +73,7 @@ Result<> Master::open(common::Fd log_file) {
     if (options_.announce >= 0) errors_ = TRY(premises_.open_errors());
     text_file_ = TRY(sealed(text_));
     TRY(keys_.load(config_, Loop::now().monotonic));
+    tokens_of_accounts_.use(keys_.credentials());
     make_tokens();
     control_ = std::make_unique<ipc::JsonServer>(
         loop_, log_, common::Fd(fcntl(premises_.local_socket("master"), F_DUPFD_CLOEXEC, 3)),
@@ -157,6 +160,8 @@ void Master::reap() {
         if (children_[i]->alive() && waitpid(children_[i]->pid(), &status, WNOHANG) == children_[i]->pid())
             children_[i]->has_ended(status);
     }
+    for (const auto pid : tokens_of_accounts_.running())
+        if (int status = 0; waitpid(pid, &status, WNOHANG) == pid) tokens_of_accounts_.has_ended(pid, status);
 }
 
 void Master::heartbeat() {
@@ -169,6 +174,8 @@ void Master::heartbeat() {
 void Master::refresh_keys() {
     const auto news = keys_.refresh(config_, Loop::now().monotonic);
     if (!news) return log_.error("{}: the former certificates and credentials stay in use", news.error().what);
+    if (std::ranges::find(*news, proto::Role::smtp_client) != news->end())
+        tokens_of_accounts_.use(keys_.credentials());
     for (auto& child : children_)
         if (std::ranges::find(*news, child->plan().role) != news->end()) child->reorder();
 }
@@ -229,6 +236,21 @@ void Master::troubled(Child& child) {
     if (child.trouble().empty()) return;
     log_.warning("{}: {}", child.name(), child.trouble());
     if (!announced_ && !stopping_) fmt::print(stderr, "postrider: {}: {}\n", child.name(), child.trouble());
+}
+
+// Whoever was started again meanwhile has not asked.
+void Master::token_wanted(Child& child, const supervision::AccessTokenWanted& wanted) {
+    if (child.plan().role != proto::Role::smtp_client) return;
+    tokens_of_accounts_.ask(
+        wanted.account, wanted.refused, Loop::now().monotonic,
+        [this, request = wanted.request, pid = child.pid()](const Tokens::Answer& answer) {
+            const auto asker = std::ranges::find(children_, pid, [](const auto& each) { return each->pid(); });
+            if (asker == children_.end()) return;
+            supervision::AccessToken token{request, answer.number, answer.fresh, answer.problem};
+            auto file = answer.problem.empty() ? sealed(std::string(answer.text)) : Result<common::Fd>();
+            if (!file) token.problem = file.error().what;
+            (*asker)->answer(token, file ? file->number() : -1);
+        });
 }
 
 void Master::ended(Child& child, bool crashed) {

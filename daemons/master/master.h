@@ -9,6 +9,7 @@
 #include "daemons/master/child.h"
 #include "daemons/master/key_ring.h"
 #include "daemons/master/premises.h"
+#include "daemons/master/tokens.h"
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -47,6 +48,7 @@ private:
     const config::Master& rules() override { return config_.master; }
     void ready(Child& child) override;
     void troubled(Child& child) override;
+    void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) override;
     void ended(Child& child, bool crashed) override;
 
     void watch_signals();
@@ -84,6 +86,7 @@ private:
     config::Config config_;
     Premises premises_;
     KeyRing keys_;
+    Tokens tokens_of_accounts_;
     common::Fd text_file_, log_file_, errors_;
     std::map<proto::Role, std::string> tokens_;
     std::vector<std::unique_ptr<Child>> children_;

@@ -82,6 +82,7 @@ Result<> Master::take_new_configuration() {
     auto log_file = TRY(Premises::open_log(fresh->log.file));
     TRY(premises_.make_slots(*fresh));
     TRY(keys_.load(*fresh, Loop::now().monotonic));
+    tokens_of_accounts_.use(keys_.credentials());
     TRY(premises_.bind_listeners(fresh->listeners));
     text_ = *std::move(text);
     text_file_ = std::move(text_file);

@@ -25,6 +25,7 @@ int run(const Options& given) {
     if (given.announce >= 0) fcntl(given.announce, F_SETFD, FD_CLOEXEC);
     common::close_descriptors_except(given.announce);
     common::keep_memory_small();
+    common::keep_memory_private();
     common::raise_descriptor_limit();
     umask(0022);
     Options options = given;

@@ -100,6 +100,7 @@ void QueueManager::carry_out(const OpenConnection& action, smtp::Now) {
     proto::delivery::Connect connect{.connection = action.connection, .link = std::string(action.link)};
     if (auto link = links_.find(connect.link); link != links_.end()) {
         connect.mx = link->second.mx;
+        connect.rule = link->second.rule;
         for (const auto& route : config_->routes)
             if (route.pattern == link->second.rule)
                 for (const auto& each : route.replies) connect.replies.push_back(each.to_string());

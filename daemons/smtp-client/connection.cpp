@@ -49,6 +49,7 @@ void Connection::try_next() {
     current_.reset();
     uses_ = 0;
     up_ = plain_text_ = false;
+    introduction_.reset();
     dial_.next();
 }
 
@@ -91,7 +92,7 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
     session_.emplace(
         Session::Options{office_.settings.helo, current_->peer(),
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
-                         tls_wanted(), timeouts(office_.settings), idn::ascii_domain},
+                         tls_wanted(), timeouts(office_.settings), idn::ascii_domain, auth_wanted()},
         now);
     rearm();
 }
@@ -134,6 +135,7 @@ void Connection::pump() {
             if (over_) return;
             continue;
         }
+        settle_auth();
         fill();
         if (!session_->has_output()) {
             if (auto event = session_->next()) { // a delivery that this server cannot take
@@ -181,7 +183,10 @@ void Connection::expired() {
 void Connection::take(smtp::ClientEvent& event) {
     if (std::holds_alternative<StartTls>(event)) {
         if (!session_->over()) start_tls();
+    } else if (auto* wanted = std::get_if<AuthWanted>(&event)) {
+        start_auth(wanted->mechanism);
     } else if (std::holds_alternative<Up>(event)) {
+        authenticated();
         setup_ = Loop::now().monotonic - began_;
         office_.peers.worked(current_->endpoint.address);
         up_ = true;
@@ -219,7 +224,7 @@ void Connection::ended(Ended& end) {
     const bool told =
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
     last_failure_ = {end.why, relay(), tls_named()};
-    if (fresh && again_in_plain_text(end.why)) return;
+    if (fresh && (again_in_plain_text(end.why) || again_with_new_token(end.why))) return;
     if (end.why.stage == smtp::Stage::tls) {
         policy_failure_ = last_failure_;
         voice().info("{}", end.why.text);

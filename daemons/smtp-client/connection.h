@@ -5,6 +5,7 @@
 #include "daemons/common/delivery_line.h"
 #include "daemons/decide/failure.h"
 #include "daemons/smtp-client/dial.h"
+#include "daemons/smtp-client/introduction.h"
 #include "daemons/smtp-client/results.h"
 #include "libsmtp/client_session.h"
 #include "libspool/message_reader.h"
@@ -71,6 +72,13 @@ private:
     void keep_resumption();
     bool again_in_plain_text(const smtp::Verdict& why);
 
+    // AUTH: authenticate.cpp.
+    smtp::ClientSession::Auth auth_wanted();
+    void start_auth(smtp::SaslMechanism mechanism);
+    void settle_auth();
+    void authenticated();
+    bool again_with_new_token(const smtp::Verdict& why);
+
     void try_next();
     // The dial's word.
     void ask(const std::string& address, Dial::Owner::Asks asks) override;
@@ -123,6 +131,7 @@ private:
     decide::TlsState tls_;
     std::string tls_text_;        // "TLSv1.3 …"; "" in plain text
     bool shaking_hands_ = false, plain_text_ = false; // plain_text_: TLS has failed with this address
+    std::unique_ptr<Introduction> introduction_;      // where we have an account
     std::deque<std::unique_ptr<Job>> jobs_;
     std::size_t handed_ = 0; // of them, the first, to the session
     std::vector<std::string_view> views_;

@@ -6,6 +6,7 @@
 #include "daemons/common/log.h"
 #include "daemons/common/timer.h"
 #include "daemons/decide/routing.h"
+#include "daemons/smtp-client/introduction.h"
 #include "daemons/smtp-client/peers.h"
 #include "daemons/smtp-client/resumptions.h"
 #include "libspool/disk.h"
@@ -31,7 +32,7 @@ struct Office {
     std::optional<decide::RouteTable> tls_routes = {}; // if there are any with a TLS level of their own
     std::shared_ptr<const tls::Context> tls = nullptr; // null: TLS cannot be had, and the log said why
     Resumptions resumptions = {};
-
+    AuthDesk auth = AuthDesk({}, [](std::string_view) {}); // nobody authenticates
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
 
     // This host's shortage is nobody's failure: what waits, waits. Said once in a while.

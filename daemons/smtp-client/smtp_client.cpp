@@ -15,19 +15,19 @@ constexpr std::uint64_t own_number = std::uint64_t{1} << 63;
 spool::Result<std::unique_ptr<SmtpClient>> SmtpClient::create(common::Surroundings& surroundings,
                                                               common::Orders orders) {
     auto disk = TRY(spool::RealDisk::open_at(orders.config.spool.directory));
-    return std::make_unique<SmtpClient>(surroundings, std::move(disk), orders.config);
+    return std::make_unique<SmtpClient>(surroundings, std::move(disk), orders);
 }
 
 SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool::RealDisk> disk,
-                       const config::Config& config)
-    : surroundings_(surroundings), disk_(std::move(disk)), deadlines_(surroundings.loop), dns_(config.dns),
+                       const common::Orders& orders)
+    : surroundings_(surroundings), disk_(std::move(disk)), deadlines_(surroundings.loop), dns_(orders.config.dns),
       office_{surroundings.loop,
               surroundings.log,
               deadlines_,
               *disk_,
               surroundings.instance(),
-              config.smtp_client,
-              std::make_shared<dns::Resolver>(surroundings.loop, config.dns),
+              orders.config.smtp_client,
+              std::make_shared<dns::Resolver>(surroundings.loop, orders.config.dns),
               {},
               std::mt19937(std::random_device{}()),
               0},
@@ -40,8 +40,10 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
                      conversation, surroundings.identity,
                      {[this](Message&& message) { take(std::move(message)); }, [this] { up(); },
                       [this](const std::string&) { down(); }}) {
-    office_.connect_to = config.testing.connect_to;
-    settle_tls(config);
+    office_.connect_to = orders.config.testing.connect_to;
+    office_.auth = AuthDesk(surroundings.ask_token, surroundings.trouble);
+    settle_tls(orders.config);
+    settle_accounts(orders);
 }
 
 // What connections from now on know of TLS. Whatever is wrong with it, mail that does without still goes.
@@ -71,10 +73,19 @@ void SmtpClient::settle_tls(const config::Config& config) {
                                 context.error().what);
 }
 
+// Connections that stand go on as who they are.
+void SmtpClient::settle_accounts(const common::Orders& orders) {
+    auto read = auth::Credentials::parse(orders.secrets_as<proto::secrets::Client>().credentials);
+    if (!read) surroundings_.log.error("smtp_client.credentials: {}", read.error().why); // master has read it, too
+    office_.auth.use(std::make_shared<const auth::Credentials>(read ? *std::move(read) : auth::Credentials{}),
+                     orders.config.routes);
+}
+
 void SmtpClient::reconfigure(common::Orders orders) {
     office_.settings = orders.config.smtp_client; // for connections from now on
     office_.connect_to = orders.config.testing.connect_to;
     settle_tls(orders.config);
+    settle_accounts(orders);
     dns_ = orders.config.dns;
     office_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, dns_);
 }

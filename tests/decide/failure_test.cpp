@@ -58,6 +58,13 @@ TEST_CASE("whose failure, and for how long") {
         CHECK(failure.push_back == row.failure.push_back);
     }
     CHECK(classify({Stage::connect, 0, "4.4.1"}).next_host());
+    // Credentials that one host refuses are not shown to the others; what only this host cannot do may be had there.
+    CHECK(!classify({Stage::auth, 535, "5.7.8"}).next_host());
+    CHECK(!classify({Stage::auth, 550, ""}).next_host());
+    CHECK(!classify({Stage::auth, 0, "4.7.8"}).next_host());
+    CHECK(classify({Stage::auth, 454, "4.7.0"}).next_host());
+    CHECK(classify({Stage::auth, 0, "4.7.4"}).next_host());
+    CHECK(classify({Stage::auth, 0, "4.4.2"}).next_host());
     CHECK(classify({Stage::banner, 554, "5.7.1"}).next_host());
     CHECK(!classify({Stage::rcpt, 421, "4.7.0"}).next_host());
     CHECK(!classify({Stage::rcpt, 450, "4.7.1"}).next_host());

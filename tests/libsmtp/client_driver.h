@@ -52,6 +52,7 @@ struct Driver {
     void pump() {
         while (auto event = session.next()) {
             if (std::holds_alternative<client_event::StartTls>(*event)) shake_hands();
+            if (auto* wanted = std::get_if<client_event::AuthWanted>(&*event)) authenticate(wanted->mechanism);
             if (std::holds_alternative<client_event::Up>(*event)) log += "up\n";
             if (auto* wanted = std::get_if<client_event::ContentWanted>(&*event)) give(*wanted);
             if (auto* finished = std::get_if<client_event::Finished>(&*event)) log += text(finished->result);
@@ -74,6 +75,14 @@ struct Driver {
             session.tls_up(handshake == Handshake::proves ? ClientSession::Peer::verified
                                                           : ClientSession::Peer::unverified,
                            now);
+    }
+    void authenticate(SaslMechanism mechanism) {
+        if (session.over()) return;
+        log += fmt::format("auth {}\n", name_of(mechanism));
+        if (auto client = sasl ? sasl(mechanism) : std::nullopt)
+            session.authenticate(*std::move(client), now);
+        else
+            session.auth_failed("4.7.8", "there is no token today", now);
     }
     void give(const client_event::ContentWanted& wanted) {
         const auto& content = mails.at(wanted.id - 1).content;
@@ -137,6 +146,7 @@ struct Driver {
     std::size_t handed = 0, at = 0;
     bool eager = true, quit = false;
     Handshake handshake = Handshake::works;
+    std::function<std::optional<SaslClient>(SaslMechanism)> sasl = {};
     std::string sent, log;
 };
 
@@ -146,6 +156,8 @@ struct Setup {
     ClientSession::StartTls tls = ClientSession::StartTls::never;
     Handshake handshake = Handshake::works;
     std::function<std::string(std::string_view)> ascii_domain = {};
+    ClientSession::Auth auth = {};
+    std::function<std::optional<SaslClient>(SaslMechanism)> sasl = {};
 };
 
 inline void play(std::vector<Mail> mails, const std::string& script, std::string_view log, Setup setup = {}) {
@@ -153,7 +165,8 @@ inline void play(std::vector<Mail> mails, const std::string& script, std::string
         for (std::size_t chunk : {std::size_t{1} << 20, std::size_t{3}}) {
             Driver driver(mails, bytes, chunk,
                           {"client.test", "mx.test[192.0.2.1]", setup.pipelining, setup.tls, {},
-                           setup.ascii_domain});
+                           setup.ascii_domain, setup.auth});
+            driver.sasl = setup.sasl;
             driver.handshake = setup.handshake;
             driver.eager = setup.eager;
             driver.quit = setup.quit;

@@ -3,6 +3,8 @@
 #include "daemons/common/network.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
+#include <utility>
 
 namespace auth {
 
@@ -80,6 +82,7 @@ std::string Account::name() const {
 
 std::expected<Credentials, smtp::Malformed> Credentials::parse(std::string_view text) {
     Credentials out;
+    std::set<std::pair<std::string, std::uint16_t>> taken;
     for (std::size_t number = 1; !text.empty(); ++number) {
         auto line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -92,9 +95,8 @@ std::expected<Credentials, smtp::Malformed> Credentials::parse(std::string_view 
         Account account;
         if (const auto why = read_line(line, account); !why.empty()) return bad(why);
         if (out.accounts.size() == most) return bad(fmt::format("more than {} accounts", most));
-        for (const auto& each : out.accounts)
-            if (each.host == account.host && each.port == account.port)
-                return bad("there is an account at that host and port already");
+        if (!taken.emplace(account.host, account.port).second)
+            return bad("there is an account at that host and port already");
         out.accounts.push_back(std::move(account));
     }
     return out;

@@ -97,16 +97,19 @@ const Entry* PasswordFile::find(std::string_view user) const {
     return at == users.end() ? nullptr : &at->second;
 }
 
-smtp::ScramKeys make_scram_keys(std::string_view password, std::string salt, std::uint32_t iterations) {
-    unsigned char salted[32];
+smtp::Secret salted_password(std::string_view password, std::string_view salt, std::uint32_t iterations) {
+    std::string salted(32, '\0');
     PKCS5_PBKDF2_HMAC(password.data(), static_cast<int>(password.size()),
                       reinterpret_cast<const unsigned char*>(salt.data()), static_cast<int>(salt.size()),
-                      static_cast<int>(iterations), EVP_sha256(), sizeof salted, salted);
-    const std::string_view key(reinterpret_cast<const char*>(salted), sizeof salted);
-    smtp::ScramKeys keys{iterations, std::move(salt), sha256(hmac_sha256(key, "Client Key")),
-                         hmac_sha256(key, "Server Key")};
-    OPENSSL_cleanse(salted, sizeof salted);
-    return keys;
+                      static_cast<int>(iterations), EVP_sha256(), static_cast<int>(salted.size()),
+                      reinterpret_cast<unsigned char*>(salted.data()));
+    return smtp::Secret(std::move(salted));
+}
+
+smtp::ScramKeys make_scram_keys(std::string_view password, std::string salt, std::uint32_t iterations) {
+    const auto key = salted_password(password, salt, iterations);
+    return {iterations, std::move(salt), sha256(hmac_sha256(key.reveal(), "Client Key")),
+            hmac_sha256(key.reveal(), "Server Key")};
 }
 
 bool matches(const Entry& entry, std::string_view password) {

@@ -32,6 +32,8 @@ bool is_user_name(std::string_view user);
 
 // SHA-256 by OpenSSL.
 extern const smtp::ScramCrypto scram_crypto;
+// smtp::ScramClient::Derive by OpenSSL (PBKDF2).
+smtp::Secret salted_password(std::string_view password, std::string_view salt, std::uint32_t iterations);
 inline constexpr std::uint32_t usual_iterations = 10'000;
 inline constexpr std::size_t usual_salt = 16;
 smtp::ScramKeys make_scram_keys(std::string_view password, std::string salt, std::uint32_t iterations);

@@ -1,6 +1,7 @@
 // The keys of where mail goes, how it waits and how it leaves.
 #include "daemons/common/config/kinds.h"
 #include "daemons/common/config/units.h"
+#include "libsmtp/sasl_client.h"
 
 namespace config {
 
@@ -34,6 +35,26 @@ List reply_rules(std::vector<decide::ReplyRule>& values) {
             value = *rule;
             return "";
         });
+}
+
+List auth_mechanisms(decide::AuthRule& rule) {
+    return {[&rule] { rule.never = false, rule.mechanisms.clear(); },
+            [&rule](std::string_view text) -> std::string {
+                if (text == "no" && rule.mechanisms.empty() && !rule.never) {
+                    rule.never = true;
+                    return "";
+                }
+                const auto mechanism = smtp::sasl_mechanism_named(text);
+                if (!mechanism)
+                    return fmt::format("\"{}\" is no mechanism known here, nor \"no\" alone", text);
+                if (rule.never) return "\"no\" stands alone";
+                const auto name = std::string(name_of(*mechanism));
+                if (std::ranges::find(rule.mechanisms, name) != rule.mechanisms.end())
+                    return fmt::format("\"{}\" is listed twice", text);
+                rule.mechanisms.push_back(name);
+                return "";
+            },
+            [&rule] { return rule.never ? std::vector<std::string>{"no"} : rule.mechanisms; }};
 }
 
 List durations(std::vector<smtp::Duration>& values) {
@@ -70,6 +91,16 @@ Section table_of(decide::RouteRule& s) {
                  "(queue.link_down_after).",
                  "\"[relay.example.net]:25\""},
                 {"tls", one_of(s.tls, tls_levels), "As smtp_client.tls, for mail to these domains.", "\"may\""},
+                {"auth", auth_mechanisms(s.auth),
+                 "The only mechanisms of AUTH to be used where smtp_client.credentials has an account at the next "
+                 "hop, or \"no\": it is not used. By default the strongest that both sides know, of "
+                 "SCRAM-SHA-256-PLUS, SCRAM-SHA-256, PLAIN and LOGIN, or of OAUTHBEARER and XOAUTH2 where the "
+                 "account has a command. Routes that share a next hop should agree.",
+                 "[\"SCRAM-SHA-256-PLUS\", \"SCRAM-SHA-256\"]"},
+                {"auth_without_tls", Flag{&s.auth.without_tls},
+                 "Mechanisms that show the password (all but SCRAM) may be used in plain text too: whoever listens on "
+                 "the way reads it.",
+                 ""},
                 {"connections", Count{&s.connections, 1, 10'000},
                  "Connections at the same time to this next hop. By default those of [queue].", "100"},
                 {"messages_per_second", Count{&s.queueing.messages_per_second, 1, 1'000'000},

@@ -33,12 +33,14 @@ struct Connect { // queue-manager → agent
     bool mx = false;  // hosts come from MX records
     std::vector<route::Host> hosts;
     std::vector<std::string> replies; // what the route says of replies (decide::ReplyRule)
+    std::string rule;                 // the route's pattern; "" none
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("link", m.link);
         f("mx", m.mx);
         f("hosts", m.hosts);
         f("replies", m.replies);
+        f("rule", m.rule);
     }
 };
 

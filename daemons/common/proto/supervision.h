@@ -85,11 +85,35 @@ struct Pong { // daemon → master
     static void fields(auto& m, auto& f) { f("number", m.number); }
 };
 
+struct AccessTokenWanted { // smtp-client → master: what the command of that account prints
+    std::uint64_t request = 0;
+    std::string account;       // auth::Account::name()
+    std::uint64_t refused = 0; // the number of one that a server did not take; 0: none
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("account", m.account);
+        f("refused", m.refused);
+    }
+};
+
+struct AccessToken { // master → smtp-client; the token itself is in a sealed file that rides along, unless there is a problem
+    std::uint64_t request = 0;
+    std::uint64_t number = 0; // another for every token
+    bool fresh = false;       // made for this request
+    std::string problem;      // "": there is none
+    static void fields(auto& m, auto& f) {
+        f("request", m.request);
+        f("number", m.number);
+        f("fresh", m.fresh);
+        f("problem", m.problem);
+    }
+};
+
 struct Trouble { // daemon → master: for `postrider status`; "" clears it
     std::string text;
     static void fields(auto& m, auto& f) { f("text", m.text); }
 };
 
-using Message = std::variant<Configure, Ping, Stop, Died, Ready, Pong, Trouble>;
+using Message = std::variant<Configure, Ping, Stop, Died, Ready, Pong, Trouble, AccessTokenWanted, AccessToken>;
 
 } // namespace proto::supervision

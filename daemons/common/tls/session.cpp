@@ -161,14 +161,15 @@ std::string Session::channel_binding(std::string_view type) const {
         return done == 1 ? out : "";
     }
     if (type != "tls-server-end-point") return "";
-    auto* const own = SSL_get_certificate(ssl_.get());
+    auto* const server = SSL_is_server(ssl_.get()) ? SSL_get_certificate(ssl_.get())
+                                                  : SSL_get0_peer_certificate(ssl_.get());
     int digest_id = NID_undef;
-    if (!own || X509_get_signature_info(own, &digest_id, nullptr, nullptr, nullptr) != 1) return "";
+    if (!server || X509_get_signature_info(server, &digest_id, nullptr, nullptr, nullptr) != 1) return "";
     if (digest_id == NID_md5 || digest_id == NID_sha1) digest_id = NID_sha256; // RFC 5929, 4.1
     const auto* digest = EVP_get_digestbynid(digest_id);
     unsigned char bytes[EVP_MAX_MD_SIZE];
     unsigned size = 0;
-    if (!digest || X509_digest(own, digest, bytes, &size) != 1) return "";
+    if (!digest || X509_digest(server, digest, bytes, &size) != 1) return "";
     return {reinterpret_cast<const char*>(bytes), size};
 }
 

@@ -1,5 +1,6 @@
 """Mail filters, a policy server and an auth server that others wrote, each with the smallest configuration that does
 something, none with a way to the network. Each is a Service with an `address` in the form of the configuration."""
+import os
 import socket
 import subprocess
 import tempfile
@@ -166,6 +167,71 @@ service auth {{
         super().__init__([place / "usr/bin/doveconf", "-f", "service=master", "-c", folder / "dovecot.conf", "-m", "master", "-e",
                           place / "usr/sbin/dovecot", "-F", "-c", folder / "dovecot.conf"], folder,
                          lambda: answers(f"unix:{self.path}"), environment(place))
+
+    def said(self):
+        return super().said() + (self.log.read_text(errors="replace") if self.log.exists() else "")
+
+
+class DovecotSubmission(Service):
+    """Its submission server at address:port, in plain text, for users of a file ("name:{SCHEME}password") or with tokens
+    that the service at `introspection` (a URL to which the token is added) knows; what it takes goes to the relay."""
+
+    def __init__(self, folder, address, port, relay, *users, introspection=None):
+        place, short = tree("dovecot-submissiond"), short_folder()
+        self.place, self.log = short, short / "log"
+        (folder / "dovecot-users").write_text("".join(f"{user}\n" for user in users))
+        (folder / "dovecot-mail").mkdir()
+        (folder / "oauth2.conf").write_text(f"introspection_mode = get\nintrospection_url = {introspection}\n"
+                                            "username_attribute = email\nactive_attribute = active\nactive_value = true\n")
+        by_token = f"passdb {{\n  driver = oauth2\n  mechanisms = xoauth2 oauthbearer\n  args = {folder}/oauth2.conf\n}}\n"
+        user, group = (subprocess.run(["id", flag], check=True, capture_output=True, text=True).stdout.strip() for flag in ("-un", "-gn"))
+        uid, gid = os.geteuid(), os.getegid()
+        (folder / "dovecot.conf").write_text(f"""
+base_dir = {short}/run
+state_dir = {short}/state
+libexec_dir = {place}/usr/lib/dovecot
+log_path = {self.log}
+protocols = submission
+listen = {address}
+ssl = no
+disable_plaintext_auth = no
+default_internal_user = {user}
+default_internal_group = {group}
+default_login_user = {user}
+first_valid_uid = 0
+first_valid_gid = 0
+import_environment = LD_LIBRARY_PATH
+auth_mechanisms = plain login scram-sha-256 {'xoauth2 oauthbearer' if introspection else ''}
+auth_failure_delay = 0
+submission_relay_host = {relay.address}
+submission_relay_port = {relay.port}
+mail_location = maildir:{folder}/dovecot-mail
+{by_token if introspection else ''}
+passdb {{
+  driver = passwd-file
+  mechanisms = plain login scram-sha-256
+  args = {folder}/dovecot-users
+}}
+userdb {{
+  driver = static
+  args = uid={uid} gid={gid} home={folder}/dovecot-mail
+}}
+service anvil {{
+  chroot =
+  unix_listener anvil-auth-penalty {{
+    mode = 0
+  }}
+}}
+service submission-login {{
+  chroot =
+  inet_listener submission {{
+    port = {port}
+  }}
+}}
+""")
+        super().__init__([place / "usr/bin/doveconf", "-f", "service=master", "-c", folder / "dovecot.conf", "-m", "master", "-e",
+                          place / "usr/sbin/dovecot", "-F", "-c", folder / "dovecot.conf"], folder,
+                         lambda: answers(f"inet:{address}:{port}"), environment(place))
 
     def said(self):
         return super().said() + (self.log.read_text(errors="replace") if self.log.exists() else "")
