@@ -212,6 +212,12 @@ void ClientSession::wrote(std::size_t bytes, Monotonic now) {
 void ClientSession::send(std::string_view command, Awaited what, std::uint32_t recipient) {
     put(command);
     expected_.push_back({what, recipient});
+    if (!options_.narrate) return;
+    auto line = std::string_view(commands_).substr(0, commands_.size() - 2); // and what was before it
+    line.remove_prefix(line.rfind('\n') + 1);
+    const bool secret = what == Awaited::auth && secret_out_ && line != "*";
+    if (secret) line = line.substr(0, line.starts_with("AUTH ") ? line.find(' ', 5) + 1 : 0);
+    events_.emplace_back(client_event::Sent{stage_of(what), std::string(line) + (secret ? "(secret)" : "")});
 }
 
 void ClientSession::put(std::string_view text) {
@@ -293,8 +299,11 @@ Stage ClientSession::stage() const {
     }
     if (shaking_hands_) return Stage::tls;
     if (auth_asked_) return Stage::auth;
-    if (expected_front_ == expected_.size()) return Stage::none;
-    switch (expected_[expected_front_].what) {
+    return expected_front_ == expected_.size() ? Stage::none : stage_of(expected_[expected_front_].what);
+}
+
+Stage ClientSession::stage_of(Awaited what) {
+    switch (what) {
     case Awaited::banner: return Stage::banner;
     case Awaited::ehlo:
     case Awaited::helo: return Stage::ehlo;

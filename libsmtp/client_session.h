@@ -55,6 +55,7 @@ struct Transaction {
     std::uint64_t longest_line = UINT64_MAX; // of the content, if known
     bool utf8_header = false;                // fields of the content's header are not ASCII (RFC 6532)
     bool require_tls = false; // RFC 8689: only over verified TLS, and to who offers REQUIRETLS
+    bool probe = false;       // stops behind RCPT: DATA is never said; accepted recipients count as delivered
     std::vector<Recipient> recipients;
 };
 
@@ -77,6 +78,18 @@ struct AuthWanted {
     SaslMechanism mechanism; // the strongest that both sides know and that may be used here
 };
 struct Up {}; // greeting, EHLO, TLS and AUTH went well
+// Of a narrated conversation: a command that was put into output(), without CRLF; what proves who we are is
+// left out of it.
+struct Sent {
+    Stage stage = Stage::none;
+    std::string text;
+};
+// … and what the server said to it.
+struct Said {
+    Stage stage = Stage::none; // none: nobody had asked
+    std::uint32_t recipient = 0; // rcpt: its place in the transaction
+    Reply reply;
+};
 // A question: content() with the next chunk (from the beginning when `from_start`), then content_end().
 struct ContentWanted {
     std::uint64_t id = 0;
@@ -97,8 +110,8 @@ struct Ended {
 } // namespace client_event
 
 using ClientEvent =
-    std::variant<client_event::StartTls, client_event::AuthWanted, client_event::Up, client_event::ContentWanted,
-                 client_event::Finished, client_event::Ended>;
+    std::variant<client_event::StartTls, client_event::AuthWanted, client_event::Up, client_event::Sent,
+                 client_event::Said, client_event::ContentWanted, client_event::Finished, client_event::Ended>;
 
 class ClientSession {
 public:
@@ -124,6 +137,7 @@ public:
         // has.
         std::function<std::string(std::string_view domain)> ascii_domain = {};
         Auth auth = {}; // not empty: without it the conversation ends
+        bool narrate = false; // every command and reply is an event, Sent and Said
     };
     // What EHLO offered.
     struct Offers {
@@ -241,6 +255,7 @@ private:
     void send_mail(const Active& active);
     void send_rcpt(const Active& active, std::uint32_t recipient);
     void send_dot(Active& active);
+    void ask_again(Active& active);
     void end_round(Active& active);
     void finish(Active& active);
     void refuse_unsent(Active& active) const;
@@ -251,6 +266,7 @@ private:
                        Verdict verdict);
     Verdict said(Stage stage, const Reply& reply) const;
     Verdict lost(std::string_view how) const;
+    static Stage stage_of(Awaited what);
     Stage stage() const;
     bool all_sent() const { return written_ >= dot_at_; }
     bool nothing_at_stake() const;

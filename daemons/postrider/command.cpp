@@ -62,12 +62,12 @@ int status_of(std::string_view refusal) {
 } // namespace
 
 int ask_queue(const Arguments& arguments, const nlohmann::json& request,
-              const std::function<void(const nlohmann::json&)>& on_line) {
+              const std::function<void(const nlohmann::json&)>& on_line, int seconds) {
     const auto config = load_config(arguments);
     if (!config) return bad_config;
     auto queue = ask_at(*config, "control");
     if (!queue) return explain(queue.error());
-    const auto done = queue->ask(request, on_line, 120);
+    const auto done = queue->ask(request, on_line, seconds);
     if (done) return ok;
     if (queue->refusal().empty()) return explain(done.error());
     complain(done.error().what);

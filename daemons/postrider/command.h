@@ -22,6 +22,7 @@ enum Exit : int {
     not_running = 3,
     usage = 64,
     data_error = 65,
+    refused = 67, // of a try: mail would be returned
     unavailable = 69,
     software = 70,
     system_error = 71,
@@ -70,6 +71,7 @@ int explain_it(const Arguments&);
 int pause(const Arguments&);
 int resume(const Arguments&);
 int force(const Arguments&);
+int try_it(const Arguments&);
 int spool_check(const Arguments&);
 int spool_export(const Arguments&);
 int spool_import(const Arguments&);
@@ -96,9 +98,10 @@ bool means_not_running(const spool::Error& error);
 // Says why a control socket could not be used; the exit status for that.
 int explain(const spool::Error& error);
 
-// Asks the queue-manager; the exit status, and a complaint, if it is not there or refuses.
+// Asks the queue-manager; the exit status, and a complaint, if it is not there, refuses, or is silent for so
+// many seconds.
 int ask_queue(const Arguments& arguments, const nlohmann::json& request,
-              const std::function<void(const nlohmann::json&)>& on_line);
+              const std::function<void(const nlohmann::json&)>& on_line, int seconds = 120);
 // The messages that words name; "-" reads ids from standard input. Nothing: it was complained about.
 std::optional<Choice> choose(std::span<const std::string> words);
 // A message of the spool could not be read; the exit status for that.

@@ -352,7 +352,7 @@ int message_cat(const Arguments& arguments) {
 int explain_it(const Arguments& arguments) {
     const auto& word = arguments.words[0];
     if (word.find('@') != word.npos)
-        return show(arguments, {{"op", op::try_address}, {"address", word}}, print_road);
+        return show(arguments, {{"op", op::explain}, {"address", word}}, print_road);
     if (!spool::QueueId::parse(word))
         return complain(
                    fmt::format("\"{}\" is neither a queue id nor an address: an address has an @", word)),

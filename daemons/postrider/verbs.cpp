@@ -23,6 +23,10 @@ constexpr Option of_scope[] = {{"--why", "TEXT", "kept and shown beside who did 
 constexpr std::size_t any = 1'000'000;
 constexpr std::string_view which = "ID...|WORD...|-", place = "queue|link NAME, or all";
 
+constexpr Option of_try[] = {{"--from", "SENDER", "instead of the null sender"},
+                             {"--host", "HOST[:PORT]", "ask this host only"},
+                             {"--all", "", "ask every host, not only until one has answered"},
+                             {"-v", "", "show the conversation itself as well"}};
 constexpr Option of_passwd[] = {{"--addresses", "LIST", "others he may send as: a@b,@c"},
                                 {"--remove", "", "take him out of the file"}};
 
@@ -72,6 +76,7 @@ constexpr Verb table[] = {
      {},
      "what keeps a message; or where mail for an address would go",
      explain_it},
+    {"try", "ADDRESS", 1, 1, of_try, "go where mail for it would go, as far as RCPT, and say each step", try_it},
     {"spool check",
      "",
      0,

@@ -9,18 +9,33 @@ namespace {
 constexpr smtp::Duration word_awaited = std::chrono::seconds(1);
 
 bool same(const ipc::Peer& a, const ipc::Peer& b) { return a.role == b.role && a.instance == b.instance; }
+
+Agent kind_of(const ipc::Peer& peer) {
+    return peer.role == proto::Role::local ? Agent::local : Agent::smtp_client;
+}
 } // namespace
 
 void Agents::attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel) {
     judge(peer, Departure::orderly); // it is back: its earlier self did not crash, or its word would be here
     const auto id = ++last_;
-    const auto kind = peer.role == proto::Role::local ? Agent::local : Agent::smtp_client;
+    const auto kind = kind_of(peer);
     channel->set_callbacks({
         [this, id, kind](proto::delivery::Message&& message) { callbacks_.said(id, kind, std::move(message)); },
         [this, id](const std::string&) { detach(id); },
     });
     agents_.emplace(id, Attached{peer, std::move(channel)});
     callbacks_.attached(id, kind);
+}
+
+std::optional<decide::queue::AgentId> Agents::any(Agent kind) {
+    std::optional<decide::queue::AgentId> first;
+    for (const auto& [id, each] : agents_) {
+        if (kind_of(each.peer) != kind) continue;
+        if (!first) first = id;
+        if (id > last_asked_) return last_asked_ = id;
+    }
+    if (first) last_asked_ = *first;
+    return first;
 }
 
 void Agents::detach(decide::queue::AgentId id) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ public:
         : loop_(loop), callbacks_(std::move(callbacks)), verdict_(loop, [this] { judge_all(); }) {}
 
     bool empty() const { return agents_.empty(); }
+    // One of that kind, in turns; nothing: none is connected.
+    std::optional<decide::queue::AgentId> any(Agent kind);
 
     // Master's word on how a process ended. It comes a little before or after the connection's end; an agent
     // that went without such a word within a second was not to blame.
@@ -60,6 +63,7 @@ private:
     std::vector<ipc::Peer> crashed_; // crashed, and the connection's end is not seen yet
     common::Timer verdict_;
     decide::queue::AgentId last_ = 0;
+    decide::queue::AgentId last_asked_ = 0; // by any()
 };
 
 } // namespace queue_manager

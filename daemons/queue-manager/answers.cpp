@@ -57,7 +57,7 @@ void QueueManager::routed(const proto::route::Routed& answer) {
     const auto kind = static_cast<RouteKind>(answer.kind); // the same kinds in the same order
     static_assert(static_cast<int>(RouteKind::permanent) == static_cast<int>(proto::route::Kind::permanent));
     const bool reached = kind == RouteKind::mx || kind == RouteKind::configured;
-    if (reached) links_[answer.link] = {kind == RouteKind::mx, answer.rule, answer.hosts};
+    if (reached) links_[answer.link] = hosts_of(answer);
     tell([&](smtp::Now now, auto& out) {
         engine_.routed({answer.domain, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
                         reached ? nullptr : &reason, answer.connections, answer.rule},
@@ -106,6 +106,10 @@ void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::d
         done(agent, kind, *finished);
     else if (auto* ended = std::get_if<Closed>(&message))
         closed(*ended);
+    else if (auto* step = std::get_if<TryStep>(&message))
+        trials_.said(agent, *step);
+    else if (auto* tried = std::get_if<Tried>(&message))
+        trials_.said(agent, *tried);
 }
 
 void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done) {

@@ -97,16 +97,24 @@ void QueueManager::carry_out(const AskRoute& action, smtp::Now) {
 // ---- delivering ----
 
 void QueueManager::carry_out(const OpenConnection& action, smtp::Now) {
-    proto::delivery::Connect connect{.connection = action.connection, .link = std::string(action.link)};
-    if (auto link = links_.find(connect.link); link != links_.end()) {
-        connect.mx = link->second.mx;
-        connect.rule = link->second.rule;
-        for (const auto& route : config_->routes)
-            if (route.pattern == link->second.rule)
-                for (const auto& each : route.replies) connect.replies.push_back(each.to_string());
-        connect.hosts = link->second.hosts;
-    }
+    const std::string name(action.link);
+    const auto link = links_.find(name);
+    auto connect = link != links_.end() ? connect_to(link->second) : proto::delivery::Connect();
+    connect.connection = action.connection;
+    connect.link = name;
     agents_.send(action.agent, connect);
+}
+
+QueueManager::LinkHosts QueueManager::hosts_of(const proto::route::Routed& answer) {
+    return {answer.kind == proto::route::Kind::mx, answer.rule, answer.hosts};
+}
+
+proto::delivery::Connect QueueManager::connect_to(const LinkHosts& hosts) const {
+    proto::delivery::Connect connect{.mx = hosts.mx, .rule = hosts.rule, .hosts = hosts.hosts};
+    for (const auto& route : config_->routes)
+        if (route.pattern == hosts.rule)
+            for (const auto& each : route.replies) connect.replies.push_back(each.to_string());
+    return connect;
 }
 
 void QueueManager::carry_out(const Deliver& action, smtp::Now) {

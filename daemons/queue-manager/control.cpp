@@ -61,10 +61,12 @@ bool Control::look(const Request& request, const json& body, std::string_view wh
         say_queues(request, what == op::queue ? text(body, "queue") : "");
     } else if (what == op::messages) {
         say_messages(request, body);
+    } else if (what == op::explain && body.contains("address")) {
+        look_for_roads(request, text(body, "address"));
     } else if (what == op::message || what == op::explain) {
         say_message(request, body, what == op::explain);
-    } else if (what == op::try_address) {
-        try_address(request, text(body, "address"));
+    } else if (what == op::attempt) {
+        attempt(request, body);
     } else {
         return false;
     }
@@ -205,7 +207,7 @@ void Control::say_message(const Request& request, const json& body, bool explain
     });
 }
 
-void Control::try_address(const Request& request, const std::string& address) {
+void Control::look_for_roads(const Request& request, const std::string& address) {
     if (!smtp::Mailbox::parse(address))
         return refuse(request, fmt::format("\"{}\" is not an address", address), code::bad_request);
     hands_.inquire(address,

@@ -7,6 +7,7 @@
 #include "daemons/decide/queue/filter.h"
 #include "daemons/queue-manager/inquiry.h"
 #include "daemons/queue-manager/pauses.h"
+#include "daemons/queue-manager/trials.h"
 #include "libspool/commit_pool.h"
 #include "libspool/message_state.h"
 #include "libspool/store.h"
@@ -49,6 +50,7 @@ public:
         std::function<bool(std::string_view)> knows_policy;
         std::function<bool(std::string_view)> routed; // a link that some [route] leads to
         std::function<void(const std::string& address, Inquiry::Done done)> inquire;
+        std::function<void(Trials::Order order, Trials::Listener listener)> attempt;
     };
 
     // `pauses`: as the file had them; the engine has been told.
@@ -56,6 +58,8 @@ public:
     void listen(common::Fd fd);
     // By whom and why, if everything is paused.
     std::optional<std::string> everything_paused() const;
+    // Why mail that takes this route would wait: pauses, a link or queue that is not well.
+    std::vector<std::string> hindrances(const proto::route::Routed& route) const;
 
 private:
     using Request = ipc::JsonServer::Request;
@@ -96,7 +100,8 @@ private:
     void say_messages(const Request& request, const json& body);
     void say_message(const Request& request, const json& body, bool explain);
 
-    void try_address(const Request& request, const std::string& address);
+    void look_for_roads(const Request& request, const std::string& address);
+    void attempt(const Request& request, const json& body);
     void say_roads(const Request& request, const Inquiry::Findings& findings);
     std::optional<std::pair<decide::queue::Scope, std::string>> place_of(const Request& request, const json& body);
     std::string not_pausable(decide::queue::Scope scope, const std::string& name) const; // why; "" it is

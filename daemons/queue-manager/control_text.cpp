@@ -190,6 +190,19 @@ json json_of(const Inquiry::Road& road) {
     return out;
 }
 
+json json_of(const TrialLine& line) {
+    constexpr std::string_view findings[] = {"good", "notice", "temporary", "permanent"};
+    return {{"at_us", line.at.count()},
+            {"step", line.step},
+            {"finding", findings[static_cast<std::size_t>(line.finding)]},
+            {"host", line.host},
+            {"recipient", line.recipient},
+            {"code", line.code},
+            {"status", line.status},
+            {"text", line.text},
+            {"advice", line.advice}};
+}
+
 json json_of(const Pause& pause) {
     return {{"scope", word_of(pause.scope)},
             {"name", pause.name},

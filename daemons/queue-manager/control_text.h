@@ -4,6 +4,7 @@
 #include "daemons/decide/queue/listing.h"
 #include "daemons/queue-manager/inquiry.h"
 #include "daemons/queue-manager/pauses.h"
+#include "daemons/queue-manager/trials.h"
 #include "libspool/message_state.h"
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
@@ -21,6 +22,7 @@ nlohmann::json json_of(const decide::queue::QueueInfo& queue);
 nlohmann::json json_of(const std::vector<decide::queue::LinkFailure>& failures, smtp::WallTime since);
 nlohmann::json json_of(const Pause& pause);
 nlohmann::json json_of(const Inquiry::Road& road);
+nlohmann::json json_of(const TrialLine& line);
 
 enum class Detail : std::uint8_t { line, everything };
 nlohmann::json json_of(const decide::queue::MessageInfo& info, const spool::MessageState& state,

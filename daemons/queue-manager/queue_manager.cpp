@@ -71,6 +71,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                    });
                },
                [this](decide::queue::AgentId id, decide::queue::Departure how) {
+                   trials_.gone(id);
                    tell([&](smtp::Now now, auto& out) { engine_.agent_gone(id, how, now, out); });
                },
                [this](decide::queue::AgentId id, Agent kind, proto::delivery::Message&& message) {

@@ -21,6 +21,7 @@
 #include "daemons/queue-manager/records.h"
 #include "daemons/queue-manager/scrub.h"
 #include "daemons/queue-manager/service.h"
+#include "daemons/queue-manager/trials.h"
 #include "libspool/commit_pool.h"
 #include "libspool/real_disk.h"
 #include "libspool/reserve.h"
@@ -145,6 +146,10 @@ private:
         std::string rule; // of the route that led to it last
         std::vector<proto::route::Host> hosts;
     };
+    static LinkHosts hosts_of(const proto::route::Routed& answer);
+    // What every connection to such hosts needs to know, but for its number and link.
+    proto::delivery::Connect connect_to(const LinkHosts& hosts) const;
+    Trials::Hands hands_for_trials();
 
     common::Surroundings& around_;
     common::Log& log_;
@@ -183,6 +188,8 @@ private:
     Service<proto::report::Message> bounce_;
     Inquiry inquiry_{{[this](const auto& question) { return categorizer_.ask(question); },
                       [this](const auto& question) { return router_.ask(question); }}};
+
+    Trials trials_{hands_for_trials()};
 
     // Of the messages the categorizer is being asked about (max_pending_categorizations of them).
     std::unordered_map<spool::QueueId, Subject> subjects_;

@@ -95,9 +95,36 @@ void QueueManager::begin_control(common::Fd fd) {
             .routed = [this](std::string_view link) { return routed_to(link, config_->routes); },
             .inquire = [this](const std::string& address,
                               Inquiry::Done done) { inquiry_.ask(address, std::move(done)); },
+            .attempt = [this](Trials::Order order,
+                              Trials::Listener who) { trials_.begin(std::move(order), std::move(who)); },
         },
         *std::move(pauses));
     if (fd) control_->listen(std::move(fd));
+}
+
+Trials::Hands QueueManager::hands_for_trials() {
+    return {
+        .inquire = [this](const std::string& address,
+                          Inquiry::Done done) { inquiry_.ask(address, std::move(done)); },
+        .connect =
+            [this](const proto::route::Routed& route) {
+                auto connect = connect_to(hosts_of(route));
+                connect.link = route.link;
+                return connect;
+            },
+        .send =
+            [this](const proto::delivery::Try& order) {
+                const auto agent = agents_.any(Agent::smtp_client);
+                if (agent) agents_.send(*agent, order);
+                return agent;
+            },
+        .end = [this](Trials::AgentId agent,
+                      const proto::delivery::EndTry& order) { agents_.send(agent, order); },
+        .hindrances =
+            [this](const proto::route::Routed& route) {
+                return control_ ? control_->hindrances(route) : std::vector<std::string>();
+            },
+    };
 }
 
 Situation QueueManager::situation() {

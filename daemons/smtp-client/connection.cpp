@@ -25,8 +25,8 @@ smtp::ClientSession::Timeouts timeouts(const config::SmtpClient& settings) {
 }
 } // namespace
 
-Connection::Connection(Office& office, Owner& owner, delivery::Connect order)
-    : office_(office), owner_(owner), order_(std::move(order)),
+Connection::Connection(Office& office, Owner& owner, delivery::Connect order, Watcher* watcher)
+    : office_(office), owner_(owner), watcher_(watcher), order_(std::move(order)),
       dial_(office, *this, order_.hosts), deadline_(office.deadlines, [this] { expired(); }), hook_(office.loop, [this] { pump(); }),
       began_(Loop::now().monotonic) {
     for (const auto& text : order_.replies)
@@ -59,6 +59,10 @@ void Connection::ask(const std::string& address, Dial::Owner::Asks asks) {
 
 void Connection::left(const std::string& address) { owner_.left(*this, address); }
 
+void Connection::looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) {
+    if (watcher_) watcher_->looked_up(host, type, answer);
+}
+
 void Connection::unreachable(const Candidate& candidate, const std::string& error) {
     session_number_ = office_.next_session();
     auto& why = (last_failure_ = {}).why;
@@ -66,6 +70,7 @@ void Connection::unreachable(const Candidate& candidate, const std::string& erro
     why.status = "4.4.1";
     why.text = fmt::format("connect to {}: {}", candidate.relay(), error);
     voice().info("{}", why.text);
+    if (watcher_) watcher_->failed(candidate.relay(), why);
 }
 
 void Connection::no_address(const std::string& status, const std::string& text) {
@@ -73,6 +78,7 @@ void Connection::no_address(const std::string& status, const std::string& text) 
     why.stage = smtp::Stage::lookup;
     why.status = status;
     why.text = text;
+    if (watcher_) watcher_->failed("", why);
 }
 
 void Connection::out_of_addresses(Dial::Owner::End end) {
@@ -86,13 +92,14 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
     current_ = candidate;
     wire_ = std::move(wire);
     session_number_ = office_.next_session();
+    if (watcher_) watcher_->connected(relay());
     const bool pipelining =
         office_.settings.pipelining && office_.peers.may_pipeline(current_->endpoint.address, now);
     using Session = smtp::ClientSession;
     session_.emplace(
         Session::Options{office_.settings.helo, current_->peer(),
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
-                         tls_wanted(), timeouts(office_.settings), idn::ascii_domain, auth_wanted()},
+                         tls_wanted(), timeouts(office_.settings), idn::ascii_domain, auth_wanted(), watcher_ != nullptr},
         now);
     rearm();
 }
@@ -201,6 +208,10 @@ void Connection::take(smtp::ClientEvent& event) {
         finished(done->result);
     } else if (auto* end = std::get_if<Ended>(&event)) {
         ended(*end);
+    } else if (auto* sent = std::get_if<Sent>(&event)) {
+        watcher_->sent(relay(), *sent);
+    } else if (auto* said = std::get_if<Said>(&event)) {
+        watcher_->said(relay(), *said);
     }
 }
 
@@ -218,6 +229,7 @@ void Connection::ended(Ended& end) {
     if (end.distrust_pipelining) office_.peers.distrust_pipelining(current_->endpoint.address, now);
     if (end.orderly) return finish(End::orderly);
 
+    if (watcher_) watcher_->failed(relay(), end.why);
     const auto failure = decide::classify({end.why.stage, end.why.code, end.why.status});
     const bool fresh = uses_ == 0; // nobody has been served here
     // Somebody else's verdict is among them: it must be told.
@@ -262,7 +274,7 @@ void Connection::link_failed() {
         why.outcome = smtp::Verdict::Outcome::temporary;
         if (why.status.starts_with('5')) why.status[0] = '4';
     }
-    if (!jobs_.empty()) {
+    if (!jobs_.empty() && !jobs_.front()->probe) {
         Job& job = *jobs_.front();
         if (!job.message)
             if (auto message =

@@ -7,6 +7,7 @@
 #include "daemons/smtp-client/dial.h"
 #include "daemons/smtp-client/introduction.h"
 #include "daemons/smtp-client/results.h"
+#include "daemons/smtp-client/watcher.h"
 #include "libsmtp/client_session.h"
 #include "libspool/message_reader.h"
 #include <deque>
@@ -34,14 +35,17 @@ public:
         ~Owner() = default;
     };
 
-    // `office` and `owner` must outlive it. Starts at once, reports from later turns of the loop on.
-    Connection(Office& office, Owner& owner, proto::delivery::Connect order);
+    // `office`, `owner` and `watcher` (null: nobody looks on) must outlive it. Starts at once, reports from
+    // later turns of the loop on.
+    Connection(Office& office, Owner& owner, proto::delivery::Connect order, Watcher* watcher = nullptr);
     Connection(const Connection&) = delete;
     Connection& operator=(const Connection&) = delete;
 
     enum class Permit : std::uint8_t { yes, crowded };
     void permit(Permit permit) { dial_.permit(permit == Permit::yes); }
     void deliver(proto::delivery::Deliver order);
+    // A transaction without a message, which the watcher hears of instead of the owner.
+    void probe(smtp::Transaction transaction);
     // QUIT after all that was handed over.
     enum class Unbegun : std::uint8_t { deliver, drop };
     void close(Unbegun unbegun = Unbegun::deliver);
@@ -51,6 +55,7 @@ public:
 private:
     struct Job {
         proto::delivery::Deliver order;
+        std::optional<smtp::Transaction> probe = {};      // then there is no message
         std::optional<spool::MessageReader> message = {}; // open while it is with the session
         std::uint64_t sent = 0;                           // bytes of content handed to the session
         bool damaged = false;
@@ -83,6 +88,7 @@ private:
     // The dial's word.
     void ask(const std::string& address, Dial::Owner::Asks asks) override;
     void left(const std::string& address) override;
+    void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) override;
     void unreachable(const Candidate& candidate, const std::string& why) override;
     void no_address(const std::string& status, const std::string& text) override;
     void reached(const Candidate& candidate, std::unique_ptr<Wire> wire) override;
@@ -119,6 +125,7 @@ private:
 
     Office& office_;
     Owner& owner_;
+    Watcher* watcher_;
     proto::delivery::Connect order_;
     std::vector<decide::ReplyRule> reply_rules_; // of the route
     Dial dial_;

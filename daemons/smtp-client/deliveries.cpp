@@ -21,6 +21,14 @@ void Connection::deliver(delivery::Deliver order) {
     hook_.schedule();
 }
 
+void Connection::probe(smtp::Transaction transaction) {
+    if (over_) return;
+    auto& job = *jobs_.emplace_back(std::make_unique<Job>());
+    job.order.delivery = transaction.id;
+    job.probe = std::move(transaction);
+    hook_.schedule();
+}
+
 void Connection::close(Unbegun unbegun) {
     if (over_) return;
     closing_ = true;
@@ -57,7 +65,7 @@ Connection::HandedOver Connection::hand_over(Job& job) {
         refuse(job, error);
         return HandedOver::refused;
     };
-    if (!job.message) { // else it was open for the address before
+    if (!job.message && !job.probe) { // else it was open for the address before
         auto message = spool::MessageReader::open(office_.disk, job.order.queue_id, job.order.location);
         if (!message) return refuse_it(message.error());
         job.message = *std::move(message);
@@ -68,6 +76,10 @@ Connection::HandedOver Connection::hand_over(Job& job) {
     if (!satisfies(tls_, level_of(job))) { // the connection was made for mail that needs less
         job.message.reset();
         return HandedOver::not_now;
+    }
+    if (job.probe) {
+        session_->deliver(*job.probe, Loop::now().monotonic);
+        return HandedOver::yes;
     }
     smtp::Transaction transaction;
     if (!make_transaction(job.order, *job.message, transaction))
@@ -148,6 +160,7 @@ void Connection::report(const smtp::TransactionResult& said) {
     jobs_.erase(place);
     --handed_;
     ++uses_;
+    if (job->probe) return watcher_->probed(relay(), result);
     const auto now = Loop::now();
     const auto transmission =
         result.started == smtp::Monotonic{} ? smtp::Duration{} : result.finished - result.started;

@@ -136,7 +136,9 @@ void Dial::ask_name(dns::Type type, bool wanted, dns::Lookup& lookup, std::optio
 
 void Dial::answered(dns::Type type) {
     const auto now = Loop::now().monotonic;
-    auto list = (type == dns::Type::a ? a_ : aaaa_)->addresses;
+    const auto& answer = type == dns::Type::a ? *a_ : *aaaa_;
+    owner_.looked_up(host_->name, type, answer);
+    auto list = answer.addresses;
     std::ranges::shuffle(list, office_.random);
     Race::Addresses addresses;
     for (const auto& address : list)

@@ -12,19 +12,24 @@ using decide::TlsLevel;
 
 TlsLevel Connection::level_of(Job& job) {
     const auto otherwise = office_.settings.tls;
-    if (!office_.tls_routes || job.order.recipients.empty()) return otherwise;
+    if (!office_.tls_routes) return otherwise;
+    auto strictest = TlsLevel::none;
+    const auto take = [&](std::string_view address) {
+        const auto domain = idn::ascii_domain(address.substr(address.rfind('@') + 1));
+        strictest = std::max(strictest, office_.tls_routes->tls_level(domain, otherwise));
+    };
+    if (job.probe) {
+        for (const auto& recipient : job.probe->recipients) take(recipient.address);
+        return strictest;
+    }
+    if (job.order.recipients.empty()) return otherwise;
     if (!job.message)
         if (auto message = spool::MessageReader::open(office_.disk, job.order.queue_id, job.order.location))
             job.message = *std::move(message);
     if (!job.message) return otherwise; // why, is found again when it is handed over
     const auto& recipients = job.message->state().recipients;
-    auto strictest = TlsLevel::none;
-    for (const auto number : job.order.recipients) { // of one domain, unless an operator rerouted the message
-        if (number >= recipients.size()) continue;
-        const std::string_view address = recipients[number].address;
-        const auto domain = idn::ascii_domain(address.substr(address.rfind('@') + 1));
-        strictest = std::max(strictest, office_.tls_routes->tls_level(domain, otherwise));
-    }
+    for (const auto number : job.order.recipients) // of one domain, unless an operator rerouted the message
+        if (number < recipients.size()) take(recipients[number].address);
     return strictest;
 }
 
@@ -44,7 +49,8 @@ std::string Connection::resumption_name() const {
 }
 
 void Connection::start_tls() {
-    const auto from = office_.resumptions.take(resumption_name());
+    // Whoever looks on wants to see the whole of it.
+    const auto from = watcher_ ? tls::Resumption() : office_.resumptions.take(resumption_name());
     auto session = office_.tls ? tls::Session::connect(office_.tls, current_->name(), from.get()) : nullptr;
     if (!session)
         return session_->tls_failed("TLS cannot be started on this system", Loop::now().monotonic);
@@ -74,6 +80,7 @@ void Connection::judge_certificate() {
                  : facts.peer == Peer::untrusted ? "Untrusted"
                                                  : "Anonymous",
                  relay(), facts.text());
+    if (watcher_) watcher_->shook_hands(relay(), facts, level_);
     const auto now = Loop::now().monotonic;
     if (!satisfies(tls_, level_))
         return session_->tls_failed(

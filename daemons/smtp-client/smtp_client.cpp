@@ -10,6 +10,12 @@ using namespace proto::delivery;
 namespace {
 // Numbers of deliveries are the queue-manager's; those we give ourselves have this bit.
 constexpr std::uint64_t own_number = std::uint64_t{1} << 63;
+
+Tried gave_up(std::uint64_t attempt) {
+    Tried out{attempt, Outcome::deferred, {}, ""};
+    out.reason.text = "the delivery agent stopped before it was through: try again";
+    return out;
+}
 } // namespace
 
 spool::Result<std::unique_ptr<SmtpClient>> SmtpClient::create(common::Surroundings& surroundings,
@@ -34,6 +40,7 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
       bury_(surroundings.loop,
             [this] {
                 gone_.clear();
+                ended_trials_.clear();
                 stopped_if_done();
             }),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
@@ -92,6 +99,7 @@ void SmtpClient::reconfigure(common::Orders orders) {
 
 void SmtpClient::stop(smtp::Duration, std::function<void()> done) {
     stopped_ = std::move(done);
+    for (const auto& [attempt, trial] : std::exchange(trials_, {})) queue_manager_.send(gave_up(attempt));
     // Closing may end a connection at once, which changes the map.
     std::vector<Connection*> open;
     for (auto& [number, connection] : connections_) open.push_back(connection.get());
@@ -133,9 +141,34 @@ void SmtpClient::take(Message&& message) {
     } else if (auto* acknowledged = std::get_if<Acknowledged>(&message)) {
         kept_.erase(acknowledged->delivery);
         stopped_if_done();
+    } else if (auto* order = std::get_if<Try>(&message)) {
+        begin(std::move(*order));
+    } else if (auto* end = std::get_if<EndTry>(&message)) {
+        end_trial(end->attempt);
     } else {
         queue_manager_.fail("said what only an agent may say");
     }
+}
+
+void SmtpClient::begin(Try&& order) {
+    const auto attempt = order.attempt;
+    if (stopped_) return queue_manager_.send(gave_up(attempt)), void();
+    auto trial = std::make_unique<Trial>(
+        office_, std::move(order),
+        Trial::Callbacks{[this](const TryStep& step) { queue_manager_.send(step); },
+                         [this, attempt](const Tried& tried) {
+                             queue_manager_.send(tried);
+                             end_trial(attempt);
+                         }});
+    if (!trials_.try_emplace(attempt, std::move(trial)).second)
+        queue_manager_.fail("an attempt's number given twice");
+}
+
+void SmtpClient::end_trial(std::uint64_t attempt) {
+    auto node = trials_.extract(attempt);
+    if (node.empty()) return; // its last word and EndTry have met
+    ended_trials_.push_back(std::move(node.mapped()));
+    bury_.schedule();
 }
 
 // A new queue-manager, or the old one after a lost connection: what it may not know it is told under numbers
@@ -152,6 +185,7 @@ void SmtpClient::up() {
 }
 
 void SmtpClient::down() {
+    while (!trials_.empty()) end_trial(trials_.begin()->first);
     // Until somebody knows of the result, nobody else may take the message for undelivered.
     for (auto& [number, kept] : kept_)
         if (!kept.lock)

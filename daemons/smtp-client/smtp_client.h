@@ -6,6 +6,7 @@
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/timer.h"
 #include "daemons/smtp-client/connection.h"
+#include "daemons/smtp-client/trial.h"
 #include "libspool/real_disk.h"
 #include <map>
 #include <memory>
@@ -35,6 +36,8 @@ private:
     void settle_tls(const config::Config& config);
     void settle_accounts(const common::Orders& orders);
     void take(proto::delivery::Message&& message);
+    void begin(proto::delivery::Try&& order);
+    void end_trial(std::uint64_t attempt);
     void up();
     void down();
     void stopped_if_done();
@@ -57,6 +60,8 @@ private:
         orphans_;                                  // of one that is gone; they finish what they have begun
     std::unordered_map<std::uint64_t, Kept> kept_; // by the number it is acknowledged by
     std::uint64_t handed_over_ = 0; // numbers given to results that a new queue-manager is told of
+    std::map<std::uint64_t, std::unique_ptr<Trial>> trials_;
+    std::vector<std::unique_ptr<Trial>> ended_trials_; // destroyed when nobody stands in them
     std::vector<std::unique_ptr<Connection>> gone_; // closed; destroyed when nobody stands in them
     std::function<void()> stopped_;
     common::TurnHook bury_;

@@ -62,11 +62,18 @@ inline constexpr std::string_view message = "message";
 // (configuration key, command, remote reply).
 inline constexpr std::string_view explain = "explain";
 
-// "address". Where mail for it would go: a line per final recipient: "address", "fate" (remote, local, discard, failed,
+// "address" in place of "id": where mail for it would go: a line per final recipient: "address", "fate" (remote, local, discard, failed,
 // deferred), "user" (local), "status" and "text" (failed, deferred, or of a route that leads nowhere), and for a remote
 // one "queue", "kind" (mx, configured, temporary, permanent), "link", "link_state" ("" as long as no mail is for it),
-// "paused", "last_error", "hosts": [{"name","port","preference"}]. Nothing is sent.
-inline constexpr std::string_view try_address = "try";
+// "paused", "last_error", "hosts": [{"name","port","preference"}]. Nobody outside is asked for more than names.
+
+// "address"; "from" (""), "host" ("" or one as in [route], without an MX look-up: instead of the route's),
+// "every_host" (false), "dialogue" (false). Goes the way a message would, as far as RCPT, and streams a line per step as
+// it comes: "at_us" (µs since it was asked for), "step" (categorize, route, queue, addresses, connect, greeting, ehlo,
+// starttls, tls, mail, rcpt; with "dialogue" also client and server: lines said and heard; at last result), "finding"
+// (good, notice, temporary, permanent), "host", "recipient", "code", "status", "text", "advice" (what to do). No
+// message, link or counter is touched.
+inline constexpr std::string_view attempt = "try";
 
 // ---- changing: durable before "done"; "why" is kept and shown beside who asked (the peer's user name) ----
 

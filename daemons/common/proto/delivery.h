@@ -12,6 +12,11 @@
 // Done until it is Acknowledged and repeats it on a new connection to the queue-manager (a restarted one
 // knows the delivery by queue id and recipients, not by number). For `local` a connection is a place for one
 // delivery at a time, without hosts.
+//
+//   Try, EndTry                  from the queue-manager, to smtp-client only
+//   TryStep…, Tried              from it: how a delivery there would go, as far as RCPT; no message is behind
+//                                it, no MayConnect asked, and what it comes to is told to a person, not to
+//                                the queue. After EndTry nothing more is said of it
 #pragma once
 #include "daemons/common/proto/route.h"
 #include "libsmtp/stage.h"
@@ -189,7 +194,82 @@ struct Closed { // agent → queue-manager
     }
 };
 
-using Message =
-    std::variant<Connect, Deliver, Close, Permission, Acknowledged, MayConnect, Left, Connected, Done, Closed>;
+// ---- going as far as RCPT, for an operator who wants to know ----
+
+struct Try { // queue-manager → agent
+    std::uint64_t attempt = 0;
+    Connect connect; // as for a delivery to these recipients
+    std::string reverse_path; // "" is the null sender
+    std::vector<std::string> recipients;
+    bool every_host = false; // each of them, not only until one has answered
+    static void fields(auto& m, auto& f) {
+        f("attempt", m.attempt);
+        f("connect", m.connect);
+        f("reverse_path", m.reverse_path);
+        f("recipients", m.recipients);
+        f("every_host", m.every_host);
+    }
+};
+
+struct EndTry { // queue-manager → agent: nobody listens any more
+    std::uint64_t attempt = 0;
+    static void fields(auto& m, auto& f) { f("attempt", m.attempt); }
+};
+
+enum class Step : std::uint8_t {
+    addresses, // A and AAAA records of a host
+    connect,   // TCP
+    greeting,
+    ehlo,
+    starttls,  // the server's word on it
+    tls,       // the handshake, and whom the certificate names
+    mail,
+    rcpt,
+    client,    // a line we said …
+    server,    // … and one we heard
+    last_ = server,
+};
+constexpr std::string_view name_of(Step step) {
+    constexpr std::string_view names[] = {"addresses", "connect", "greeting", "ehlo",   "starttls",
+                                          "tls",       "mail",    "rcpt",     "client", "server"};
+    return names[static_cast<std::size_t>(step)];
+}
+
+enum class Finding : std::uint8_t { good, notice, temporary, permanent, last_ = permanent };
+
+struct TryStep { // agent → queue-manager
+    std::uint64_t attempt = 0;
+    std::int64_t at = 0; // µs since the Try came
+    Step step = Step::connect;
+    Finding finding = Finding::good;
+    std::string host;      // "mx.example.org[192.0.2.1]:25"; addresses: its name
+    std::string recipient; // rcpt
+    Reply reply;           // its text says it all in one line
+    static void fields(auto& m, auto& f) {
+        f("attempt", m.attempt);
+        f("at", m.at);
+        f("step", m.step);
+        f("finding", m.finding);
+        f("host", m.host);
+        f("recipient", m.recipient);
+        f("reply", m.reply);
+    }
+};
+
+struct Tried { // agent → queue-manager: the last word; the worst that became of any recipient
+    std::uint64_t attempt = 0;
+    Outcome outcome = Outcome::deferred;
+    Reply reason; // unless all would be accepted
+    std::string host;
+    static void fields(auto& m, auto& f) {
+        f("attempt", m.attempt);
+        f("outcome", m.outcome);
+        f("reason", m.reason);
+        f("host", m.host);
+    }
+};
+
+using Message = std::variant<Connect, Deliver, Close, Permission, Acknowledged, MayConnect, Left, Connected,
+                             Done, Closed, Try, EndTry, TryStep, Tried>;
 
 } // namespace proto::delivery

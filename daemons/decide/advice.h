@@ -1,0 +1,23 @@
+// What an operator can do where mail does not go on: from where it failed and how, to a line of advice. Pure;
+// the words are for people, and no program may depend on them.
+#pragma once
+#include "libsmtp/stage.h"
+#include <string>
+#include <string_view>
+
+namespace decide {
+
+struct Mishap {
+    enum class Where : std::uint8_t { recipient, route, conversation }; // categorizer, router, server
+    Where where = Where::conversation;
+    smtp::Stage stage = smtp::Stage::none; // conversation: in which
+    int code = 0;                          // the server's; 0: it said nothing
+    std::string_view status;               // "4.4.1"
+    std::string_view domain = {};          // of the recipient
+    std::string_view host = {};            // "mx.example.org[192.0.2.1]:25"; "" none was reached for
+};
+
+// A few plain sentences, with commands to compare by.
+std::string advice(const Mishap& mishap);
+
+} // namespace decide

@@ -1,0 +1,239 @@
+#include "daemons/queue-manager/trials.h"
+#include "daemons/common/loop.h"
+#include "daemons/common/network.h"
+#include "daemons/decide/advice.h"
+#include "daemons/decide/routing.h"
+#include "daemons/queue-manager/categorization.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace queue_manager {
+
+using common::Loop;
+using proto::delivery::Finding;
+using proto::route::Kind;
+using Where = decide::Mishap::Where;
+
+namespace {
+
+Finding finding_of(proto::delivery::Outcome outcome) {
+    using proto::delivery::Outcome;
+    return outcome == Outcome::delivered  ? Finding::good
+           : outcome == Outcome::deferred ? Finding::temporary
+                                          : Finding::permanent;
+}
+
+TrialLine of_fate(const proto::categorize::Outcome& outcome) {
+    using proto::categorize::Fate;
+    TrialLine line{.step = "categorize", .recipient = outcome.address, .status = outcome.status};
+    switch (outcome.fate) {
+    case Fate::remote: line.text = "leaves this host"; break;
+    case Fate::local: line.text = fmt::format("is delivered here, to the mailbox of {}", outcome.user); break;
+    case Fate::discard:
+        line.text = "is thrown away, as configured";
+        line.finding = Finding::notice;
+        break;
+    case Fate::failed:
+    case Fate::deferred:
+        line.text = outcome.text;
+        line.finding = outcome.fate == Fate::failed ? Finding::permanent : Finding::temporary;
+        line.advice = decide::advice({.where = Where::recipient, .status = line.status});
+        break;
+    }
+    return line;
+}
+
+TrialLine of_route(const proto::route::Routed& route) {
+    TrialLine line{.step = "route", .status = route.status, .text = route.text};
+    if (!route.rule.empty()) line.text = fmt::format("by [route.\"{}\"]: {}", route.rule, line.text);
+    if (route.kind == Kind::temporary || route.kind == Kind::permanent) {
+        line.finding = route.kind == Kind::permanent ? Finding::permanent : Finding::temporary;
+        line.advice =
+            decide::advice({.where = Where::route, .status = line.status, .domain = route.domain});
+        return line;
+    }
+    std::string hosts;
+    for (const auto& host : route.hosts)
+        hosts += fmt::format("{}{}{}", hosts.empty() ? "" : ", ", host.name,
+                             route.kind == Kind::mx ? fmt::format(" ({})", host.preference)
+                                                    : fmt::format(" port {}", host.port));
+    line.text += route.kind == Kind::mx ? fmt::format("MX of {}: {}", route.domain, hosts) : hosts;
+    return line;
+}
+
+} // namespace
+
+std::optional<proto::route::Host> host_named(std::string_view text) {
+    std::string bracketed(text);
+    if (!text.starts_with('[')) {
+        const auto colon = common::IpAddress::parse(text) ? text.npos : text.find(':');
+        bracketed = fmt::format("[{}]{}", text.substr(0, colon), colon == text.npos ? "" : text.substr(colon));
+    }
+    const auto hop = decide::NextHop::parse(bracketed);
+    if (!hop || hop->kind != decide::NextHop::Kind::host) return {};
+    return proto::route::Host{hop->name, hop->port, 0};
+}
+
+void Trials::begin(Order order, Listener listener) {
+    const auto number = ++last_;
+    const auto address = order.address;
+    trials_.emplace(number, Trial{std::move(order), std::move(listener), Loop::now().monotonic});
+    hands_.inquire(address, [this, number](const auto& findings) { found(number, findings); });
+}
+
+// --- who are the recipients, and where are they?
+// -----------------------------------------------------------------
+
+void Trials::found(std::uint64_t number, const Inquiry::Findings& findings) {
+    const auto at = trials_.find(number);
+    if (at == trials_.end()) return;
+    if (!findings.error.empty()) {
+        const auto listener = std::move(at->second.listener);
+        trials_.erase(at);
+        return listener.refused(findings.error);
+    }
+    for (const auto& road : findings.roads) take(at->second, road);
+    go_on(at);
+}
+
+void Trials::take(Trial& trial, const Inquiry::Road& road) {
+    const auto& outcome = road.outcome;
+    const auto fate = of_fate(outcome);
+    tell(trial, fate);
+    worse(trial, fate);
+    using proto::categorize::Fate;
+    if (outcome.fate == Fate::local || outcome.fate == Fate::discard) ++trial.here;
+    if (outcome.fate != Fate::remote || !road.route) return;
+
+    auto route = *road.route;
+    const auto& path = outcome.reverse_path.empty() ? trial.order.reverse_path : outcome.reverse_path;
+    const auto same = std::ranges::find_if(trial.left, [&](const Transaction& each) {
+        return each.route.domain == route.domain && each.reverse_path == path;
+    });
+    if (same != trial.left.end() && same->recipients.size() < most_recipients)
+        return same->recipients.push_back(outcome.address);
+    if (same != trial.left.end() || trial.left.size() >= most_transactions)
+        return static_cast<void>(tell(trial, {.step = "route",
+                                              .finding = Finding::notice,
+                                              .recipient = outcome.address,
+                                              .text = "one of so many that it is left out"}));
+    if (trial.order.host) {
+        route.kind = Kind::configured;
+        route.hosts = {*trial.order.host};
+        route.text = "only the host that was asked for: ";
+        auto line = of_route(route);
+        tell(trial, std::move(line));
+    } else {
+        const auto line = of_route(route);
+        tell(trial, line);
+        worse(trial, line);
+        if (line.finding != Finding::good) return;
+    }
+    for (auto& hindrance : hands_.hindrances(*road.route))
+        tell(trial, {.step = "queue", .finding = Finding::notice, .text = std::move(hindrance)});
+    trial.left.push_back({std::move(route), path, {outcome.address}});
+}
+
+// --- what would the servers say?
+// ---------------------------------------------------------------------------------
+
+void Trials::go_on(Place at) {
+    auto& [number, trial] = *at;
+    trial.agent.reset();
+    if (trial.left.empty()) return conclude(at);
+    auto next = std::move(trial.left.front());
+    trial.left.pop_front();
+    trial.tried += next.recipients.size();
+    trial.sent = Loop::now().monotonic;
+    trial.domain = next.route.domain;
+    trial.agent = hands_.send({number, hands_.connect(next.route), std::move(next.reverse_path),
+                               std::move(next.recipients), trial.order.every_host});
+    if (trial.agent) return;
+    const auto listener = std::move(trial.listener);
+    trials_.erase(at);
+    listener.refused("no delivery agent (smtp-client) is connected: try again");
+}
+
+void Trials::said(AgentId agent, const proto::delivery::TryStep& step) {
+    const auto at = trials_.find(step.attempt);
+    if (at == trials_.end() || at->second.agent != agent) return;
+    auto& trial = at->second;
+    using proto::delivery::Step;
+    if ((step.step == Step::client || step.step == Step::server) && !trial.order.dialogue) return;
+    TrialLine line{.at = trial.sent - trial.began + smtp::Duration(step.at),
+                   .step = name_of(step.step),
+                   .finding = step.finding,
+                   .host = step.host,
+                   .recipient = step.recipient,
+                   .code = step.reply.code,
+                   .status = step.reply.status,
+                   .text = step.reply.text};
+    if (!trial.listener.line(line)) stop(at);
+}
+
+void Trials::said(AgentId agent, const proto::delivery::Tried& tried) {
+    const auto at = trials_.find(tried.attempt);
+    if (at == trials_.end() || at->second.agent != agent) return;
+    const auto& reason = tried.reason;
+    const auto finding = finding_of(tried.outcome);
+    worse(at->second,
+          {.finding = finding,
+           .host = tried.host,
+           .code = reason.code,
+           .status = reason.status,
+           .text = reason.text,
+           .advice = finding == Finding::good
+                         ? std::string()
+                         : decide::advice({Where::conversation, reason.stage, reason.code, reason.status,
+                                           at->second.domain, tried.host})});
+    go_on(at);
+}
+
+void Trials::gone(AgentId agent) {
+    for (auto at = trials_.begin(); at != trials_.end();) {
+        if (at->second.agent != agent) {
+            ++at;
+            continue;
+        }
+        const auto listener = std::move(at->second.listener);
+        at = trials_.erase(at);
+        listener.refused("the delivery agent went away before it was through: try again");
+    }
+}
+
+// --- telling
+// -----------------------------------------------------------------------------------------------------
+
+void Trials::conclude(Place at) {
+    auto node = trials_.extract(at);
+    auto& trial = node.mapped();
+    TrialLine line = std::move(trial.worst);
+    line.step = "result";
+    if (line.finding == Finding::temporary)
+        line.text = "mail would wait and be tried again: " + line.text;
+    else if (line.finding == Finding::permanent)
+        line.text = "mail would be returned: " + line.text;
+    else if (trial.tried == 0)
+        line.text = "mail stays here: no server to ask";
+    else
+        line.text = trial.tried == 1 ? "the recipient would be accepted; nothing was sent"
+                                     : fmt::format("all {} recipients would be accepted; nothing was sent", trial.tried);
+    tell(trial, std::move(line));
+    trial.listener.over();
+}
+
+void Trials::stop(Place at) {
+    if (at->second.agent) hands_.end(*at->second.agent, {at->first});
+    trials_.erase(at);
+}
+
+bool Trials::tell(Trial& trial, TrialLine line) {
+    line.at = Loop::now().monotonic - trial.began;
+    return trial.listener.line(line);
+}
+
+void Trials::worse(Trial& trial, const TrialLine& line) {
+    if (line.finding >= Finding::temporary && line.finding > trial.worst.finding) trial.worst = line;
+}
+
+} // namespace queue_manager

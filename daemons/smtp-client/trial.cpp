@@ -1,0 +1,247 @@
+#include "daemons/smtp-client/trial.h"
+#include "libsmtp/text.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
+#include <utility>
+
+namespace smtp_client {
+
+using common::Loop;
+using namespace proto::delivery;
+
+namespace {
+
+constexpr std::size_t most_lines = 100; // of one reply
+
+Finding finding_of(int code) {
+    return code >= 500 ? Finding::permanent : code >= 400 ? Finding::temporary : Finding::good;
+}
+Finding finding_of(const smtp::Verdict& verdict) {
+    switch (verdict.outcome) {
+    case smtp::Verdict::Outcome::delivered: return Finding::good;
+    case smtp::Verdict::Outcome::temporary: return Finding::temporary;
+    case smtp::Verdict::Outcome::permanent: return Finding::permanent;
+    }
+    return Finding::temporary;
+}
+
+Step step_of(smtp::Stage stage) {
+    switch (stage) {
+    case smtp::Stage::lookup: return Step::addresses;
+    case smtp::Stage::banner: return Step::greeting;
+    case smtp::Stage::ehlo: return Step::ehlo;
+    case smtp::Stage::tls: return Step::tls;
+    case smtp::Stage::mail: return Step::mail;
+    case smtp::Stage::rcpt: return Step::rcpt;
+    default: return Step::connect;
+    }
+}
+
+// EHLO's lines in one: "mx.example.org: PIPELINING, SIZE 1000, STARTTLS".
+std::string joined(std::string_view text) {
+    std::string out;
+    for (std::size_t line = 0; !text.empty(); ++line) {
+        const auto one = text.substr(0, text.find('\n'));
+        out.append(line == 0 ? "" : line == 1 ? ": " : ", ").append(one);
+        text.remove_prefix(std::min(one.size() + 1, text.size()));
+    }
+    return smtp::printable(out, 1000);
+}
+
+std::string_view word_of(decide::TlsLevel level) {
+    switch (level) {
+    case decide::TlsLevel::encrypt: return "encrypt";
+    case decide::TlsLevel::verify: return "verify";
+    default: return "may";
+    }
+}
+
+} // namespace
+
+Trial::Trial(Office& office, Try order, Callbacks callbacks)
+    : office_(office), order_(std::move(order)), callbacks_(std::move(callbacks)), began_(Loop::now().monotonic),
+      next_(office.loop, [this] { go_on(); }) {
+    tried_.attempt = order_.attempt;
+    tried_.outcome = Outcome::delivered;
+    auto& connect = order_.connect;
+    if (order_.every_host) {
+        std::ranges::stable_sort(connect.hosts, {}, [](const auto& host) { return host.rank().order(); });
+        for (const auto& host : connect.hosts) rounds_.emplace_back(connect).hosts = {host};
+    } else {
+        rounds_.push_back(connect);
+    }
+    next_.schedule();
+}
+
+void Trial::go_on() {
+    connection_.reset();
+    tell_held();
+    if (rounds_.empty()) return callbacks_.over(tried_);
+    told_ = mail_refused_ = false;
+    connection_ = std::make_unique<Connection>(office_, static_cast<Connection::Owner&>(*this),
+                                               std::move(rounds_.front()), static_cast<Watcher*>(this));
+    rounds_.pop_front();
+    smtp::Transaction transaction;
+    transaction.probe = true;
+    transaction.reverse_path = order_.reverse_path;
+    for (const auto& address : order_.recipients) transaction.recipients.push_back({address, {}});
+    connection_->probe(std::move(transaction));
+    connection_->close();
+}
+
+// --- the connection's word
+// ------------------------------------------------------------------------------------
+
+void Trial::may_connect(Connection& connection, const std::string&, bool) {
+    connection.permit(Connection::Permit::yes);
+}
+
+void Trial::left(Connection&, const std::string&) {}
+
+void Trial::connected(Connection&) {}
+
+void Trial::done(Connection&, Done, std::optional<spool::MessageReader>) {} // there is no message
+
+void Trial::closed(Connection&, Closed closed) {
+    if (!told_) worse(Outcome::deferred, closed.reason, closed.host.empty() ? looked_up_ : closed.host);
+    next_.schedule();
+}
+
+void Trial::worse(Outcome outcome, const Reply& reason, const std::string& host) {
+    if (outcome <= tried_.outcome) return;
+    tried_.outcome = outcome;
+    tried_.reason = reason;
+    tried_.host = host;
+}
+
+// --- steps
+// ----------------------------------------------------------------------------------------------------
+
+TryStep Trial::step(Step what, const std::string& host) const {
+    TryStep out;
+    out.attempt = order_.attempt;
+    out.at = (Loop::now().monotonic - began_).count();
+    out.step = what;
+    out.host = host;
+    return out;
+}
+
+void Trial::tell(const TryStep& step) {
+    tell_held();
+    callbacks_.step(step);
+}
+
+void Trial::tell_held() {
+    if (held_) callbacks_.step(*held_);
+    held_.reset();
+}
+
+void Trial::looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) {
+    looked_up_ = host;
+    const bool v4 = type == dns::Type::a;
+    if (v4 ? !office_.settings.ipv4 : !office_.settings.ipv6) return; // nobody was asked
+    auto out = step(Step::addresses, host);
+    const std::string_view name = v4 ? "A" : "AAAA";
+    out.reply.stage = Stage::lookup;
+    out.reply.text = fmt::format("no {}", name);
+    if (answer.said == dns::Said::records)
+        out.reply.text = name;
+    else if (answer.said == dns::Said::failed) {
+        out.finding = Finding::notice;
+        out.reply.text = fmt::format("{}: the name servers gave no answer: {}", name, answer.why);
+    }
+    std::string_view before = " ";
+    for (const auto& address : answer.addresses)
+        out.reply.text += std::exchange(before, ", "), out.reply.text += address.to_string();
+    tell(out);
+}
+
+void Trial::connected(const std::string& relay) {
+    mail_refused_ = false;
+    auto out = step(Step::connect, relay);
+    out.reply.text = "connected";
+    tell(out);
+}
+
+void Trial::sent(const std::string& relay, const smtp::client_event::Sent& sent) {
+    tell_held();
+    auto line = step(Step::client, relay);
+    line.reply.stage = sent.stage;
+    line.reply.text = smtp::printable(sent.text, 1000);
+    tell(line);
+}
+
+void Trial::said(const std::string& relay, const smtp::client_event::Said& said) {
+    std::string wire;
+    said.reply.append_to(wire);
+    for (std::size_t n = 0; n < most_lines && !wire.empty(); ++n) {
+        auto line = step(Step::server, relay);
+        line.reply.stage = said.stage;
+        line.reply.text = wire.substr(0, wire.find("\r\n"));
+        wire.erase(0, line.reply.text.size() + 2);
+        line.reply.text = smtp::printable(line.reply.text, 1000);
+        tell(line);
+    }
+
+    if (said.stage == Stage::none || (said.stage == Stage::rcpt && mail_refused_)) return;
+    const auto& reply = said.reply;
+    auto out = step(said.stage == Stage::tls ? Step::starttls : step_of(said.stage), relay);
+    out.finding = finding_of(reply.code);
+    out.reply.code = static_cast<std::uint16_t>(reply.code);
+    out.reply.stage = said.stage;
+    if (reply.status.given()) out.reply.status = reply.status.text();
+    const bool ehlo = said.stage == Stage::ehlo && reply.positive();
+    out.reply.said = smtp::printable(reply.line(), 1000);
+    out.reply.text = ehlo ? joined(reply.text) : out.reply.said;
+    if (said.stage == Stage::rcpt && said.recipient < order_.recipients.size())
+        out.recipient = order_.recipients[said.recipient];
+    if (said.stage == Stage::mail) mail_refused_ = !reply.positive();
+    if (reply.positive() || said.stage >= Stage::mail) return tell(out);
+    out.finding = Finding::notice;
+    held_ = std::move(out);
+}
+
+void Trial::shook_hands(const std::string& relay, const tls::Facts& facts, decide::TlsLevel level) {
+    auto out = step(Step::tls, relay);
+    const bool proved = facts.peer == tls::Facts::Peer::trusted;
+    out.finding = proved ? Finding::good : Finding::notice;
+    out.reply.stage = Stage::tls;
+    out.reply.text = fmt::format(
+        "{}; {} (tls = {})", facts.text(),
+        proved ? fmt::format("the certificate proves the host's name")
+               : fmt::format("the certificate does not prove the host's name: {}",
+                             facts.problem.empty() ? "there is none" : facts.problem),
+        word_of(level));
+    tell(out);
+}
+
+void Trial::failed(const std::string& relay, const smtp::Verdict& why) {
+    if (why.stage >= Stage::mail && why.code != 0) return; // told as it was said
+    if (held_ && why.code != 0) held_.reset();             // that was it
+    auto out = step(step_of(why.stage), relay.empty() ? looked_up_ : relay);
+    out.finding = finding_of(why);
+    out.reply = reply_of(why);
+    tell(out);
+}
+
+void Trial::probed(const std::string& relay, const smtp::TransactionResult& result) {
+    told_ = true;
+    for (std::size_t i = 0; i < result.of_recipient.size(); ++i) {
+        const auto& verdict = result.verdicts[result.of_recipient[i]];
+        const auto reply = reply_of(verdict);
+        worse(outcome_of(verdict), reply, relay);
+        const bool reread = verdict.code != 0 && finding_of(verdict) != finding_of(verdict.code);
+        // What this side refused, or reads otherwise, has not been told yet; lost connections have.
+        const bool ours = verdict.code == 0 && verdict.outcome == smtp::Verdict::Outcome::permanent;
+        if (!ours && !reread) continue;
+        auto out = step(step_of(verdict.stage), relay);
+        out.finding = finding_of(verdict);
+        out.recipient = order_.recipients[i];
+        out.reply = reply;
+        if (reread) out.reply.text += " (as the route's replies have it)";
+        tell(out);
+    }
+}
+
+} // namespace smtp_client

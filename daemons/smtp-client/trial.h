@@ -1,0 +1,64 @@
+// An operator's try: connections as for deliveries, over which no message goes, and each step told as it
+// happens. Asks nobody for permission and counts nowhere; what it learns of an address (failed, works again) is
+// remembered as a delivery would. Knows the words of the conversation "delivery"; not its channel.
+#pragma once
+#include "daemons/smtp-client/connection.h"
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+
+namespace smtp_client {
+
+class Trial final : Connection::Owner, Watcher {
+public:
+    struct Callbacks {
+        std::function<void(const proto::delivery::TryStep&)> step;
+        // The last word. Must not destroy the trial at once.
+        std::function<void(const proto::delivery::Tried&)> over;
+    };
+
+    // `office` must outlive it. Starts at once, reports from later turns of the loop on.
+    Trial(Office& office, proto::delivery::Try order, Callbacks callbacks);
+    Trial(const Trial&) = delete;
+    Trial& operator=(const Trial&) = delete;
+
+private:
+    void go_on();
+
+    void may_connect(Connection& connection, const std::string& address, bool besides) override;
+    void left(Connection& connection, const std::string& address) override;
+    void connected(Connection& connection) override;
+    void done(Connection& connection, proto::delivery::Done done,
+              std::optional<spool::MessageReader> message) override;
+    void closed(Connection& connection, proto::delivery::Closed closed) override;
+
+    void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) override;
+    void connected(const std::string& relay) override;
+    void sent(const std::string& relay, const smtp::client_event::Sent& sent) override;
+    void said(const std::string& relay, const smtp::client_event::Said& said) override;
+    void shook_hands(const std::string& relay, const tls::Facts& facts, decide::TlsLevel level) override;
+    void failed(const std::string& relay, const smtp::Verdict& why) override;
+    void probed(const std::string& relay, const smtp::TransactionResult& result) override;
+
+    proto::delivery::TryStep step(proto::delivery::Step what, const std::string& host) const;
+    void tell(const proto::delivery::TryStep& step);
+    void tell_held();
+    void worse(proto::delivery::Outcome outcome, const proto::delivery::Reply& reason, const std::string& host);
+
+    Office& office_;
+    proto::delivery::Try order_;
+    Callbacks callbacks_;
+    smtp::Monotonic began_;
+    std::deque<proto::delivery::Connect> rounds_; // still to come
+    std::unique_ptr<Connection> connection_;
+    common::TurnHook next_;
+    // A refusal that need not be the end: what follows it says.
+    std::optional<proto::delivery::TryStep> held_;
+    std::string looked_up_; // the host, last
+    proto::delivery::Tried tried_;
+    bool told_ = false;         // in this round, what becomes of the recipients
+    bool mail_refused_ = false; // what is said of recipients then means nothing
+};
+
+} // namespace smtp_client

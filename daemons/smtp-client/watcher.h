@@ -1,0 +1,30 @@
+// Who looks on while a connection finds its way: each look-up, each address, each line said and heard, as it
+// happens. Only what an operator tries is watched; for deliveries nothing of this is made.
+#pragma once
+#include "daemons/common/dns/answer.h"
+#include "daemons/common/tls/session.h"
+#include "daemons/decide/tls_policy.h"
+#include "libsmtp/client_session.h"
+#include <string>
+
+namespace smtp_client {
+
+class Watcher {
+public:
+    // `relay`: "mx.example.org[192.0.2.1]:25". None of these may destroy the connection at once.
+    virtual void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) = 0;
+    virtual void connected(const std::string& relay) = 0;
+    virtual void sent(const std::string& relay, const smtp::client_event::Sent& sent) = 0;
+    virtual void said(const std::string& relay, const smtp::client_event::Said& said) = 0;
+    // `level`: what the mail's domain asks for.
+    virtual void shook_hands(const std::string& relay, const tls::Facts& facts, decide::TlsLevel level) = 0;
+    // The address, or the session with it, is given up; or (relay is "") the host looked up last has none.
+    virtual void failed(const std::string& relay, const smtp::Verdict& why) = 0;
+    // What became of the transaction without a message.
+    virtual void probed(const std::string& relay, const smtp::TransactionResult& result) = 0;
+
+protected:
+    ~Watcher() = default;
+};
+
+} // namespace smtp_client

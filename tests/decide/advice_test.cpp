@@ -1,0 +1,73 @@
+#include "daemons/decide/advice.h"
+#include <doctest/doctest.h>
+#include <set>
+#include <string>
+
+using namespace decide;
+using smtp::Stage;
+using Where = Mishap::Where;
+
+TEST_CASE("advice speaks of what failed") {
+    struct Row {
+        Mishap mishap;
+        std::string_view word; // that the advice must have
+    };
+    const Row rows[] = {
+        {{Where::recipient, Stage::none, 0, "5.1.1"}, "[local]"},
+        {{Where::recipient, Stage::none, 0, "4.3.0"}, "table"},
+        {{Where::recipient, Stage::none, 0, "5.4.6"}, "leads nowhere"},
+        {{Where::route, Stage::none, 0, "5.1.10"}, "null MX"},
+        {{Where::route, Stage::none, 0, "5.1.2"}, "no such domain"},
+        {{Where::route, Stage::none, 0, "4.4.3"}, "dns.servers"},
+        {{Where::route, Stage::none, 0, "5.4.6"}, "local.domains"},
+        {{Where::route, Stage::none, 0, "4.3.5"}, "[route]"},
+        {{Where::conversation, Stage::lookup, 0, "4.4.4"}, "no address"},
+        {{Where::conversation, Stage::connect, 0, "4.4.1"}, "firewall"},
+        {{Where::conversation, Stage::banner, 554, "5.7.1"}, "block list"},
+        {{Where::conversation, Stage::banner, 0, "4.4.2"}, "broke off"},
+        {{Where::conversation, Stage::ehlo, 550, "5.7.1"}, "greeting"},
+        {{Where::conversation, Stage::tls, 0, "4.7.4"}, "offers none"},
+        {{Where::conversation, Stage::tls, 0, "4.7.5"}, "openssl"},
+        {{Where::conversation, Stage::tls, 0, "4.4.2"}, "openssl"},
+        {{Where::conversation, Stage::auth, 535, "5.7.8"}, "credentials"},
+        {{Where::conversation, Stage::mail, 553, "5.1.8"}, "sender"},
+        {{Where::conversation, Stage::rcpt, 550, "5.1.1"}, "nobody of that name"},
+        {{Where::conversation, Stage::rcpt, 552, "5.2.2"}, "full"},
+        {{Where::conversation, Stage::rcpt, 452, "4.2.2"}, "full"},
+        {{Where::conversation, Stage::rcpt, 554, "5.7.1"}, "Relay"},
+        {{Where::conversation, Stage::rcpt, 450, "4.2.0"}, "Greylisting"},
+        {{Where::conversation, Stage::rcpt, 0, "4.4.2"}, "broke off"},
+        {{Where::conversation, Stage::none, 0, ""}, "Not now"},
+    };
+    for (const auto& [mishap, word] : rows) {
+        const auto said = advice(mishap);
+        CHECK_MESSAGE(said.find(word) != said.npos, mishap.status, " at ", static_cast<int>(mishap.stage), ": ", said);
+    }
+}
+
+TEST_CASE("commands to compare by are ready to be used") {
+    const auto has = [](const std::string& text, std::string_view what) { return text.find(what) != text.npos; };
+    CHECK(has(advice({.where = Where::route, .status = "5.1.2", .domain = "y.example"}), "dig MX y.example"));
+    Mishap silent{Where::conversation, Stage::connect, 0, "4.4.1", "y.example", "mx.y.example[192.0.2.1]:2525"};
+    CHECK(has(advice(silent), "nc -vz 192.0.2.1 2525."));
+    silent.stage = Stage::tls;
+    CHECK(has(advice(silent), "-connect 192.0.2.1:2525."));
+    silent.host = "mx.y.example[2001:db8::1]:25";
+    CHECK(has(advice(silent), "-connect [2001:db8::1]:25."));
+    silent.stage = Stage::lookup;
+    silent.host = "mx.y.example";
+    CHECK(has(advice(silent), "dig A mx.y.example; dig AAAA mx.y.example."));
+    for (std::string_view odd : {"[", "]", "x]", "[x", "]:[", "a[b]"}) // whatever it is, it ends
+        silent.host = odd, static_cast<void>(advice(silent));
+    silent.domain = "DOMAIN";
+    silent.host = "HOST[ADDRESS]:PORT";
+    CHECK(!advice(silent).empty());
+}
+
+TEST_CASE("whatever failed, there is something to say, and it ends as a sentence does") {
+    for (auto where : {Where::recipient, Where::route, Where::conversation})
+        for (int stage = 0; stage <= static_cast<int>(Stage::last_); ++stage)
+            for (int code : {0, 421, 450, 550})
+                for (std::string_view status : {"", "4", "4.0.0", "5.7.1", "4.4.2", "x"})
+                    CHECK(advice({where, static_cast<Stage>(stage), code, status}).ends_with('.'));
+}

@@ -1,0 +1,371 @@
+"""`postrider try ADDRESS`: how a delivery would go, as far as RCPT; each step on a line, and nothing sent."""
+import json
+import subprocess
+import threading
+
+import pytest
+
+from harness.certificates import make_certificate
+from harness.client import Client
+from harness.sink import Cut, drop, raw
+from harness.unpacked import Service, environment, tree
+
+GOOD, USAGE, REFUSED, WAITS = 0, 64, 67, 75
+
+
+def attempt(mta, *arguments, status):
+    """The steps as the JSON has them, and the exit status."""
+    done = mta.command("try", "--json", *arguments, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def of(steps, name):
+    return [s for s in steps if s["step"] == name]
+
+
+def one(steps, name):
+    [found] = of(steps, name)
+    return found
+
+
+@pytest.fixture
+def to_host(mta, remote, names, folder):
+    """to_host(level, …) → sink, the only host of remote.example: host.example."""
+    def make(level="may", certificate=None, **options):
+        mta.use_names(names)
+        sink = remote(certificate=make_certificate(folder, certificate) if certificate else None, **options)
+        names.address_of("host.example", sink.address)
+        mta.config['route."remote.example"'] = {"next_hop": f"[host.example]:{sink.port}", "tls": level}
+        if certificate:
+            mta.config["smtp_client"]["tls_authorities"] = str(folder / f"{certificate}.pem")
+        mta.start()
+        return sink
+    return make
+
+
+def nothing_was_sent(sink):
+    words = [line.split(" ")[0].upper() for _, line in sink.commands]
+    assert "DATA" not in words and "BDAT" not in words and not sink.messages
+    return words
+
+
+def test_every_step_is_told_in_its_order(to_host, mta):
+    sink = to_host(certificate="host.example")
+    steps = attempt(mta, "user@remote.example", status=GOOD)
+    assert [s["step"] for s in steps] == ["categorize", "route", "addresses", "connect", "greeting", "ehlo", "starttls",
+                                          "tls", "ehlo", "mail", "rcpt", "result"]
+    assert all(s["finding"] == "good" for s in steps)
+    assert [s["at_us"] for s in steps] == sorted(s["at_us"] for s in steps)
+    assert "host.example" in one(steps, "route")["text"] and '[route."remote.example"]' in one(steps, "route")["text"]
+    assert one(steps, "addresses")["text"] == sink.address
+    assert one(steps, "connect")["host"] == f"host.example[{sink.address}]:{sink.port}"
+    assert one(steps, "greeting")["text"] == "220 sink.example ESMTP"
+    assert "PIPELINING" in of(steps, "ehlo")[1]["text"]
+    assert "TLSv1.3" in one(steps, "tls")["text"] and "proves" in one(steps, "tls")["text"]
+    assert one(steps, "rcpt")["recipient"] == "user@remote.example"
+    assert nothing_was_sent(sink) == ["EHLO", "STARTTLS", "EHLO", "MAIL", "RCPT", "QUIT"]
+    assert sink.commands[3][1] == "MAIL FROM:<>"
+
+
+def test_people_read_lines_with_times(to_host, mta):
+    to_host().at("rcpt", "550 5.1.1 Nobody here")
+    done = mta.command("try", "user@remote.example", check=False)
+    assert done.returncode == REFUSED
+    lines = done.stdout.splitlines()
+    assert [l.split()[1:3] for l in lines if l.startswith(" ")] == [
+        ["ok", "categorize"], ["ok", "route"], ["ok", "addresses"], ["ok", "connect"], ["ok", "greeting"], ["ok", "ehlo"],
+        ["ok", "mail"], ["FAIL", "rcpt"], ["FAIL", "result"]]
+    assert "mail would be returned: host host.example[" in done.stdout and "Nobody here" in done.stdout
+    assert lines[-1] == "The server knows nobody of that name. Ask for the right address."
+
+
+def test_v_shows_the_conversation(to_host, mta):
+    to_host()
+    done = mta.command("try", "-v", "--from", "ann@test.example", "user@remote.example")
+    spoken = [l.strip() for l in done.stdout.splitlines() if l.strip().startswith(("C: ", "S: "))]
+    assert spoken[:2] == ["S: 220 sink.example ESMTP", "C: EHLO mta.test.example"]
+    assert "S: 250-PIPELINING" in spoken
+    assert spoken[-4:] == ["C: MAIL FROM:<ann@test.example>", "C: RCPT TO:<user@remote.example>", "S: 250 2.1.0 Ok", "S: 250 2.1.5 Ok"]
+
+
+# --- where it fails
+
+def test_no_such_domain(mta, names):
+    mta.use_names(names)
+    names.mx("other.example", (10, "mx.other.example"))
+    mta.start()
+    steps = attempt(mta, "user@nowhere.example", status=REFUSED)
+    assert [s["step"] for s in steps] == ["categorize", "route", "result"]
+    assert one(steps, "route")["finding"] == "permanent" and "Host not found" in one(steps, "route")["text"]
+    assert "no such domain" in one(steps, "result")["advice"]
+
+
+def test_a_domain_without_mail(mta, names):
+    mta.use_names(names)
+    names.null_mx("silent.example")
+    mta.start()
+    steps = attempt(mta, "user@silent.example", status=REFUSED)
+    assert one(steps, "route")["status"] == "5.1.10" and "null MX" in one(steps, "result")["advice"]
+
+
+def test_name_servers_that_fail(mta, names):
+    mta.use_names(names)
+    names.fails("broken.example", "servfail")
+    mta.start()
+    steps = attempt(mta, "user@broken.example", status=WAITS)
+    assert one(steps, "route")["finding"] == "temporary" and "dns.servers" in one(steps, "result")["advice"]
+
+
+def test_hosts_by_mx_are_named_with_their_preference(mta, names, block):
+    mta.use_names(names)
+    names.mx("remote.example", (10, "mx1.remote.example"), (20, "mx2.remote.example"))
+    names.address_of("mx1.remote.example", block.host(98))
+    mta.start()
+    steps = attempt(mta, "user@remote.example", status=WAITS)
+    assert one(steps, "route")["text"] == "MX of remote.example: mx1.remote.example (10), mx2.remote.example (20)"
+    assert [(s["host"], s["finding"]) for s in of(steps, "addresses")] == [("mx1.remote.example", "good"),
+                                                                          ("mx2.remote.example", "temporary")]
+
+
+def test_nobody_listens(mta, to_host):
+    sink = to_host()
+    sink.stop()
+    steps = attempt(mta, "user@remote.example", status=WAITS)
+    assert "Connection refused" in one(steps, "connect")["text"]
+    result = one(steps, "result")
+    assert "Connection refused" in result["text"] and "firewall" in result["advice"]
+
+
+def test_the_next_host_is_asked_as_a_delivery_would(mta, remote):
+    dead, good = remote(), remote()
+    dead.stop()
+    mta.route("remote.example", [dead, good])
+    mta.start()
+    for _ in range(4):  # equals, in whatever order
+        steps = attempt(mta, "user@remote.example", status=GOOD)
+        assert of(steps, "connect")[-1]["host"] == f"{good.address}[{good.address}]:{good.port}"
+
+
+def test_all_asks_every_host(mta, remote):
+    first, second = remote(), remote()
+    first.at("rcpt", "450 4.2.0 Greylisted")
+    mta.config['route."remote.example"'] = {"next_hop": [[f"[{s.address}]:{s.port}" for s in (first, second)]]}
+    mta.start()
+    steps = attempt(mta, "--all", "user@remote.example", status=WAITS)
+    assert sorted((s["host"].split("]:")[1], s["finding"]) for s in of(steps, "rcpt")) == sorted(
+        [(str(first.port), "temporary"), (str(second.port), "good")])
+    assert "RCPT" in nothing_was_sent(first) and "RCPT" in nothing_was_sent(second)
+
+
+def test_only_the_host_that_is_asked_for(mta, remote, to_host):
+    to_host()
+    other = remote()
+    steps = attempt(mta, "--host", f"{other.address}:{other.port}", "user@remote.example", status=GOOD)
+    assert one(steps, "connect")["host"] == f"{other.address}[{other.address}]:{other.port}"
+    assert not of(steps, "addresses")
+
+
+@pytest.mark.parametrize("stage, reply, step, finding, status", [
+    ("connect", "554 5.7.1 Go away", "greeting", "permanent", WAITS),  # of itself, not of the mail: that waits
+    ("connect", "421 4.3.2 Too busy", "greeting", "temporary", WAITS),
+    ("ehlo", "450 4.7.0 Who are you?", "ehlo", "temporary", WAITS),
+    ("mail", "553 5.1.8 No such sender", "mail", "permanent", REFUSED),
+    ("mail", "451 4.3.0 Not now", "mail", "temporary", WAITS),
+    ("rcpt", "550 5.1.1 Nobody", "rcpt", "permanent", REFUSED),
+    ("rcpt", "450 4.2.0 Greylisted", "rcpt", "temporary", WAITS),
+])
+def test_a_refusal_is_told_at_its_stage(mta, to_host, stage, reply, step, finding, status):
+    sink = to_host()
+    sink.at(stage, reply)
+    steps = attempt(mta, "user@remote.example", status=status)
+    assert one(steps, step)["finding"] == finding and reply in one(steps, step)["text"]
+    result = one(steps, "result")
+    assert reply in result["text"] and result["advice"] and result["code"] == int(reply[:3])
+    nothing_was_sent(sink)
+
+
+def test_a_connection_that_breaks(mta, to_host):
+    to_host().at("rcpt", drop)
+    steps = attempt(mta, "user@remote.example", status=WAITS)
+    assert "lost connection" in one(steps, "rcpt")["text"] and "broke off" in one(steps, "result")["advice"]
+
+
+def test_tls_that_is_required_and_not_offered(mta, to_host):
+    sink = to_host("encrypt")
+    steps = attempt(mta, "user@remote.example", status=WAITS)
+    assert one(steps, "tls")["finding"] == "temporary" and "not offered" in one(steps, "tls")["text"]
+    assert "offers none" in one(steps, "result")["advice"]
+    assert nothing_was_sent(sink) == ["EHLO", "QUIT"]
+
+
+def test_a_certificate_that_proves_nothing(mta, to_host):
+    sink = to_host("verify", certificate="other.example")
+    steps = attempt(mta, "user@remote.example", status=WAITS)
+    shown, refused = of(steps, "tls")
+    assert shown["finding"] == "notice" and "hostname mismatch" in shown["text"]
+    assert refused["finding"] == "temporary" and "does not prove" in refused["text"]
+    assert "MAIL" not in nothing_was_sent(sink)
+
+
+def test_a_handshake_that_fails_where_tls_is_only_welcome(mta, to_host):
+    sink = to_host("may", certificate="host.example")
+    sink.at("starttls", raw(b"220 Go\r\nthis is not TLS\r\n"), times=1)
+    steps = attempt(mta, "user@remote.example", status=GOOD)
+    assert one(steps, "tls")["finding"] == "temporary" and len(of(steps, "connect")) == 2
+    nothing_was_sent(sink)
+
+
+def test_starttls_refused_where_it_is_only_welcome_is_but_a_notice(mta, to_host):
+    to_host("may", certificate="host.example").at("starttls", "454 4.7.0 Not now")
+    steps = attempt(mta, "user@remote.example", status=GOOD)
+    assert one(steps, "starttls")["finding"] == "notice"
+
+
+# --- what stays here, what an alias says, what waits
+
+def test_local_addresses(mta):
+    mta.aliases.write_text(f"team: {mta.user}, other\n")
+    mta.start()
+    steps = attempt(mta, f"{mta.user}@test.example", status=GOOD)
+    assert [s["step"] for s in steps] == ["categorize", "result"]
+    assert f"mailbox of {mta.user}" in steps[0]["text"] and "stays here" in steps[1]["text"]
+    steps = attempt(mta, "team@test.example", status=GOOD)
+    assert sorted(s["text"].split()[-1] for s in of(steps, "categorize")) == sorted([mta.user, "other"])
+    steps = attempt(mta, "nobody-of-that-name@test.example", status=REFUSED)
+    assert one(steps, "categorize")["status"] == "5.1.1" and "[local]" in one(steps, "result")["advice"]
+
+
+def test_an_alias_is_tried_for_each_of_its_recipients(mta, remote):
+    sink, elsewhere = remote(), remote()
+    elsewhere.at("rcpt", "550 5.1.1 Nobody")
+    mta.route("remote.example", sink)
+    mta.route("elsewhere.example", elsewhere)
+    mta.aliases.write_text(f"all: {mta.user}, a@remote.example, b@remote.example, c@elsewhere.example\n")
+    mta.start()
+    steps = attempt(mta, "all@test.example", status=REFUSED)
+    assert {s["recipient"]: s["finding"] for s in of(steps, "rcpt")} == {
+        "a@remote.example": "good", "b@remote.example": "good", "c@elsewhere.example": "permanent"}
+    assert sink.connections == 1, "what travels together is asked together"
+
+
+def test_what_would_hold_mail_up_is_said(mta, to_host):
+    to_host()
+    mta.command("pause", "queue", "remote.example", "--why", "they move house")
+    steps = attempt(mta, "user@remote.example", status=GOOD)
+    assert one(steps, "queue")["finding"] == "notice" and "they move house" in one(steps, "queue")["text"]
+
+
+def test_a_try_leaves_no_mark_on_links(mta, to_host):
+    sink = to_host()
+    sink.at("connect", "554 5.7.1 Go away")
+    for _ in range(3):
+        attempt(mta, "user@remote.example", status=WAITS)
+    queue = mta.status()["queue"]
+    assert not queue["links"] and queue["connections"] == 0 and queue["messages"] == 0
+    sink.well_behaved()
+    mta.submit("user@remote.example")
+    sink.wait_for_one_to("user@remote.example")
+
+
+# --- who asks, and who goes away
+
+@pytest.mark.parametrize("arguments, complaint", [
+    ((), "needs ADDRESS"),
+    (("someone",), "an address has an @"),
+    (("a b@remote.example",), "is not an address"),
+    (("--from", "nonsense", "user@remote.example"), "is not an address to send from"),
+    (("--host", "[", "user@remote.example"), "is no host"),
+    (("--host", "", "user@remote.example"), "needs a host"),
+    (("--why", "x", "user@remote.example"), "takes no --why"),
+    (("one@remote.example", "two@remote.example"), "takes no"),
+])
+def test_usage(shared, arguments, complaint):
+    mta, _ = shared
+    done = mta.command("try", *arguments, check=False)
+    assert done.returncode == USAGE and complaint in done.stderr and not done.stdout
+
+
+def test_a_delivery_agent_that_dies_is_said(mta, to_host):
+    to_host().at("rcpt", lambda session, argument: mta.kill("smtp-client") and None)
+    mta.config["smtp_client"]["workers"] = 1
+    mta.restart()
+    done = mta.command("try", "user@remote.example", check=False)
+    assert done.returncode == 69 and "went away" in done.stderr
+
+
+def test_who_asked_may_go_away(mta, to_host):
+    """The agent is told within two steps, and need not wait for a server any longer."""
+    sink, go_on, left = to_host(extensions=[]), threading.Event(), threading.Event()
+    mta.aliases.write_text("three: a@remote.example, b@remote.example, c@remote.example\n")
+    mta.restart()
+
+    def last(session, argument):
+        if "c@remote" not in argument:
+            return None
+        session.wait_for_peer_to_leave()
+        left.set()
+        raise Cut
+    sink.at("mail", lambda session, argument: go_on.wait(20) and None)
+    sink.at("rcpt", last)
+    process = subprocess.Popen([mta.programs / "postrider", "try", "-c", mta.file, "three@test.example"],
+                               stdout=subprocess.PIPE, text=True)
+    for line in process.stdout:
+        if " ehlo " in line:
+            break
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    go_on.set()
+    assert left.wait(20), "it waits for the third reply all the same"
+
+
+def test_it_is_not_running(mta):
+    mta.write_config()
+    done = mta.command("try", "user@remote.example", check=False)
+    assert done.returncode == 3 and "not running" in done.stderr
+
+
+# --- servers that others wrote
+
+@pytest.mark.parametrize("options, status, stage", [
+    ([], GOOD, "result"),
+    (["-f", "CONNECT", "-B", "554 5.7.1 Not for you"], WAITS, "greeting"),
+    (["-r", "EHLO,HELO"], WAITS, "ehlo"),
+    (["-f", "MAIL"], REFUSED, "mail"),
+    (["-f", "RCPT"], REFUSED, "rcpt"),
+    (["-r", "RCPT", "-b", "450 4.2.0 Greylisted"], WAITS, "rcpt"),
+    (["-q", "RCPT"], WAITS, "rcpt"),
+    (["-Q", "MAIL"], WAITS, "mail"),
+])
+def test_postfixs_sink(mta, block, folder, options, status, stage):
+    postfix = tree("postfix")
+    port, address = block.port(), block.host(20)
+
+    def ready():
+        try:
+            Client(address, port, timeout=5).close()
+            return True
+        except OSError:
+            return False
+    sink = Service([postfix / "usr/sbin/smtp-sink", "-u", "root", "-v", *options, f"{address}:{port}", "10"], folder, ready,
+                   environment(postfix))
+    try:
+        mta.config['route."remote.example"'] = {"next_hop": f"[{address}]:{port}"}
+        mta.start()
+        steps = attempt(mta, "user@remote.example", status=status)
+        if status != GOOD:
+            assert [s["finding"] for s in of(steps, stage)][-1] in ("temporary", "permanent")
+        assert "DATA" not in sink.said()
+    finally:
+        sink.stop()
+
+
+def test_our_own_server(mta, names):
+    """Asked as a stranger would be: by the door, not by the categorizer."""
+    mta.config["relay"] = {"networks": ["192.0.2.0/24"]}
+    mta.use_names(names)
+    names.mx("remote.example", (10, "mx.remote.example"))
+    mta.start()
+    steps = attempt(mta, "--host", f"{mta.address}:{mta.relay_port}", "user@remote.example", status=REFUSED)
+    assert "Relay access denied" in one(steps, "rcpt")["text"] and "Relay" in one(steps, "result")["advice"]
