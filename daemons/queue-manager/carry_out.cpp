@@ -1,6 +1,7 @@
 // The queue-manager's hands: one overload for each thing the engine can want.
 #include "daemons/common/delivery_line.h"
 #include "daemons/common/kill_point.h"
+#include "daemons/decide/mx.h"
 #include "daemons/queue-manager/queue_manager.h"
 #include <algorithm>
 #include <cassert>
@@ -91,12 +92,12 @@ void QueueManager::ask_categorizer(spool::QueueId id, Subject subject,
 }
 
 void QueueManager::carry_out(const AskRoute& action, smtp::Now) {
-    router_.ask(proto::route::Route{0, std::string(action.domain)});
+    router_.ask(proto::route::Route{0, std::string(action.domain), std::string(action.pool)});
 }
 
 // ---- delivering ----
 
-void QueueManager::carry_out(const OpenConnection& action, smtp::Now) {
+void QueueManager::carry_out(const OpenConnection& action, smtp::Now now) {
     proto::delivery::Connect connect{.connection = action.connection, .link = std::string(action.link)};
     if (auto link = links_.find(connect.link); link != links_.end()) {
         connect.mx = link->second.mx;
@@ -105,6 +106,8 @@ void QueueManager::carry_out(const OpenConnection& action, smtp::Now) {
                 for (const auto& each : route.replies) connect.replies.push_back(each.to_string());
         connect.hosts = link->second.hosts;
     }
+    connect.pool = decide::pool_of_link(connect.link);
+    for (const auto& rest : resting_.of(connect.link, now)) connect.resting.push_back(rest.source);
     agents_.send(action.agent, connect);
 }
 

@@ -42,6 +42,13 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
                       [this](const std::string&) { down(); }}) {
     office_.connect_to = config.testing.connect_to;
     settle_tls(config);
+    settle_pools(config);
+}
+
+void SmtpClient::settle_pools(const config::Config& config) {
+    office_.pools.clear(); // connections under way keep theirs
+    for (const auto& pool : config.pools)
+        office_.pools.emplace(pool.name, std::make_shared<const config::Pool>(pool));
 }
 
 // What connections from now on know of TLS. Whatever is wrong with it, mail that does without still goes.
@@ -75,6 +82,7 @@ void SmtpClient::reconfigure(common::Orders orders) {
     office_.settings = orders.config.smtp_client; // for connections from now on
     office_.connect_to = orders.config.testing.connect_to;
     settle_tls(orders.config);
+    settle_pools(orders.config);
     dns_ = orders.config.dns;
     office_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, dns_);
 }
@@ -170,7 +178,11 @@ void SmtpClient::left(Connection& connection, const std::string& address) {
 }
 
 void SmtpClient::connected(Connection& connection) {
-    if (current(connection)) queue_manager_.send(Connected{connection.number()});
+    if (current(connection)) queue_manager_.send(Connected{connection.number(), connection.link(), connection.source()});
+}
+
+void SmtpClient::source_refused(Connection& connection, SourceRefused refused) {
+    if (current(connection)) queue_manager_.send(refused);
 }
 
 void SmtpClient::done(Connection& connection, Done done, std::optional<spool::MessageReader> message) {
