@@ -59,14 +59,14 @@ void remember(RecipientState& r, const Attempt& a) {
     auto& kept = r.attempts;
     if (!kept.empty() && kept.back().host == a.host && kept.back().reply == a.reply &&
         kept.back().outcome == a.outcome && kept.back().in_doubt == a.in_doubt &&
-        kept.back().tls == a.tls) {
+        kept.back().tls == a.tls && kept.back().source == a.source) {
         ++kept.back().count;
         kept.back().last = a.time;
         return;
     }
     if (kept.size() == first_attempts_kept + last_attempts_kept)
         kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(first_attempts_kept));
-    kept.push_back(AttemptEntry{a.time, a.time, 1, a.host, a.reply, a.outcome, a.in_doubt, a.tls});
+    kept.push_back(AttemptEntry{a.time, a.time, 1, a.host, a.reply, a.outcome, a.in_doubt, a.tls, a.source});
 }
 
 // Does to the state what each record says. Its recipients have been checked.

@@ -19,6 +19,7 @@ struct AttemptEntry {
     Outcome outcome = Outcome::deferred;
     bool in_doubt = false;
     std::string tls;
+    std::string source;
     static void fields(auto& m, auto& f) {
         f(1, m.first);
         f(2, m.last);
@@ -28,6 +29,7 @@ struct AttemptEntry {
         f(6, m.outcome);
         f(7, m.in_doubt);
         f(8, m.tls);
+        f(9, m.source);
     }
     bool operator==(const AttemptEntry&) const = default;
 };

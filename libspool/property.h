@@ -99,6 +99,7 @@ struct Attempt {
     smtp::WallTime next_attempt{}; // deferred: not before
     std::uint32_t failures = 0;    // deferred: failures that count, this one included
     std::string tls;               // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
+    std::string source;            // "192.0.2.1": of a pool, the address it came from; "" none
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.time);
@@ -109,6 +110,7 @@ struct Attempt {
         f(7, m.next_attempt);
         f(8, m.failures);
         f(9, m.tls);
+        f(10, m.source);
     }
     bool operator==(const Attempt&) const = default;
 };

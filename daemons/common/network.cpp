@@ -49,6 +49,10 @@ std::optional<IpAddress> IpAddress::of(const sockaddr* address) {
 
 bool IpAddress::is_v4() const { return std::memcmp(bytes.data(), v4_prefix, sizeof v4_prefix) == 0; }
 
+bool IpAddress::is_wildcard() const {
+    return *this == IpAddress{} || (is_v4() && std::all_of(bytes.begin() + 12, bytes.end(), [](auto byte) { return byte == 0; }));
+}
+
 bool IpAddress::is_loopback() const {
     if (is_v4()) return bytes[12] == 127;
     return std::all_of(bytes.begin(), bytes.end() - 1, [](auto b) { return b == 0; }) && bytes[15] == 1;

@@ -23,6 +23,7 @@ struct IpAddress {
     static std::optional<IpAddress> of(const sockaddr* address);
     bool is_v4() const;
     bool is_loopback() const;
+    bool is_wildcard() const; // 0.0.0.0, ::
     std::string to_string() const;
     auto operator<=>(const IpAddress&) const = default;
 };

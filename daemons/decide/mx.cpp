@@ -130,4 +130,17 @@ std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts) {
     return out.substr(0, longest_link_name - mark.size()) + mark;
 }
 
+std::string link_from(std::string_view link, std::string_view pool) {
+    std::string out(link);
+    if (!pool.empty()) (out += '@') += pool;
+    return out;
+}
+
+std::string_view link_to(std::string_view link) { return link.substr(0, link.rfind('@')); }
+
+std::string_view pool_of_link(std::string_view link) {
+    const auto to = link_to(link);
+    return to.size() == link.size() ? std::string_view() : link.substr(to.size() + 1);
+}
+
 } // namespace decide

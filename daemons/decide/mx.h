@@ -74,4 +74,10 @@ Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std:
 // hash.
 std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts);
 
+// The link to the same hosts from a pool of source addresses: "mx1.example.com@bulk"; without one, the same.
+std::string link_from(std::string_view link, std::string_view pool);
+// … and its halves: what it leads to, and the pool ("" none).
+std::string_view link_to(std::string_view link);
+std::string_view pool_of_link(std::string_view link);
+
 } // namespace decide

@@ -45,6 +45,7 @@ struct RouteRule {
     std::uint32_t connections = 0;               // of the link, at most; 0: the default for its kind
     queue::RouteSettings queueing;
     std::vector<ReplyRule> replies; // the first that covers a reply counts
+    std::string pool;                    // of source addresses, for mail that names none; "" none
     TlsLevel tls = TlsLevel::by_default; // for the pattern's mail, whichever link it goes by
     AuthRule auth;
     bool operator==(const RouteRule&) const = default;

@@ -180,8 +180,16 @@ void Submission::content(std::string_view bytes) {
     if (taken_ > service_.config->submit.message_size)
         return refuse(EX_DATAERR, "the message is larger than " +
                                       std::to_string(service_.config->submit.message_size) + " bytes");
-    fixup_->feed(bytes, mended_);
+    mend([&](std::string& content) { fixup_->feed(bytes, content); });
     if (header_is_known()) write_mended();
+}
+
+// What the fixup gives, less what is said to us.
+void Submission::mend(const std::function<void(std::string&)>& fix) {
+    if (control_.ended()) return fix(mended_);
+    std::string content;
+    fix(content);
+    control_.feed(content, mended_);
 }
 
 // The header has been read: the envelope is complete. False: not yet, or refused.
@@ -202,6 +210,12 @@ bool Submission::header_is_known() {
     }
     envelope_.smtputf8 = envelope_.smtputf8 || has_utf8_header(mended_);
     envelope_.message_id = fixup_->message_id();
+    const auto wrong = common::choose_pool(*service_.config, common::Submitter::trusted,
+                                           control_.value(common::pool_field), envelope_);
+    if (!wrong.empty()) {
+        refuse(EX_DATAERR, wrong);
+        return false;
+    }
     writer_.emplace(service_.intake.write(id_, envelope_));
     encoded_envelope_ = writer_->encoded_envelope();
     stage_ = Stage::content;
@@ -229,7 +243,8 @@ bool Submission::within_limits() {
 
 void Submission::end() {
     if (!importing_) {
-        fixup_->finish(mended_);
+        mend([&](std::string& content) { fixup_->finish(content); });
+        control_.finish(mended_);
         if (!header_is_known()) return;
         write_mended();
         if (stage_ == Stage::over) return;

@@ -4,9 +4,11 @@
 #pragma once
 #include "daemons/common/intake.h"
 #include "daemons/common/outbox.h"
+#include "daemons/common/pool_choice.h"
 #include "daemons/common/proto/submit.h"
 #include "daemons/common/rates.h"
 #include "daemons/pickup/review.h"
+#include "libsmtp/control_fields.h"
 #include "libsmtp/header_scan.h"
 #include "libsmtp/submission_fixup.h"
 #include <functional>
@@ -70,6 +72,7 @@ private:
     void import(const proto::submit::Import& import);
     bool may_import() const;
     void content(std::string_view bytes);
+    void mend(const std::function<void(std::string&)>& fix);
     bool header_is_known();
     void write_mended();
     void end();
@@ -93,6 +96,7 @@ private:
     bool from_header_ = false, over_limit_ = false, put_off_ = false;
     std::uint8_t header_notify_ = 0;
     std::optional<smtp::SubmissionFixup> fixup_;
+    smtp::ControlFields control_{common::control_fields};
     std::optional<spool::MessageWriter> writer_;
     std::optional<Review> review_;
     smtp::HeaderScan scan_;

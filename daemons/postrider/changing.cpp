@@ -74,7 +74,7 @@ int scoped(const Arguments& arguments, std::string_view op, std::string_view don
     const auto& words = arguments.words;
     const bool all = words[0] == "all" || words[0] == "everything";
     if (!all && words[0] != "link" && words[0] != "queue" && words[0] != "pool")
-        return complain(fmt::format("\"{}\" is none of: queue NAME, link NAME, all", words[0])), usage;
+        return complain(fmt::format("\"{}\" is none of: queue NAME, link NAME, pool NAME, all", words[0])), usage;
     if (all != (words.size() == 1))
         return complain(all ? "\"all\" has no name behind it"
                             : fmt::format("which {}? its name is missing", words[0])),

@@ -1,5 +1,6 @@
 // check: is the configuration good, and what would run with it?
 #include "daemons/common/config_file.h"
+#include "daemons/common/own_address.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/common/programs.h"
 #include "daemons/common/read_file.h"
@@ -47,7 +48,7 @@ void print_plan(const config::Config& config) {
     fmt::print("\n");
 }
 
-void print_plan_json(const config::Config& config) {
+void print_plan_json(const config::Config& config, const std::vector<std::string>& warnings) {
     json listeners = json::array(), processes = json::array({"master"});
     for (const auto& listener : config.listeners)
         for (const auto& address : listener.addresses)
@@ -62,7 +63,8 @@ void print_plan_json(const config::Config& config) {
                             {"spool", config.spool.directory},
                             {"single_user", !config.mta.users},
                             {"listeners", listeners},
-                            {"processes", processes}}
+                            {"processes", processes},
+                            {"warnings", warnings}}
                            .dump());
 }
 
@@ -80,6 +82,17 @@ int missing_programs(const config::Config& config) {
     for (const auto& process : common::process_plan(config))
         if (process.role != last) look(last = process.role);
     return missing;
+}
+
+// Warnings: an address may come up later, and its pool's others serve meanwhile.
+std::vector<std::string> foreign_addresses(const config::Config& config) {
+    std::vector<std::string> out;
+    for (const auto& pool : config.pools)
+        for (const auto& source : pool.addresses)
+            if (const auto why = common::why_not_ours(source.address); !why.empty())
+                out.push_back(fmt::format("pool.{}.addresses: {} is not an address of this host: {}", pool.name,
+                                          source.address.to_string(), why));
+    return out;
 }
 
 // Of those files that whoever checks may read; master judges them all when it starts or reloads.
@@ -105,8 +118,11 @@ int check(const Arguments& arguments) {
     if (!config) return print_problems(config.error(), arguments.json);
     if (const auto problems = problems_in_files(*config); !problems.empty())
         return print_problems(problems, arguments.json);
+    const auto warnings = foreign_addresses(*config);
+    if (!arguments.json)
+        for (const auto& warning : warnings) complain("warning: " + warning);
     if (arguments.json)
-        print_plan_json(*config);
+        print_plan_json(*config, warnings);
     else
         print_plan(*config);
     return missing_programs(*config) ? unavailable : ok;

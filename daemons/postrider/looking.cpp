@@ -91,6 +91,7 @@ void print_idleness(const json& line) {
 void print_link(const json& line) {
     print_fact("Link", text_of(line, "link"));
     print_fact("Kind", text_of(line, "kind"));
+    print_fact("Pool", text_of(line, "pool"));
     print_health(line);
     for (const auto& each : list_of(line, "history"))
         print_fact("Failed", fmt::format("{}  at {}: {}", time_text(number_of(each, "time")),
@@ -101,6 +102,9 @@ void print_link(const json& line) {
         print_fact("Address", fmt::format("{}: {} connections of {} it may have, {} of them this link's",
                                           text_of(each, "address"), number_of(each, "connections"),
                                           number_of(each, "limit"), number_of(each, "own")));
+    for (const auto& each : list_of(line, "resting"))
+        print_fact("Resting", fmt::format("{} until {}: {}", text_of(each, "source"),
+                                          time_text(number_of(each, "until")), text_of(each, "why")));
     print_fact("Mail", fmt::format("{} queued, {} due, {} in flight", number_of(line, "deliveries"),
                                    number_of(line, "due"), number_of(line, "in_flight")));
     print_idleness(line);
@@ -108,6 +112,7 @@ void print_link(const json& line) {
 
 void print_queue(const json& line) {
     print_fact("Queue", text_of(line, "queue"));
+    print_fact("Pool", text_of(line, "pool"));
     print_fact("Link", text_of(line, "link"));
     print_health(line);
     print_fact("Mail", fmt::format("{} queued, {} due, {} in flight, {} problem messages",
@@ -144,7 +149,9 @@ void print_attempts(const json& recipient) {
             said = fmt::format("{} {} {}", code, text_of(a, "status"), said);
         const auto host = text_of(a, "host"), tls = text_of(a, "tls"), stage = text_of(a, "stage");
         fmt::print("    {}{}  {}\n", time_text(number_of(a, "first")), times, text_of(a, "outcome"));
-        fmt::print("        {}{}{}{}\n", host.empty() ? "no host" : fitted(host, 300),
+        const auto source = text_of(a, "source");
+        fmt::print("        {}{}{}{}{}\n", host.empty() ? "no host" : fitted(host, 300),
+                   source.empty() ? "" : " from " + source,
                    tls.empty()     ? ""
                    : tls == "none" ? ", TLS none"
                                    : ", " + fitted(tls, 100),

@@ -21,7 +21,7 @@ constexpr Option of_requeue[] = {{"--why", "TEXT", "kept and shown beside who di
 constexpr Option of_scope[] = {{"--why", "TEXT", "kept and shown beside who did it"}};
 
 constexpr std::size_t any = 1'000'000;
-constexpr std::string_view which = "ID...|WORD...|-", place = "queue|link NAME, or all";
+constexpr std::string_view which = "ID...|WORD...|-", place = "queue|link|pool NAME, or all";
 
 constexpr Option of_try[] = {{"--from", "SENDER", "instead of the null sender"},
                              {"--host", "HOST[:PORT]", "ask this host only"},

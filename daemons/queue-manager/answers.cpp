@@ -1,6 +1,8 @@
 // What the other daemons answer: the categorizer, the router, the bounce daemon, the delivery agents. Each
 // answer is made the engine's own words and told to it; what must be durable first is written first.
+#include "daemons/common/config/units.h"
 #include "daemons/common/kill_point.h"
+#include "daemons/decide/mx.h"
 #include "daemons/decide/queue/observed.h"
 #include "daemons/queue-manager/queue_manager.h"
 #include <memory>
@@ -59,7 +61,7 @@ void QueueManager::routed(const proto::route::Routed& answer) {
     const bool reached = kind == RouteKind::mx || kind == RouteKind::configured;
     if (reached) links_[answer.link] = hosts_of(answer);
     tell([&](smtp::Now now, auto& out) {
-        engine_.routed({answer.domain, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
+        engine_.routed({answer.domain, answer.asked_pool, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
                         reached ? nullptr : &reason, answer.connections, answer.rule},
                        now, out);
     });
@@ -100,8 +102,12 @@ void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::d
         agents_.send(agent, Permission{asks->connection, granted});
     } else if (auto* left = std::get_if<Left>(&message))
         tell([&](smtp::Now now, auto& out) { engine_.left_address(left->connection, left->address, now, out); });
-    else if (auto* connected = std::get_if<Connected>(&message))
+    else if (auto* connected = std::get_if<Connected>(&message)) {
+        if (!connected->source.empty() && resting_.end(connected->link, connected->source))
+            log_.info("link {}: {} is taken again and rests no longer", connected->link, connected->source);
         tell([&](smtp::Now now, auto& out) { engine_.connected(connected->connection, now, out); });
+    } else if (auto* refused = std::get_if<SourceRefused>(&message))
+        source_refused(*refused);
     else if (auto* finished = std::get_if<Done>(&message))
         done(agent, kind, *finished);
     else if (auto* ended = std::get_if<Closed>(&message))
@@ -110,6 +116,19 @@ void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::d
         trials_.said(agent, *step);
     else if (auto* tried = std::get_if<Tried>(&message))
         trials_.said(agent, *tried);
+}
+
+// Other connections of the link go out from other addresses of the pool, for as long as it says.
+void QueueManager::source_refused(const proto::delivery::SourceRefused& refused) {
+    const auto pool = decide::pool_of_link(refused.link);
+    const auto* known = config_->pool(pool);
+    const auto rest = refused.ours ? config::Pool::rest_when_unusable
+                      : known        ? known->rest
+                                   : config::Pool().rest;
+    const auto now = Loop::now();
+    if (!resting_.begin(refused.link, refused.source, rest, refused.why, now)) return; // it was said
+    log_.warning("link {}: {} rests for {}: {}", refused.link, refused.source, config::print_duration(rest),
+                 refused.why);
 }
 
 void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done) {

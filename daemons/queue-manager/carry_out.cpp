@@ -1,6 +1,7 @@
 // The queue-manager's hands: one overload for each thing the engine can want.
 #include "daemons/common/delivery_line.h"
 #include "daemons/common/kill_point.h"
+#include "daemons/decide/mx.h"
 #include "daemons/queue-manager/queue_manager.h"
 #include <algorithm>
 #include <cassert>
@@ -91,17 +92,19 @@ void QueueManager::ask_categorizer(spool::QueueId id, Subject subject,
 }
 
 void QueueManager::carry_out(const AskRoute& action, smtp::Now) {
-    router_.ask(proto::route::Route{0, std::string(action.domain)});
+    router_.ask(proto::route::Route{0, std::string(action.domain), std::string(action.pool)});
 }
 
 // ---- delivering ----
 
-void QueueManager::carry_out(const OpenConnection& action, smtp::Now) {
+void QueueManager::carry_out(const OpenConnection& action, smtp::Now now) {
     const std::string name(action.link);
     const auto link = links_.find(name);
     auto connect = link != links_.end() ? connect_to(link->second) : proto::delivery::Connect();
     connect.connection = action.connection;
     connect.link = name;
+    connect.pool = decide::pool_of_link(name);
+    for (const auto& rest : resting_.of(name, now)) connect.resting.push_back(rest.source);
     agents_.send(action.agent, connect);
 }
 

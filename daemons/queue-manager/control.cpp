@@ -97,11 +97,13 @@ nlohmann::json Control::status() const {
     const auto situation = hands_.situation();
     auto links = hands_.engine.links(now);
     std::erase_if(
-        links, [](const auto& link) { return link.due == 0 && link.health == decide::queue::Health::ready; });
+        links, [this](const auto& link) {
+            return link.due == 0 && link.health == decide::queue::Health::ready && hands_.resting(link.name).empty();
+        });
     std::ranges::stable_sort(links, std::ranges::greater{}, &decide::queue::LinkInfo::due);
     if (links.size() > most_links_shown) links.resize(most_links_shown);
     json shown = json::array(), pauses = json::array(), services = json::object();
-    for (const auto& link : links) shown.push_back(json_of(link));
+    for (const auto& link : links) shown.push_back(line_of(link));
     for (const auto& pause : pauses_) pauses.push_back(json_of(pause));
     for (const auto& [name, present] : situation.services) services[name] = present;
     json oldest = {{"id", ""}, {"arrival", 0}};
@@ -141,12 +143,21 @@ nlohmann::json Control::status() const {
             {"troubles", situation.troubles}};
 }
 
+nlohmann::json Control::line_of(const decide::queue::LinkInfo& link) const {
+    auto line = json_of(link);
+    line["resting"] = json::array();
+    for (const auto& rest : hands_.resting(link.name))
+        line["resting"].push_back(
+            {{"source", rest.source}, {"until", seconds_of(rest.until)}, {"why", rest.why}});
+    return line;
+}
+
 void Control::say_links(const Request& request, const std::string& name) {
     bool known = name.empty();
     for (const auto& link : hands_.engine.links(common::Loop::now(), Ages::yes)) {
         if (!name.empty() && link.name != name) continue;
         known = true;
-        auto line = json_of(link);
+        auto line = line_of(link);
         if (!name.empty()) line["history"] = json_of(hands_.engine.failures_of(name), {});
         server_->send(request.peer, line);
     }
@@ -256,10 +267,13 @@ std::optional<std::pair<Scope, std::string>> Control::place_of(const Request& re
     return std::pair{*scope, std::move(name)};
 }
 
-// A domain's mail may be stopped before any has come; links and pools are only what there is.
+// A domain's or a pool's mail may be stopped before any has come; links are only what there is.
 std::string Control::not_pausable(Scope scope, const std::string& name) const {
     if (hands_.engine.knows(scope, name) || (scope == Scope::queue && name == "store:local")) return "";
-    if (scope == Scope::pool) return fmt::format("there is no pool \"{}\": no queued mail names it", name);
+    if (scope == Scope::pool)
+        return hands_.knows_pool(name)
+                   ? ""
+                   : fmt::format("there is no pool \"{}\": neither the configuration nor queued mail names it", name);
     if (scope == Scope::link)
         return hands_.routed(name) ? ""
                                    : fmt::format("there is no link \"{}\": no mail is for it and no [route] "

@@ -4,6 +4,7 @@
 #pragma once
 #include "daemons/common/ipc/json_lines.h"
 #include "daemons/decide/queue/engine.h"
+#include "daemons/decide/resting.h"
 #include "daemons/decide/queue/filter.h"
 #include "daemons/queue-manager/inquiry.h"
 #include "daemons/queue-manager/pauses.h"
@@ -49,6 +50,9 @@ public:
         std::function<std::string(std::string_view)> bad_next_hop; // what is wrong with it; "" nothing
         std::function<bool(std::string_view)> knows_policy;
         std::function<bool(std::string_view)> routed; // a link that some [route] leads to
+        std::function<bool(std::string_view)> knows_pool; // of the configuration
+        // Source addresses that rest for a link.
+        std::function<std::vector<decide::Resting::Rest>(std::string_view link)> resting;
         std::function<void(const std::string& address, Inquiry::Done done)> inquire;
         std::function<void(Trials::Order order, Trials::Listener listener)> attempt;
     };
@@ -95,6 +99,7 @@ private:
     bool look(const Request& request, const json& body, std::string_view op);
     bool change(const Request& request, const json& body, std::string_view op);
     json status() const;
+    json line_of(const decide::queue::LinkInfo& link) const;
     void say_links(const Request& request, const std::string& name);
     void say_queues(const Request& request, const std::string& name);
     void say_messages(const Request& request, const json& body);

@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/control_text.h"
+#include "daemons/decide/mx.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -89,7 +90,8 @@ json history_of(const spool::RecipientState& recipient) {
                             {"status", each.reply.status},
                             {"text", each.reply.text},
                             {"in_doubt", each.in_doubt},
-                            {"tls", each.tls}});
+                            {"tls", each.tls},
+                            {"source", each.source}});
     return attempts;
 }
 
@@ -122,6 +124,7 @@ json json_of(const LinkInfo& link) {
                  : link.mx  ? "mx"
                             : "configured"},
         {"state", link.down ? std::string_view("down") : decide::queue::word_of(link.health)},
+        {"pool", link.pool},
         {"paused", link.paused},
         {"failures", link.failures},
         {"failing_since", seconds_of(link.failing_since)},
@@ -158,6 +161,7 @@ json json_of(const QueueInfo& queue) {
     return {{"queue", queue.name},
             {"link", queue.link},
             {"state", queue.routed ? decide::queue::word_of(queue.health) : std::string_view("routing")},
+            {"pool", queue.pool},
             {"paused", queue.paused},
             {"failures", queue.failures},
             {"next_attempt", seconds_of(queue.next_attempt)},
@@ -349,7 +353,7 @@ Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::
     if (info.held) facts.states.emplace_back("held");
     for (const auto& delivery : info.deliveries) {
         facts.states.emplace_back(word_of(delivery.waiting));
-        if (!delivery.queue.empty()) facts.domains.push_back(delivery.queue);
+        if (!delivery.queue.empty()) facts.domains.emplace_back(decide::link_to(delivery.queue));
         if (!delivery.link.empty()) facts.links.push_back(delivery.link);
         if (!delivery.reason.text.empty()) facts.reasons.push_back(delivery.reason.text);
     }

@@ -11,6 +11,7 @@
 #include "daemons/common/timer.h"
 #include "daemons/common/wake.h"
 #include "daemons/decide/queue/engine.h"
+#include "daemons/decide/resting.h"
 #include "daemons/queue-manager/agents.h"
 #include "daemons/queue-manager/categorization.h"
 #include "daemons/queue-manager/control.h"
@@ -81,6 +82,7 @@ private:
     void agent_said(decide::queue::AgentId agent, Agent kind, proto::delivery::Message&& message);
     void done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done);
     void closed(const proto::delivery::Closed& closed);
+    void source_refused(const proto::delivery::SourceRefused& refused);
     void reported(const proto::report::Reported& answer);
 
     // ---- what the engine wants ----
@@ -194,6 +196,7 @@ private:
     // Of the messages the categorizer is being asked about (max_pending_categorizations of them).
     std::unordered_map<spool::QueueId, Subject> subjects_;
     std::unordered_map<std::string, LinkHosts> links_;
+    decide::Resting resting_; // source addresses; a restart forgets
     std::map<std::uint64_t, spool::QueueId> reports_;  // asked of bounce: request → message
     std::unordered_multimap<spool::QueueId, Early> early_; // told before the spool was read so far
     std::map<spool::QueueId, Locked> locked_; // an agent of an earlier queue-manager still has it

@@ -61,6 +61,7 @@ spool::Attempt Result::record(const proto::delivery::RecipientResult& result) co
     attempt.time = from_wire(done_.started);
     attempt.host = done_.host;
     attempt.tls = done_.tls;
+    attempt.source = done_.source;
     attempt.outcome = static_cast<spool::Outcome>(result.outcome); // the same outcomes in the same order
     if (result.reply < done_.replies.size()) {
         const auto& reply = done_.replies[result.reply];

@@ -25,13 +25,16 @@ bool is_ours(const decide::NextHop& hop, const config::Config& config) {
     return false;
 }
 
-bool routed_to(std::string_view link, const std::vector<decide::RouteRule>& routes) {
-    for (const auto& route : routes)
+// From any pool that there is.
+bool routed_to(std::string_view link, const config::Config& config) {
+    const auto pool = decide::pool_of_link(link);
+    if (!pool.empty() && !config.pool(pool)) return false;
+    for (const auto& route : config.routes)
         for (const auto& equals : route.next_hops) {
             std::vector<decide::Host> hosts;
             for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0});
             const bool named = equals.front().kind == decide::NextHop::Kind::host;
-            if (named && decide::link_name(decide::Destination::Kind::configured, hosts) == link) return true;
+            if (named && decide::link_name(decide::Destination::Kind::configured, hosts) == decide::link_to(link)) return true;
         }
     return false;
 }
@@ -92,7 +95,9 @@ void QueueManager::begin_control(common::Fd fd) {
                     return name == "exchange" || std::ranges::count(config_->queue.policies, name,
                                                                     &decide::queue::RetryPolicy::name) > 0;
                 },
-            .routed = [this](std::string_view link) { return routed_to(link, config_->routes); },
+            .routed = [this](std::string_view link) { return routed_to(link, *config_); },
+            .knows_pool = [this](std::string_view name) { return config_->pool(name) != nullptr; },
+            .resting = [this](std::string_view link) { return resting_.of(link, common::Loop::now()); },
             .inquire = [this](const std::string& address,
                               Inquiry::Done done) { inquiry_.ask(address, std::move(done)); },
             .attempt = [this](Trials::Order order,

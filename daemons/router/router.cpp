@@ -47,7 +47,7 @@ Router::Router(common::Surroundings& surroundings, const config::Config& config)
                       },
                       {},
                       [this](const std::string&) { // it asks again when it is back
-                          for (auto& [domain, job] : jobs_) job.requests.clear();
+                          for (auto& [domain, job] : jobs_) job.questions.clear();
                           down_.clear(); // it tells anew
                       }}) {
     apply(config);
@@ -66,7 +66,7 @@ void Router::apply(const config::Config& config) {
     routes_ = decide::RouteTable(config.routes);
     ourselves_ = Ourselves(config, Ourselves::interfaces());
     for (auto& [domain, job] : open)
-        for (const auto request : job.requests) asked({request, domain});
+        for (const auto& question : job.questions) asked({question.request, domain, question.pool});
 }
 
 void Router::stop(smtp::Duration, std::function<void()> done) {
@@ -77,15 +77,18 @@ void Router::stop(smtp::Duration, std::function<void()> done) {
     done();
 }
 
-Found Router::best(const decide::RouteRule& rule) const {
-    return of_rule(decide::best(rule, [this](const auto& link) { return down_.contains(link); }),
-                   rule.connections);
+// Links from different pools of source addresses are down each for itself.
+Found Router::best(const decide::RouteRule& rule, const Question& question) const {
+    const auto& pool = question.pool.empty() ? rule.pool : question.pool;
+    const auto is_down = [&](const auto& link) { return down_.contains(decide::link_from(link, pool)); };
+    return of_rule(decide::best(rule, is_down), rule.connections);
 }
 
 void Router::asked(proto::route::Route&& route) {
     if (route.domain.starts_with(proto::route::via)) return asked_by_name(std::move(route));
+    const Question question{route.request, route.pool};
     if (!smtp::is_ascii(route.domain)) // it came as far as here because nothing of the DNS can stand for it
-        return answer(route.request, route.domain,
+        return answer(question, route.domain,
                       {decide::Destination::refuse(decide::Destination::Kind::permanent, "5.1.2",
                                                    route.domain + " is no name of a domain"),
                        3600});
@@ -93,37 +96,38 @@ void Router::asked(proto::route::Route&& route) {
     const auto connections = rule ? rule->connections : 0;
     const auto* hop = rule ? &rule->next_hops.front().front() : &own_mx;
     if (hop->kind == decide::NextHop::Kind::host)
-        return answer(route.request, route.domain, best(*rule), rule->pattern);
+        return answer(question, route.domain, best(*rule, question), rule->pattern);
     if (hop->kind == decide::NextHop::Kind::recipient && route.domain.starts_with('['))
-        return answer(route.request, route.domain, literal(route.domain, ourselves_));
-    look_up(route.domain, *hop, connections, route.request);
+        return answer(question, route.domain, literal(route.domain, ourselves_));
+    look_up(route.domain, *hop, connections, question);
 }
 
 // The operator named the next hop himself, or the route that is to serve.
 void Router::asked_by_name(proto::route::Route&& route) {
     const auto name = std::string_view(route.domain).substr(proto::route::via.size());
+    const Question question{route.request, route.pool};
     if (const auto* rule = routes_.named(name)) {
         const auto& first = rule->next_hops.front().front();
         if (first.kind == decide::NextHop::Kind::host)
-            return answer(route.request, route.domain, best(*rule), rule->pattern);
+            return answer(question, route.domain, best(*rule, question), rule->pattern);
         if (first.kind == decide::NextHop::Kind::mx_of)
-            return look_up(route.domain, first, rule->connections, route.request);
+            return look_up(route.domain, first, rule->connections, question);
     }
     const auto hop = decide::NextHop::parse(name);
     if (!hop || hop->kind == decide::NextHop::Kind::recipient)
-        return answer(route.request, route.domain,
+        return answer(question, route.domain,
                       {decide::Destination::refuse(decide::Destination::Kind::temporary, "4.3.5",
                                                    route.domain + " names no next hop"),
                        3600});
     if (hop->kind == decide::NextHop::Kind::host)
-        return answer(route.request, route.domain, of_rule(decide::configured({*hop}), 0));
-    look_up(route.domain, named_hops_.insert_or_assign(route.domain, *hop).first->second, 0, route.request);
+        return answer(question, route.domain, of_rule(decide::configured({*hop}), 0));
+    look_up(route.domain, named_hops_.insert_or_assign(route.domain, *hop).first->second, 0, question);
 }
 
 void Router::look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
-                     std::uint64_t request) {
+                     Question question) {
     auto [job, is_new] = jobs_.try_emplace(domain);
-    job->second.requests.push_back(request);
+    job->second.questions.push_back(std::move(question));
     job->second.hop = &hop;
     job->second.connections = connections;
     if (!is_new) return;
@@ -152,20 +156,23 @@ void Router::found(const std::string& domain, Found found) {
     const bool by_name = domain.starts_with(proto::route::via);
     const auto* rule = by_name ? routes_.named(std::string_view(domain).substr(proto::route::via.size()))
                                : routes_.find(domain);
-    for (const auto request : job.mapped().requests)
-        answer(request, domain, found, rule ? rule->pattern : std::string());
+    for (const auto& question : job.mapped().questions)
+        answer(question, domain, found, rule ? rule->pattern : std::string());
     ended_.push_back(std::move(job.mapped().lookup)); // its callback is running: it goes with the turn
     --running_;
     turn_.schedule();
 }
 
-void Router::answer(std::uint64_t request, const std::string& domain, const Found& found,
+void Router::answer(const Question& question, const std::string& domain, const Found& found,
                     const std::string& rule) {
     proto::route::Routed routed;
-    routed.request = request;
+    const auto* by = rule.empty() ? nullptr : routes_.named(rule);
+    routed.request = question.request;
     routed.domain = domain;
+    routed.asked_pool = question.pool;
+    const auto& pool = by && question.pool.empty() ? by->pool : question.pool;
     routed.kind = kind_of(found.destination.kind);
-    routed.link = found.destination.link;
+    if (found.destination.found()) routed.link = decide::link_from(found.destination.link, pool);
     for (const auto& host : found.destination.hosts)
         routed.hosts.push_back({host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap});
     routed.valid_seconds = found.valid_seconds;

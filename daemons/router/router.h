@@ -27,9 +27,13 @@ public:
     void stop(smtp::Duration within, std::function<void()> done) override;
 
 private:
+    struct Question {
+        std::uint64_t request = 0;
+        std::string pool; // of source addresses that the mail names
+    };
     // One domain being looked up, for everybody who asked in the meantime.
     struct Job {
-        std::vector<std::uint64_t> requests;
+        std::vector<Question> questions;
         const decide::NextHop* hop = nullptr;
         std::uint32_t connections = 0;       // by the rule
         std::unique_ptr<RouteLookup> lookup; // null: waits for its turn
@@ -39,12 +43,12 @@ private:
     void apply(const config::Config& config);
     void asked(proto::route::Route&& route);
     void asked_by_name(proto::route::Route&& route);
-    Found best(const decide::RouteRule& rule) const;
+    Found best(const decide::RouteRule& rule, const Question& question) const;
     void look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
-                 std::uint64_t request);
+                 Question question);
     void start_waiting();
     void found(const std::string& domain, Found found);
-    void answer(std::uint64_t request, const std::string& domain, const Found& found,
+    void answer(const Question& question, const std::string& domain, const Found& found,
                 const std::string& rule = "");
 
     common::Surroundings& surroundings_;

@@ -27,7 +27,9 @@ smtp::ClientSession::Timeouts timeouts(const config::SmtpClient& settings) {
 
 Connection::Connection(Office& office, Owner& owner, delivery::Connect order, Watcher* watcher)
     : office_(office), owner_(owner), watcher_(watcher), order_(std::move(order)),
-      dial_(office, *this, order_.hosts), deadline_(office.deadlines, [this] { expired(); }), hook_(office.loop, [this] { pump(); }),
+      sources_(office.pool(order_.pool), order_.resting, office.settings.addresses_per_attempt, office.random),
+      dial_(office, *this, order_.hosts, &sources_), deadline_(office.deadlines, [this] { expired(); }),
+      hook_(office.loop, [this] { pump(); }),
       began_(Loop::now().monotonic) {
     for (const auto& text : order_.replies)
         if (auto rule = decide::ReplyRule::parse(text)) reply_rules_.push_back(*std::move(rule));
@@ -50,6 +52,7 @@ void Connection::try_next() {
     uses_ = 0;
     up_ = plain_text_ = false;
     introduction_.reset();
+    sources_.next_server();
     dial_.next();
 }
 
@@ -64,11 +67,13 @@ void Connection::looked_up(const std::string& host, dns::Type type, const dns::A
 }
 
 void Connection::unreachable(const Candidate& candidate, const std::string& error) {
+    sources_.next_server();
     session_number_ = office_.next_session();
     auto& why = (last_failure_ = {}).why;
     why.stage = smtp::Stage::connect;
     why.status = "4.4.1";
-    why.text = fmt::format("connect to {}: {}", candidate.relay(), error);
+    const auto from = candidate.source ? " from " + candidate.source->address.to_string() : std::string();
+    why.text = fmt::format("connect to {}{}: {}", candidate.relay(), from, error);
     voice().info("{}", why.text);
     if (watcher_) watcher_->failed(candidate.relay(), why);
 }
@@ -90,6 +95,7 @@ void Connection::out_of_addresses(Dial::Owner::End end) {
 void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire) {
     const auto now = Loop::now().monotonic;
     current_ = candidate;
+    sources_.reached(candidate.source);
     wire_ = std::move(wire);
     session_number_ = office_.next_session();
     if (watcher_) watcher_->connected(relay());
@@ -97,7 +103,7 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
         office_.settings.pipelining && office_.peers.may_pipeline(current_->endpoint.address, now);
     using Session = smtp::ClientSession;
     session_.emplace(
-        Session::Options{office_.settings.helo, current_->peer(),
+        Session::Options{sources_.current() ? sources_.current()->helo : office_.settings.helo, current_->peer(),
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
                          tls_wanted(), timeouts(office_.settings), idn::ascii_domain, auth_wanted(), watcher_ != nullptr},
         now);
@@ -134,6 +140,7 @@ void Connection::pump() {
     if (over_) return;
     if (!started_) {
         started_ = true;
+        if (!order_.pool.empty() && !sources_.has_pool()) return pool_missing();
         return try_next();
     }
     while (session_) {
@@ -197,6 +204,7 @@ void Connection::take(smtp::ClientEvent& event) {
         setup_ = Loop::now().monotonic - began_;
         office_.peers.worked(current_->endpoint.address);
         up_ = true;
+        tell_of_sources();
         if (!std::exchange(was_up_, true)) {
             owner_.connected(*this);
             KILL_POINT("smtp-client.connected");
@@ -235,7 +243,8 @@ void Connection::ended(Ended& end) {
     // Somebody else's verdict is among them: it must be told.
     const bool told =
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
-    last_failure_ = {end.why, relay(), tls_named()};
+    last_failure_ = {end.why, relay(), tls_named(), source()};
+    if (again_from_another(end.why)) return;
     if (fresh && (again_in_plain_text(end.why) || again_with_new_token(end.why))) return;
     if (end.why.stage == smtp::Stage::tls) {
         policy_failure_ = last_failure_;
@@ -268,7 +277,7 @@ void Connection::ended(Ended& end) {
 
 // No address is left. The message that was to go first says so; the others have not been tried.
 void Connection::link_failed() {
-    auto [why, host, tls] = mail_failure_ ? *mail_failure_ : policy_failure_ ? *policy_failure_ : last_failure_;
+    auto [why, host, tls, source] = mail_failure_ ? *mail_failure_ : policy_failure_ ? *policy_failure_ : last_failure_;
     if (why.outcome == smtp::Verdict::Outcome::permanent) {
         // What a server says of itself is no verdict on the mail: that waits.
         why.outcome = smtp::Verdict::Outcome::temporary;
@@ -292,6 +301,7 @@ void Connection::link_failed() {
                 done.connection = number();
                 done.host = host;
                 done.tls = tls;
+                done.source = source;
                 owner_.done(*this, std::move(done), std::move(job.message));
                 jobs_.pop_front();
             }
@@ -302,6 +312,7 @@ void Connection::link_failed() {
 
 void Connection::finish(End end, const smtp::Verdict& why) {
     if (std::exchange(over_, true)) return;
+    tell_of_unusable();
     deadline_.clear();
     dial_.stop();
     delivery::Closed closed;

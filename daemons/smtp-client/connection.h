@@ -25,6 +25,8 @@ public:
         virtual void may_connect(Connection& connection, const std::string& address, bool besides) = 0;
         virtual void left(Connection& connection, const std::string& address) = 0;
         virtual void connected(Connection& connection) = 0;
+        // An address of its pool was refused where another was taken, or is not this host's.
+        virtual void source_refused(Connection&, proto::delivery::SourceRefused) {}
         // The message's lock goes with the reader.
         virtual void done(Connection& connection, proto::delivery::Done done,
                           std::optional<spool::MessageReader> message) = 0;
@@ -51,6 +53,8 @@ public:
     void close(Unbegun unbegun = Unbegun::deliver);
 
     std::uint64_t number() const { return order_.connection; }
+    const std::string& link() const { return order_.link; }
+    std::string source() const { return sources_.current_text(); } // of its pool; "" none
 
 private:
     struct Job {
@@ -65,6 +69,7 @@ private:
         smtp::Verdict why;
         std::string host; // whose session it was: "mx[192.0.2.1]:25"; "" where there was none
         std::string tls;  // of that session; "none"
+        std::string source; // … and where it came from
     };
 
     // TLS: secure.cpp.
@@ -83,6 +88,11 @@ private:
     void settle_auth();
     void authenticated();
     bool again_with_new_token(const smtp::Verdict& why);
+    // Where it comes from: leaving.cpp.
+    bool again_from_another(const smtp::Verdict& why);
+    void pool_missing();
+    void tell_of_sources();
+    void tell_of_unusable();
 
     void try_next();
     // The dial's word.
@@ -128,6 +138,7 @@ private:
     Watcher* watcher_;
     proto::delivery::Connect order_;
     std::vector<decide::ReplyRule> reply_rules_; // of the route
+    Sources sources_;
     Dial dial_;
     common::Deadline deadline_;
     common::TurnHook hook_; // starts, or pumps, at the end of the turn

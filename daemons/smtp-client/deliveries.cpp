@@ -171,6 +171,7 @@ void Connection::report(const smtp::TransactionResult& said) {
     done.connection = number();
     done.host = relay();
     done.tls = tls_named();
+    done.source = source();
     done.started = (now.wall - (now.monotonic - result.finished) - transmission).time_since_epoch().count();
     done.transmission = transmission.count();
     owner_.done(*this, std::move(done), std::move(job->message));

@@ -11,8 +11,8 @@ using common::Loop;
 using namespace std::chrono_literals;
 using End = Dial::Owner::End;
 
-Dial::Dial(Office& office, Owner& owner, const std::vector<proto::route::Host>& hosts)
-    : office_(office), owner_(owner), resolver_(office.resolver),
+Dial::Dial(Office& office, Owner& owner, const std::vector<proto::route::Host>& hosts, Sources* sources)
+    : office_(office), owner_(owner), sources_(sources), resolver_(office.resolver),
       deadline_(office.deadlines, [this] { expired(); }), left_(office.settings.addresses_per_attempt) {
     std::vector<decide::Rank> ranks;
     for (const auto& host : hosts) ranks.push_back(host.rank());
@@ -114,8 +114,8 @@ bool Dial::next_host() {
 void Dial::look_up() {
     a_.reset();
     aaaa_.reset();
-    ask_name(dns::Type::aaaa, office_.settings.ipv6, aaaa_lookup_, aaaa_);
-    ask_name(dns::Type::a, office_.settings.ipv4, a_lookup_, a_);
+    ask_name(dns::Type::aaaa, uses_v6(), aaaa_lookup_, aaaa_);
+    ask_name(dns::Type::a, uses_v4(), a_lookup_, a_);
 }
 
 void Dial::ask_name(dns::Type type, bool wanted, dns::Lookup& lookup, std::optional<dns::Answer>& answer) {
@@ -151,7 +151,7 @@ void Dial::answered(dns::Type type) {
     const bool no_name = a_->said == Said::no_name || aaaa_->said == Said::no_name;
     owner_.no_address(failed ? "4.4.3" : "4.4.4",
                       fmt::format("Host or domain name not found. Name service error for name={} type={}: {}",
-                                  host_->name, office_.settings.ipv4 ? "A" : "AAAA",
+                                  host_->name, uses_v4() ? "A" : "AAAA",
                                   failed    ? "Host not found, try again"
                                   : no_name ? "Host not found"
                                             : "Host found but no data record of requested type"));
@@ -192,9 +192,16 @@ common::Endpoint Dial::really(const Candidate& candidate) const {
 }
 
 void Dial::open(Attempt& attempt) {
-    auto wire = Wire::connect(office_.loop, really(attempt.candidate),
+    const auto to = really(attempt.candidate);
+    const auto* source = attempt.candidate.source = sources_ ? sources_->toward(to.address) : nullptr;
+    if (!source && sources_ && sources_->has_pool()) return failed(attempt, EADDRNOTAVAIL); // none can be used
+    auto wire = Wire::connect(office_.loop, to, source ? &source->address : nullptr,
                               {[this, &attempt](int error) { connected(attempt, error); },
                                [this] { owner_.readable(); }, [this] { owner_.writable(); }});
+    if (!wire && Socket::is_about_source(wire.error())) {
+        sources_->unusable(*source);
+        return open(attempt); // from another
+    }
     const auto now = Loop::now().monotonic;
     if (!wire && spool::is_out_of_means(wire.error())) {
         office_.say_starved(wire.error());

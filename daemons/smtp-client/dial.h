@@ -4,6 +4,7 @@
 #include "daemons/common/proto/route.h"
 #include "daemons/smtp-client/office.h"
 #include "daemons/smtp-client/race.h"
+#include "daemons/smtp-client/sources.h"
 #include "daemons/smtp-client/wire.h"
 #include <deque>
 #include <memory>
@@ -17,6 +18,7 @@ namespace smtp_client {
 struct Candidate {
     proto::route::Host host;
     common::Endpoint endpoint;
+    const config::Source* source = nullptr; // it is reached from; null: as the kernel chooses
 
     const std::string& name() const { return host.name; } // or the literal
     std::string peer() const { return name() + "[" + endpoint.address.to_string() + "]"; }
@@ -49,8 +51,8 @@ public:
         ~Owner() = default;
     };
 
-    // `office` and `owner` must outlive it.
-    Dial(Office& office, Owner& owner, const std::vector<proto::route::Host>& hosts);
+    // `office`, `owner` and `sources` must outlive it. `sources`: where it comes from; null: the kernel chooses.
+    Dial(Office& office, Owner& owner, const std::vector<proto::route::Host>& hosts, Sources* sources = nullptr);
     Dial(const Dial&) = delete;
     Dial& operator=(const Dial&) = delete;
 
@@ -85,10 +87,13 @@ private:
     void expired();
     void rewind();
     void finish(Owner::End end);
+    bool uses_v4() const { return office_.settings.ipv4 && (!sources_ || sources_->reaches_v4()); }
+    bool uses_v6() const { return office_.settings.ipv6 && (!sources_ || sources_->reaches_v6()); }
     common::Endpoint really(const Candidate& candidate) const;
 
     Office& office_;
     Owner& owner_;
+    Sources* const sources_;
     const std::shared_ptr<dns::Resolver> resolver_; // a reload brings others a new one
     common::Deadline deadline_;
     std::deque<proto::route::Host> hosts_; // in order; those to come

@@ -10,6 +10,7 @@
 #include "daemons/smtp-client/peers.h"
 #include "daemons/smtp-client/resumptions.h"
 #include "libspool/disk.h"
+#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -34,6 +35,13 @@ struct Office {
     Resumptions resumptions = {};
     AuthDesk auth = AuthDesk({}, [](std::string_view) {}); // nobody authenticates
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
+    std::map<std::string, std::shared_ptr<const config::Pool>, std::less<>> pools = {}; // of source addresses
+
+    // Null: there is none of that name.
+    std::shared_ptr<const config::Pool> pool(const std::string& name) const {
+        const auto found = pools.find(name);
+        return found == pools.end() ? nullptr : found->second;
+    }
 
     // This host's shortage is nobody's failure: what waits, waits. Said once in a while.
     void say_starved(const spool::Error& error) {

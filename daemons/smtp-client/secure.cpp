@@ -43,9 +43,10 @@ smtp::ClientSession::StartTls Connection::tls_wanted() {
     return level_ == TlsLevel::none || plain_text_ || !office_.tls ? StartTls::never : StartTls::if_offered;
 }
 
-// A session may only be resumed by who would have agreed on it: same host, same address, same demands.
+// A session may only be resumed by who would have agreed on it: same host, same address, same demands, and
+// to the server the same client.
 std::string Connection::resumption_name() const {
-    return fmt::format("{} {} {}", current_->name(), current_->relay(), static_cast<int>(level_));
+    return fmt::format("{} {} {} {}", current_->name(), current_->relay(), static_cast<int>(level_), source());
 }
 
 void Connection::start_tls() {

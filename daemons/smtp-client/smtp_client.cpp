@@ -51,6 +51,13 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
     office_.auth = AuthDesk(surroundings.ask_token, surroundings.trouble);
     settle_tls(orders.config);
     settle_accounts(orders);
+    settle_pools(orders.config);
+}
+
+void SmtpClient::settle_pools(const config::Config& config) {
+    office_.pools.clear(); // connections under way keep theirs
+    for (const auto& pool : config.pools)
+        office_.pools.emplace(pool.name, std::make_shared<const config::Pool>(pool));
 }
 
 // What connections from now on know of TLS. Whatever is wrong with it, mail that does without still goes.
@@ -93,6 +100,7 @@ void SmtpClient::reconfigure(common::Orders orders) {
     office_.connect_to = orders.config.testing.connect_to;
     settle_tls(orders.config);
     settle_accounts(orders);
+    settle_pools(orders.config);
     dns_ = orders.config.dns;
     office_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, dns_);
 }
@@ -215,7 +223,11 @@ void SmtpClient::left(Connection& connection, const std::string& address) {
 }
 
 void SmtpClient::connected(Connection& connection) {
-    if (current(connection)) queue_manager_.send(Connected{connection.number()});
+    if (current(connection)) queue_manager_.send(Connected{connection.number(), connection.link(), connection.source()});
+}
+
+void SmtpClient::source_refused(Connection& connection, SourceRefused refused) {
+    if (current(connection)) queue_manager_.send(refused);
 }
 
 void SmtpClient::done(Connection& connection, Done done, std::optional<spool::MessageReader> message) {

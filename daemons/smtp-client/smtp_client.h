@@ -33,6 +33,7 @@ private:
         std::optional<spool::MessageReader> lock; // while no queue-manager knows of it
     };
 
+    void settle_pools(const config::Config& config);
     void settle_tls(const config::Config& config);
     void settle_accounts(const common::Orders& orders);
     void take(proto::delivery::Message&& message);
@@ -45,6 +46,7 @@ private:
     void may_connect(Connection& connection, const std::string& address, bool besides) override;
     void left(Connection& connection, const std::string& address) override;
     void connected(Connection& connection) override;
+    void source_refused(Connection& connection, proto::delivery::SourceRefused refused) override;
     void done(Connection& connection, proto::delivery::Done done,
               std::optional<spool::MessageReader> message) override;
     void closed(Connection& connection, proto::delivery::Closed closed) override;

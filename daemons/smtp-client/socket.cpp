@@ -33,6 +33,7 @@ socklen_t fill(AnyAddress& out, const common::Endpoint& to) {
 } // namespace
 
 spool::Result<std::unique_ptr<Socket>> Socket::connect(common::Loop& loop, const common::Endpoint& to,
+                                                       const common::IpAddress* source,
                                                        Callbacks callbacks) {
     AnyAddress address;
     const auto size = fill(address, to);
@@ -40,11 +41,23 @@ spool::Result<std::unique_ptr<Socket>> Socket::connect(common::Loop& loop, const
     if (!fd) return std::unexpected(spool::Error::from_errno("socket"));
     const int on = 1; // a command behind a message must not wait for the message's acknowledgement
     ::setsockopt(fd.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (source) {
+        // The port is chosen when the peer is known: the same one serves towards many.
+        ::setsockopt(fd.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+        AnyAddress own;
+        const auto own_size = fill(own, {*source, 0});
+        if (::bind(fd.number(), &own.any, own_size) != 0) return std::unexpected(spool::Error::from_errno("bind"));
+    }
     if (::connect(fd.number(), &address.any, size) != 0 && errno != EINPROGRESS)
         return std::unexpected(spool::Error::from_errno("connect"));
     auto socket = std::unique_ptr<Socket>(new Socket(loop, std::move(fd), std::move(callbacks)));
     if (!socket->poll_) return std::unexpected(spool::Error{ENOMEM, "the loop takes no further descriptor"});
     return socket;
+}
+
+// That no port is left says connect(), by the same code.
+bool Socket::is_about_source(const spool::Error& error) {
+    return error.code == EADDRNOTAVAIL && error.what.starts_with("bind");
 }
 
 Socket::Socket(common::Loop& loop, common::Fd fd, Callbacks callbacks)

@@ -22,9 +22,14 @@ public:
         std::function<void()> readable;
         std::function<void()> writable; // after write() could not take everything
     };
-    // Every callback may destroy the socket, as the last thing it does.
+    // Every callback may destroy the socket, as the last thing it does. `source`: the address of this host that it
+    // comes from, of the same family; null: the
+    // kernel's choice.
     static spool::Result<std::unique_ptr<Socket>> connect(common::Loop& loop, const common::Endpoint& to,
+                                                          const common::IpAddress* source,
                                                           Callbacks callbacks);
+    // Of connect(): this host does not have the source address.
+    static bool is_about_source(const spool::Error& error);
     Socket(const Socket&) = delete;
     Socket& operator=(const Socket&) = delete;
 

@@ -11,13 +11,14 @@ constexpr std::size_t plain_at_a_time = 64 * 1024; // sealed and waiting for the
 using Progress = tls::Session::Progress;
 
 spool::Result<std::unique_ptr<Wire>> Wire::connect(common::Loop& loop, const common::Endpoint& to,
+                                                   const common::IpAddress* source,
                                                    Socket::Callbacks callbacks) {
     std::unique_ptr<Wire> wire(new Wire);
     auto writable = [self = wire.get(), tell = std::move(callbacks.writable)] {
         if (self->flush() != Flushed::some) tell();
     };
     wire->socket_ = TRY(Socket::connect(
-        loop, to, {std::move(callbacks.connected), std::move(callbacks.readable), std::move(writable)}));
+        loop, to, source, {std::move(callbacks.connected), std::move(callbacks.readable), std::move(writable)}));
     return wire;
 }
 

@@ -339,15 +339,30 @@ void Connection::begin_content() {
 // The content on its way to the spool; `last` is not followed by more.
 void Connection::store(std::string_view content, Last last) {
     auto& transaction = *transaction_;
-    if (!transaction.fixup) return transaction.writer->append(content);
-    using State = smtp::SubmissionFixup::State;
     std::string fixed;
-    transaction.fixup->feed(content, fixed);
-    const auto state = last == Last::yes ? transaction.fixup->finish(fixed) : transaction.fixup->state();
-    if (state == State::refused)
-        return refuse_content(
-            {554, {5, 6, 0}, "Error: " + smtp::printable(transaction.fixup->problem(), 200)});
-    transaction.writer->append(fixed);
+    if (transaction.fixup) {
+        using State = smtp::SubmissionFixup::State;
+        transaction.fixup->feed(content, fixed);
+        const auto state = last == Last::yes ? transaction.fixup->finish(fixed) : transaction.fixup->state();
+        if (state == State::refused)
+            return refuse_content(
+                {554, {5, 6, 0}, "Error: " + smtp::printable(transaction.fixup->problem(), 200)});
+        content = fixed;
+    }
+    if (transaction.control.ended()) return transaction.writer->append(content);
+    std::string kept;
+    transaction.control.feed(content, kept);
+    if (last == Last::yes) transaction.control.finish(kept);
+    transaction.writer->append(kept);
+}
+
+// The header is known; the envelope will say which addresses the message goes out from.
+void Connection::choose_pool() {
+    auto& transaction = *transaction_;
+    const auto wrong = common::choose_pool(
+        *rules_->config, may_relay(*rules_, client_) ? common::Submitter::trusted : common::Submitter::stranger,
+        transaction.control.value(common::pool_field), transaction.envelope);
+    if (!wrong.empty()) refuse_content({554, {5, 6, 0}, "Error: " + wrong});
 }
 
 std::string Connection::received_field() {
@@ -405,7 +420,8 @@ void Connection::refuse_content(Reply reply) {
 
 void Connection::operator()(smtp::event::EndOfData&) {
     auto& transaction = *transaction_;
-    if (transaction.fixup && !transaction.refusal) store({}, Last::yes);
+    if (!transaction.refusal) store({}, Last::yes);
+    if (!transaction.refusal) choose_pool();
     if (transaction.refusal) {
         reject("END-OF-MESSAGE", *transaction.refusal);
         return end_transaction();
@@ -431,7 +447,7 @@ void Connection::commit() {
     const bool copied = common::add_copies(*rules_->config, transaction.envelope);
     if (transaction.review)
         transaction.review->seal();
-    else if (copied)
+    else if (copied || !transaction.envelope.pool.empty())
         transaction.writer->set_envelope(transaction.envelope);
     KILL_POINT("smtpd.before_sync");
     service_.intake.commit(*transaction.writer, [this, hint = transaction.writer->encoded_envelope()](

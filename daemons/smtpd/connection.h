@@ -151,6 +151,7 @@ private:
     std::string received_field();
     enum class Last : std::uint8_t { no, yes };
     void store(std::string_view content, Last last);
+    void choose_pool();
     void end_transaction();
     void refuse_content(smtp::Reply reply);
     void committed(spool::Result<spool::DurableReceipt> receipt, const std::string& hint);

@@ -64,8 +64,7 @@ std::expected<Client, smtp::Reply> client_by_xclient(const Client& former,
     return client;
 }
 
-// May this client send to anywhere?
-static bool may_relay(const Rules& rules, const Client& client) {
+bool may_relay(const Rules& rules, const Client& client) {
     if (!client.user.empty()) return true;
     const auto& networks = rules.listener.service == config::Service::submission
                                ? rules.listener.submitters

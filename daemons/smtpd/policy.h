@@ -47,6 +47,8 @@ struct Judgement {
     smtp::Reply reply;   // refuse
 };
 
+// May this client send to anywhere? Then it may also say how.
+bool may_relay(const Rules& rules, const Client& client);
 Judgement judge_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path);
 Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path);
 

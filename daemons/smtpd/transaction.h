@@ -2,6 +2,8 @@
 // and what was not committed goes with it.
 #pragma once
 #include "daemons/common/milter/message.h"
+#include "daemons/common/pool_choice.h"
+#include "libsmtp/control_fields.h"
 #include "libsmtp/header_scan.h"
 #include "libsmtp/parameters.h"
 #include "libsmtp/reply.h"
@@ -21,6 +23,7 @@ struct Transaction {
     std::optional<milter::Message> review;      // while others look at the whole of it
     smtp::HeaderScan header;
     std::optional<smtp::SubmissionFixup> fixup; // on submission listeners: completes the header
+    smtp::ControlFields control{common::control_fields}; // what is said to us in the header goes no further
     std::optional<smtp::Reply> refusal;         // found in the content; told at its end
     std::string fields;                         // of those who were asked: to stand at the head of the header
     std::vector<std::string> copies;            // recipients they added

@@ -201,8 +201,7 @@ public:
         order.arrived = order.queued = common::Loop::now().wall.time_since_epoch().count();
         connection_->deliver(std::move(order));
     }
-    Connection& connect(std::vector<proto::route::Host> hosts) {
-        delivery::Connect order;
+    Connection& connect(std::vector<proto::route::Host> hosts, delivery::Connect order = {}) {
         order.connection = 7;
         order.hosts = std::move(hosts);
         connection_.emplace(*office_, static_cast<Connection::Owner&>(*this), std::move(order));
@@ -253,8 +252,12 @@ private:
         told += "connected\n";
         on_connected();
     }
+    void source_refused(Connection&, delivery::SourceRefused refused) override {
+        told += "refused " + refused.source + (refused.ours ? " (ours)" : "") + "\n";
+    }
     void done(Connection&, delivery::Done done, std::optional<spool::MessageReader>) override {
         told += "done " + std::to_string(done.delivery);
+        if (!done.source.empty()) told += " from " + done.source;
         if (done.gone) told += " gone";
         if (done.unreadable) told += " unreadable";
         for (auto& r : done.results)

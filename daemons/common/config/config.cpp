@@ -110,6 +110,11 @@ std::expected<Config, std::vector<Problem>> load(const std::string& file, const 
     return config;
 }
 
+const Pool* Config::pool(std::string_view name) const {
+    const auto found = std::ranges::find(pools, name, &Pool::name);
+    return found == pools.end() ? nullptr : &*found;
+}
+
 std::vector<Problem> missing_files(const Config& config) {
     std::vector<Problem> problems;
     for (const auto& [path, key, line, column] : config.files) {

@@ -4,6 +4,7 @@
 // once, in tables.cpp.
 #pragma once
 #include "daemons/common/config/filters.h"
+#include "daemons/common/config/pools.h"
 #include "daemons/common/network.h"
 #include "daemons/decide/queue/settings.h"
 #include "daemons/decide/routing.h"
@@ -278,6 +279,8 @@ struct Config {
     std::vector<Milter> milters;           // in the order of their names
     Content content;
     Copies copies;
+    std::vector<Pool> pools;               // in the order of their names
+    Pools pool_choice;
     std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
     Dns dns;
     Tls tls;
@@ -294,6 +297,7 @@ struct Config {
     // Is `domain` (lower case, as the DNS has it: idn::ascii_domain) one of local.domains / relay.domains?
     bool is_local(std::string_view domain) const;
     bool is_relay(std::string_view domain) const;
+    const Pool* pool(std::string_view name) const; // null: none of that name
 };
 
 struct Problem {

@@ -90,6 +90,7 @@ Section table_of(decide::RouteRule& s) {
                  "one name. The next in order serves while the one before it is down "
                  "(queue.link_down_after).",
                  "\"[relay.example.net]:25\""},
+                {"pool", word(s.pool), "The [pool.<name>] of source addresses for mail that names none itself.", "\"bulk\""},
                 {"tls", one_of(s.tls, tls_levels), "As smtp_client.tls, for mail to these domains.", "\"may\""},
                 {"auth", auth_mechanisms(s.auth),
                  "The only mechanisms of AUTH to be used where smtp_client.credentials has an account at the next "

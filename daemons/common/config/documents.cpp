@@ -73,6 +73,7 @@ template <class F> void each_section(F&& take) {
     PolicyService policy;
     DnsList dns_list;
     Milter milter;
+    Pool pool;
     for (auto& section : fixed_sections(config)) {
         take(section);
         if (section.name == "local") take(table_of(listener));
@@ -82,6 +83,7 @@ template <class F> void each_section(F&& take) {
             take(table_of(milter));
         }
         if (section.name == "relay") take(table_of(rule));
+        if (section.name == "smtp_client") take(table_of(pool));
         if (section.name == "queue") take(table_of(retry));
     }
 }
@@ -233,6 +235,7 @@ std::string sample() {
         if (name.starts_with("milter")) name = "milter.opendkim";
         if (name.starts_with("dns_list")) name = "dns_list.\"bl.example.net\"";
         if (name.starts_with("retry")) name = "retry.quick";
+        if (name.starts_with("pool.")) name = "pool.bulk";
         if (name.starts_with("route")) name = "route.\"*\"";
         out += "\n" + wrapped(section.meaning, "# ", 100, false);
         out += fmt::format("{}[{}]\n", named ? "#" : "", name);

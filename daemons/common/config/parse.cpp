@@ -9,6 +9,8 @@ namespace config {
 
 namespace {
 
+constexpr std::size_t longest_pool_name = 64, most_pool_addresses = 256;
+
 class Reader {
 public:
     Reader(Config& config, TomlReader& toml) : config_(config), toml_(toml) {}
@@ -23,7 +25,9 @@ private:
     void check_filters();
     void route(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void retry(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
+    void pool(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void check_policies();
+    void check_pools();
     void check_route(const decide::RouteRule& rule, const std::string& path);
     void check_files();
     void settle_tls(Listener& listener, const std::string& path);
@@ -65,6 +69,8 @@ bool Reader::read(std::string_view text) {
              if (list.zone.empty()) toml_.problem_at(path, fmt::format("{}: not a domain", path));
              filter(std::move(list), config_.dns_lists, path, fill);
          }},
+        {"pool", "[pool.<name>]", false,
+         [this](const auto& word, const auto& path, const auto& fill) { pool(word, path, fill); }},
         {"retry", "[retry.<name>]", false,
          [this](const auto& word, const auto& path, const auto& fill) { retry(word, path, fill); }},
         {"route", "[route.\"<domain>\"]", true,
@@ -98,6 +104,44 @@ void Reader::check_policies() {
             continue;
         const auto key = fmt::format("route.\"{}\".retry_policy", rule.pattern);
         toml_.problem_at(key, fmt::format("{}: there is no [retry.{}]", key, name));
+    }
+}
+
+void Reader::pool(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
+    Pool pool;
+    pool.name = word;
+    fill(table_of(pool));
+    if (!std::ranges::all_of(word, [](char c) { return c == '-' || c == '_' || std::isalnum(static_cast<unsigned char>(c)); }) ||
+        word.size() > longest_pool_name)
+        toml_.problem_at(path, fmt::format("{}: a pool's name has letters, digits, \"-\" and \"_\", at most {}", path,
+                                           longest_pool_name));
+    if (pool.addresses.empty()) toml_.problem_at(path, fmt::format("{}: addresses is missing", path));
+    if (pool.addresses.size() > most_pool_addresses)
+        toml_.problem_at(path + ".addresses",
+                         fmt::format("{}.addresses: at most {} in one pool", path, most_pool_addresses));
+    for (auto each = pool.addresses.begin(); each != pool.addresses.end(); ++each)
+        if (std::ranges::find(pool.addresses.begin(), each, each->address, &Source::address) != each)
+            toml_.problem_at(path + ".addresses",
+                             fmt::format("{}.addresses: {} is listed twice", path, each->address.to_string()));
+    config_.pools.push_back(std::move(pool));
+}
+
+// Every pool that is named there is, and can be used.
+void Reader::check_pools() {
+    const auto look_for = [&](const std::string& name, const std::string& key) {
+        if (!config_.pool(name)) toml_.problem_at(key, fmt::format("{}: there is no [pool.{}]", key, name));
+    };
+    for (const auto& rule : config_.routes)
+        if (!rule.pool.empty()) look_for(rule.pool, fmt::format("route.\"{}\".pool", rule.pattern));
+    for (const auto& [sender, name] : config_.pool_choice.by_sender) look_for(name, "pools.by_sender");
+    for (auto& pool : config_.pools) {
+        for (auto& source : pool.addresses)
+            if (source.helo.empty()) source.helo = config_.smtp_client.helo;
+        if (std::ranges::none_of(pool.addresses, [&](const Source& each) {
+                return each.address.is_v4() ? config_.smtp_client.ipv4 : config_.smtp_client.ipv6;
+            }) && !pool.addresses.empty())
+            toml_.problem_at(fmt::format("pool.{}.addresses", pool.name),
+                             fmt::format("pool.{}.addresses: smtp_client.ipv4 or ipv6 turns all of them off", pool.name));
     }
 }
 
@@ -266,6 +310,7 @@ void Reader::complete(const System& system) {
     }
     check_filters();
     check_policies();
+    check_pools();
     check_files();
 }
 

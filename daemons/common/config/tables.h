@@ -71,6 +71,8 @@ Section table_of(Milter&);
 Section table_of(Content&);
 Section table_of(Copies&);
 Section table_of(Relay&);
+Section table_of(Pool&);
+Section table_of(Pools&);
 Section table_of(decide::RouteRule&);
 Section table_of(decide::queue::RetryPolicy&);
 Section table_of(Dns&);

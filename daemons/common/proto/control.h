@@ -31,7 +31,8 @@ namespace op {
 // [{"scope","name","who","why","since"}], "troubles": [text].
 inline constexpr std::string_view status = "status";
 
-// A line per link: "link", "kind" (mx, configured, local), "state" (ready, glitch, retry, down), "paused",
+// A line per link: "link", "kind" (mx, configured, local), "pool" (of source addresses), "resting":
+// [{"source","until","why"}] (addresses of it that the site refused), "state" (ready, glitch, retry, down), "paused",
 // "failures" (in a row), "failing_since", "next_attempt", "last_error", "last_error_status", "connections",
 // "window", "limit", "crowded" (waits for room at an address), "addresses": [{"address","connections" (of all links),"own" (of this one),"limit"}],
 // "queues", "deliveries", "due", "in_flight", "oldest" (arrival of its oldest message, 0
@@ -40,7 +41,7 @@ inline constexpr std::string_view links = "links";
 // "link": name. Its line as above and "history" (failed tries, as "link_failures" below), then a line per queue of it as below.
 inline constexpr std::string_view link = "link";
 
-// A line per queue: "queue", "link", "state" (ready, glitch, retry, routing), "paused", "failures",
+// A line per queue: "queue", "link", "pool", "state" (ready, glitch, retry, routing), "paused", "failures",
 // "next_attempt", "last_error", "last_error_status", "deliveries", "due", "in_flight", "problem", "oldest",
 // "idle_why".
 inline constexpr std::string_view queues = "queues";
@@ -53,7 +54,7 @@ inline constexpr std::string_view queue = "queue";
 inline constexpr std::string_view messages = "messages";
 // "id". One line: as above, and "location", "client", "helo", "protocol", "submitter", "envelope_id",
 // "policy", "problem", "held_by", "held_why", "rerouted_to", and for each recipient also "tries", "in_doubt",
-// "attempts": [{"first","last","count","host","outcome","stage","code","status","text","in_doubt","tls"}],
+// "attempts": [{"first","last","count","host","outcome","stage","code","status","text","in_doubt","tls","source"}],
 // "link_failures": [{"time","phase" (connecting, session),"status","text"}] since it came: of its link, not of itself.
 inline constexpr std::string_view message = "message";
 // "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","from","who",
@@ -78,7 +79,7 @@ inline constexpr std::string_view attempt = "try";
 // ---- changing: durable before "done"; "why" is kept and shown beside who asked (the peer's user name) ----
 
 // "scope": everything, link, queue, pool; "name" ("" for everything); "why". A link must have mail or a [route] that
-// leads there, a pool must have mail; a queue may be any domain. One line: "scope", "name", "mail" (false: none is
+// leads there, a pool must have mail or be configured; a queue may be any domain. One line: "scope", "name", "mail" (false: none is
 // there now).
 inline constexpr std::string_view pause = "pause";
 inline constexpr std::string_view resume = "resume";

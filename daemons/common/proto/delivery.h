@@ -3,6 +3,7 @@
 //
 //   Connect → Deliver… → Close   from the queue-manager
 //   Connected, Done…, Closed     from the agent; after Closed the connection's number means nothing
+//   SourceRefused                from the agent: the site does not take an address of the pool
 //   MayConnect → Permission      before each address the agent tries: which one a connection leads to the
 //                                agent knows, how many each may have the queue-manager. One question of a
 //                                connection is open at a time; addresses that race are asked for one by one
@@ -39,6 +40,8 @@ struct Connect { // queue-manager → agent
     std::vector<route::Host> hosts;
     std::vector<std::string> replies; // what the route says of replies (decide::ReplyRule)
     std::string rule;                 // the route's pattern; "" none
+    std::string pool;                 // of source addresses: by name; "" none
+    std::vector<std::string> resting; // of them: the last choice
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("link", m.link);
@@ -46,6 +49,8 @@ struct Connect { // queue-manager → agent
         f("hosts", m.hosts);
         f("replies", m.replies);
         f("rule", m.rule);
+        f("pool", m.pool);
+        f("resting", m.resting);
     }
 };
 
@@ -146,7 +151,28 @@ struct Left { // agent → queue-manager: the place at that address is given bac
 
 struct Connected { // agent → queue-manager: EHLO (TLS, AUTH) went well; the connection takes deliveries
     std::uint64_t connection = 0;
-    static void fields(auto& m, auto& f) { f("connection", m.connection); }
+    std::string link;
+    std::string source; // of a pool: the address it came from; "" none
+    static void fields(auto& m, auto& f) {
+        f("connection", m.connection);
+        f("link", m.link);
+        f("source", m.source);
+    }
+};
+
+// agent → queue-manager: a server refused a connection from this address of the pool in its banner or at EHLO,
+// and took one from another. Or this host does not have the address.
+struct SourceRefused {
+    std::string link;
+    std::string source; // "192.0.2.1"
+    std::string why;    // one line
+    bool ours = false;  // the address is not this host's
+    static void fields(auto& m, auto& f) {
+        f("link", m.link);
+        f("source", m.source);
+        f("why", m.why);
+        f("ours", m.ours);
+    }
 };
 
 struct Done {                     // agent → queue-manager
@@ -159,6 +185,7 @@ struct Done {                     // agent → queue-manager
     bool unreadable = false;       // the file is damaged: nothing was sent, results are empty; quarantine it
     std::string host;              // "mx.example.org[192.0.2.1]:25"; "" for none
     std::string tls;               // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
+    std::string source;            // "192.0.2.1": of a pool, the address it came from; "" none
     std::int64_t started = 0;      // µs since 1970
     std::int64_t transmission = 0; // µs from MAIL to the last reply
     static void fields(auto& m, auto& f) {
@@ -171,6 +198,7 @@ struct Done {                     // agent → queue-manager
         f("unreadable", m.unreadable);
         f("host", m.host);
         f("tls", m.tls);
+        f("source", m.source);
         f("started", m.started);
         f("transmission", m.transmission);
     }
@@ -270,6 +298,6 @@ struct Tried { // agent → queue-manager: the last word; the worst that became 
 };
 
 using Message = std::variant<Connect, Deliver, Close, Permission, Acknowledged, MayConnect, Left, Connected,
-                             Done, Closed, Try, EndTry, TryStep, Tried>;
+                             SourceRefused, Done, Closed, Try, EndTry, TryStep, Tried>;
 
 } // namespace proto::delivery

@@ -36,9 +36,11 @@ struct Host {
 struct Route { // queue-manager → router
     std::uint64_t request = 0;
     std::string domain; // lower case
+    std::string pool;   // of source addresses that the mail names; "" none
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("domain", m.domain);
+        f("pool", m.pool);
     }
 };
 
@@ -54,7 +56,8 @@ struct Routed { // router → queue-manager
     std::uint64_t request = 0;
     std::string domain;
     Kind kind = Kind::temporary;
-    std::string link; // name of the link: equal for all domains with the same set of hosts
+    std::string asked_pool; // as asked
+    std::string link; // name of the link: equal for all domains with the same set of hosts, from the same pool
     std::vector<Host> hosts;
     std::uint32_t valid_seconds = 60; // ask again after that
     std::uint32_t connections = 0;    // at a time, at most, by the rule; 0: the queue's setting
@@ -64,6 +67,7 @@ struct Routed { // router → queue-manager
         f("request", m.request);
         f("domain", m.domain);
         f("kind", m.kind);
+        f("asked_pool", m.asked_pool);
         f("link", m.link);
         f("hosts", m.hosts);
         f("valid_seconds", m.valid_seconds);

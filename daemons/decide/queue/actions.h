@@ -22,6 +22,7 @@ struct AskCategorizer {
 
 struct AskRoute {
     std::string_view domain;
+    std::string_view pool; // that the mail names; "" none
 };
 
 struct OpenConnection {

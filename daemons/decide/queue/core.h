@@ -123,6 +123,7 @@ private:
     // ---- routes.cpp ----
     Slot queue_for(std::string_view destination, Fate fate, std::uint16_t pool);
     std::uint16_t pool_of(std::string_view name);
+    void goes_by(Queue& queue, std::uint16_t pool);
     // All queues of a domain, one per pool.
     std::vector<Slot> queues_of(std::string_view domain) const;
     static std::string queue_name(std::string_view domain, std::string_view pool);

@@ -99,8 +99,9 @@ enum class RouteKind : std::uint8_t { mx, configured, temporary, permanent, last
 
 struct Routed {
     std::string_view domain;
+    std::string_view pool; // as asked
     RouteKind kind = RouteKind::temporary;
-    std::string_view link;                           // mx, configured
+    std::string_view link;                           // mx, configured; decide::link_from() names its pool
     smtp::Duration valid = std::chrono::seconds(60); // ask again after that
     const Reason* reason = nullptr;                  // temporary, permanent
     std::uint32_t connections = 0;                   // the link's limit; 0: the setting for its kind

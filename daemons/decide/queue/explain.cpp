@@ -89,7 +89,7 @@ Explanation Core::explanation(Slot slot) const {
                   : q.paused      ? Scope::queue
                   : q.pool_paused ? Scope::pool
                                   : Scope::link;
-    pause.name = paused_ ? "" : q.paused ? q.name : q.pool_paused ? pools_[q.pool] : l ? l->name : "";
+    pause.name = paused_ ? "" : q.paused ? q.name : q.pool_paused ? pools_[q.sends_from] : l ? l->name : "";
     gate(Gate::categorizer, true);
 
     auto& route = gate(Gate::route, l != nullptr);

@@ -36,7 +36,7 @@ bool Core::set_paused(Scope scope, std::string_view name, bool on) {
     }
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         Queue& q = queues_[slot];
-        if (q.name.empty() || (scope == Scope::queue ? q.name != name : pools_[q.pool] != name)) continue;
+        if (q.name.empty() || (scope == Scope::queue ? q.name != name : pools_[q.sends_from] != name)) continue;
         (scope == Scope::queue ? q.paused : q.pool_paused) = on;
         if (!on) q.mark = mark;
         refresh(slot);
@@ -59,7 +59,7 @@ bool Core::force(Scope scope, std::string_view name) {
     std::set<Slot> of_pool; // links
     if (scope == Scope::pool) {
         for (Slot slot = 1; slot <= queues_.top(); ++slot)
-            if (!queues_[slot].name.empty() && pools_[queues_[slot].pool] == name)
+            if (!queues_[slot].name.empty() && pools_[queues_[slot].sends_from] == name)
                 of_pool.insert(queues_[slot].link);
     } else if (scope == Scope::link) {
         link = links_by_name_.find(name)->second;
@@ -69,7 +69,7 @@ bool Core::force(Scope scope, std::string_view name) {
     }
     auto covers_queue = [&](Slot each) {
         if (scope == Scope::everything) return true;
-        if (scope == Scope::pool) return each != none && pools_[queues_[each].pool] == name;
+        if (scope == Scope::pool) return each != none && pools_[queues_[each].sends_from] == name;
         return scope == Scope::queue ? each == queue : each != none && queues_[each].link == link;
     };
     for (Slot slot = 1; slot <= links_.top(); ++slot) {

@@ -153,6 +153,7 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         if (l.name.empty()) continue;
         LinkInfo info = std::move(sums[slot]);
         info.name = l.name;
+        info.pool = pools_[l.pool];
         info.mx = l.mx;
         info.local = l.kind == AgentKind::local;
         info.paused = paused_ || l.paused;
@@ -200,6 +201,7 @@ std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {
         if (q.name.empty()) continue;
         QueueInfo info;
         info.name = q.name;
+        info.pool = pools_[q.sends_from];
         if (q.link != none) info.link = links_[q.link].name;
         info.paused = paused_ || q.stopped();
         info.routed = q.link != none;

@@ -93,6 +93,7 @@ struct LinkFailure {
 
 struct LinkInfo {
     std::string name;
+    std::string pool; // of source addresses; "" none
     bool mx = false, local = false, paused = false, down = false;
     Health health = Health::ready;
     std::uint32_t failures = 0;
@@ -110,6 +111,7 @@ struct LinkInfo {
 
 struct QueueInfo {
     std::string name, link;
+    std::string pool; // of source addresses: its mail's, or its route's; "" none
     bool paused = false, routed = false;
     Health health = Health::ready;
     std::uint32_t failures = 0;

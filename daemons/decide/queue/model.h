@@ -115,7 +115,8 @@ enum class RouteState : std::uint8_t { unknown, asked, known, failed, impossible
 // All deliveries for one destination from one pool of source addresses.
 struct Queue {
     std::string name; // "example.org", "example.org@pool", "store:local"
-    std::uint16_t pool = 0, domain_length = 0;
+    std::uint16_t pool = 0, domain_length = 0; // pool: that its mail names
+    std::uint16_t sends_from = 0;              // that pool, or where there is none its route's
     std::string_view domain() const { return std::string_view(name).substr(0, domain_length); }
     Slot link = none;
     Slot ring_prev = none, ring_next = none; // among its link's queues with something to hand out
@@ -177,6 +178,7 @@ struct Connection {
 struct Link {
     std::string name;
     AgentKind kind = AgentKind::smtp;
+    std::uint16_t pool = 0; // that its connections come from
     bool mx = false;
     bool paused = false, dirty = false, hungry = false;
     HealthState health;

@@ -1,5 +1,6 @@
 // Queues and the links they go over: looking up, moving, forgetting; and each one's share of its link's
 // turns.
+#include "daemons/decide/mx.h"
 #include "daemons/decide/queue/core.h"
 #include <algorithm>
 
@@ -31,6 +32,11 @@ std::vector<Slot> Core::queues_of(std::string_view domain) const {
     return out;
 }
 
+void Core::goes_by(Queue& queue, std::uint16_t pool) {
+    queue.sends_from = pool;
+    queue.pool_paused = pool != 0 && paused_pools_.contains(pools_[pool]);
+}
+
 Slot Core::queue_for(std::string_view destination, Fate fate, std::uint16_t pool) {
     const bool store = fate == Fate::local;
     std::string key;
@@ -48,7 +54,7 @@ Slot Core::queue_for(std::string_view destination, Fate fate, std::uint16_t pool
     q.pool = store ? 0 : pool;
     q.domain_length = static_cast<std::uint16_t>(store ? key.size() : destination.size());
     q.paused = paused_queues_.contains(key);
-    q.pool_paused = paused_pools_.contains(pools_[q.pool]) && q.pool != 0;
+    goes_by(q, q.pool);
     q.empty_since = now_.monotonic;
     if (const auto known = remembered_queues_.extract(key)) restore_health(q.health, known.mapped());
     queues_by_name_.emplace(key, slot);
@@ -69,6 +75,7 @@ Slot Core::link_for(std::string_view name, AgentKind kind, bool mx) {
     const Slot slot = links_.allocate();
     Link& l = links_[slot];
     l.name = std::string(name);
+    l.pool = pool_of(pool_of_link(l.name));
     l.kind = kind;
     l.mx = mx;
     l.paused = paused_links_.contains(l.name);
@@ -212,13 +219,14 @@ void Core::pump_routes() {
         q.listed = false;
         q.route = RouteState::asked;
         ++lookups_;
-        emit(AskRoute{q.domain()});
+        emit(AskRoute{q.domain(), pools_[q.pool]});
     }
 }
 
 void Core::routed(const Routed& event) {
     for (const Slot queue : queues_of(event.domain))
-        if (queues_[queue].route == RouteState::asked) routed(queue, event);
+        if (queues_[queue].route == RouteState::asked && pools_[queues_[queue].pool] == event.pool)
+            routed(queue, event);
 }
 
 void Core::routed(Slot queue, const Routed& event) {
@@ -236,6 +244,7 @@ void Core::routed(Slot queue, const Routed& event) {
         const Slot link = link_for(event.link, AgentKind::smtp, event.kind == RouteKind::mx);
         q.rule = rule_of(event.rule);
         links_[link].rule = q.rule;
+        goes_by(q, links_[link].pool);
         links_[link].limit = event.connections;
         links_[link].window.set_limit(limit_of(links_[link]));
         if (link != before) {

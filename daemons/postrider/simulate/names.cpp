@@ -32,11 +32,19 @@ void Names::link_state(std::string_view link, bool down) {
         down_.erase(known);
 }
 
-Names::Found Names::find(const std::string& domain, smtp::Duration now) const {
+Names::Found Names::find(const std::string& domain, smtp::Duration now, std::string_view pool) const {
     const auto* rule = routes_.find(domain);
+    if (rule && pool.empty()) pool = rule->pool;
+    auto found = find_hosts(domain, rule, pool, now);
+    if (found.destination.found()) found.destination.link = decide::link_from(found.destination.link, pool);
+    return found;
+}
+
+Names::Found Names::find_hosts(const std::string& domain, const decide::RouteRule* rule, std::string_view pool,
+                               smtp::Duration now) const {
     const NextHop hop = rule ? rule->next_hops.front().front() : NextHop{};
     if (hop.kind == NextHop::Kind::host)
-        return {decide::best(*rule, [this](const std::string& link) { return down_.contains(link); }),
+        return {decide::best(*rule, [&](const std::string& link) { return down_.contains(decide::link_from(link, pool)); }),
                 configured_valid, rule};
     const bool by_rule = hop.kind == NextHop::Kind::mx_of;
     const auto& name = by_rule ? hop.name : domain;

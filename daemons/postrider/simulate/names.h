@@ -20,11 +20,14 @@ public:
         smtp::Duration valid{};
         const decide::RouteRule* rule = nullptr; // null: none
     };
-    Found find(const std::string& domain, smtp::Duration now) const;
+    // `pool`: of source addresses, as the mail names it.
+    Found find(const std::string& domain, smtp::Duration now, std::string_view pool = {}) const;
 
     void link_state(std::string_view link, bool down);
 
 private:
+    Found find_hosts(const std::string& domain, const decide::RouteRule* rule, std::string_view pool,
+                     smtp::Duration now) const;
     decide::Destination look_up(const std::string& domain, std::uint16_t port, smtp::Duration now) const;
 
     const config::Config& config_;

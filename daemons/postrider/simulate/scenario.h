@@ -34,6 +34,7 @@ struct Traffic {
     std::string sender;        // its domain gets the reports; "" a user here
     std::uint32_t senders = 1; // so many different submitters, in turn
     std::string retry_policy;  // by name; "" the route's
+    std::string pool;          // of source addresses; "" its sender's or the route's
     bool null_sender() const { return sender == "<>"; }
 };
 
@@ -123,6 +124,7 @@ struct Around {
     std::optional<std::uint32_t> seed; // these two: from the command line, instead of what the file says
     std::optional<smtp::Duration> duration;
     std::span<const decide::queue::RetryPolicy> policies = {}; // the configuration's
+    std::span<const config::Pool> pools = {};                  // the same
 };
 
 // All problems at once, in the order of the file.

@@ -138,7 +138,8 @@ Section table_of(Traffic& t) {
              {"lane", config::one_of(t.lane, lanes), "", ""},
              {"sender", sender(t.sender), "", ""},
              {"senders", Count{&t.senders, 1, 1'000'000}, "", ""},
-             {"retry_policy", config::word(t.retry_policy), "", ""}}};
+             {"retry_policy", config::word(t.retry_policy), "", ""},
+             {"pool", config::word(t.pool), "", ""}}};
 }
 Section table_of(Host& h) {
     return {"host.\"<name>\"",
@@ -230,6 +231,9 @@ void Reader::traffic(const std::string& word, const std::string& path, const Fil
             around_.policies.end())
         toml_.problem_at(path + ".retry_policy",
                          fmt::format("{}.retry_policy: the configuration has no [retry.{}]", path, policy));
+    if (const auto& pool = traffic.pool;
+        !pool.empty() && std::ranges::find(around_.pools, pool, &config::Pool::name) == around_.pools.end())
+        toml_.problem_at(path + ".pool", fmt::format("{}.pool: the configuration has no [pool.{}]", path, pool));
     scenario_.traffic.push_back(std::move(traffic));
 }
 

@@ -58,6 +58,7 @@ int play(const Arguments& arguments) {
     const auto config = load_config(arguments);
     if (!config) return bad_config;
     around.policies = config->queue.policies;
+    around.pools = config->pools;
     const auto scenario = simulate::load(*file, around);
     if (!scenario) {
         for (const auto& problem : scenario.error()) complain(problem.to_string());

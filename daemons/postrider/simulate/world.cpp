@@ -1,5 +1,6 @@
 // Time, mail that comes, and the daemons around the queue.
 #include "daemons/postrider/simulate/world.h"
+#include "daemons/common/by_address.h"
 #include "daemons/postrider/simulate/plot.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -55,7 +56,7 @@ void World::plan() {
     for (const auto& traffic : scenario_.traffic) {
         auto& source = sources_.emplace_back(
             Source{traffic, {traffic, random_}, {}, 0, chronicle_.of_traffic(traffic.name)});
-        for (const auto& domain : traffic.domains) source.places.push_back(place(domain));
+        for (const auto& domain : traffic.domains) source.places.push_back(place(domain, pool_of(traffic)));
         source.reports_to = place(traffic.sender.empty() || traffic.null_sender()
                                       ? config_.local.domains.front()
                                       : traffic.sender.substr(traffic.sender.find('@') + 1));
@@ -110,14 +111,23 @@ void World::perform() {
 
 // ---- mail ----
 
-std::uint32_t World::place(const std::string& domain) {
-    const auto [at, is_new] = places_by_name_.try_emplace(domain, static_cast<std::uint32_t>(places_.size()));
-    if (!is_new) return at->second;
+// As it would be settled when the mail is accepted.
+std::string World::pool_of(const Traffic& traffic) const {
+    if (!traffic.pool.empty()) return traffic.pool;
+    const auto* by_sender =
+        common::by_address(config_.pool_choice.by_sender, traffic.sender, config_.local.recipient_delimiter);
+    return by_sender ? *by_sender : std::string();
+}
+
+std::uint32_t World::place(const std::string& domain, const std::string& pool) {
     const bool local = config_.is_local(domain);
+    const auto name = local ? domain : decide::link_from(domain, pool);
+    const auto [at, is_new] = places_by_name_.try_emplace(name, static_cast<std::uint32_t>(places_.size()));
+    if (!is_new) return at->second;
     std::string link(local ? local_store : nowhere);
     if (!local)
-        if (const auto found = names_.find(domain, time_).destination; found.found()) link = found.link;
-    places_.push_back({domain, std::move(link), 0, local});
+        if (const auto found = names_.find(domain, time_, pool).destination; found.found()) link = found.link;
+    places_.push_back({domain, local ? "" : pool, std::move(link), 0, local});
     return at->second;
 }
 
@@ -155,6 +165,7 @@ void World::accept(Message message, q::Lane lane, std::string_view submitter, st
     event.sender = message.null_sender ? q::Sender::null : q::Sender::ordinary;
     event.submitter = submitter;
     event.retry_policy = policy;
+    event.pool = to.pool;
     tell([&](smtp::Now now, auto& out) { engine_.accepted(event, now, out); });
 }
 
@@ -198,15 +209,16 @@ void World::does(const q::MakeReport& a) {
 // ---- routes ----
 
 void World::does(const q::AskRoute& a) {
-    later(asking_router, [this, domain = std::string(a.domain)] { routed(domain); });
+    later(asking_router, [this, domain = std::string(a.domain), pool = std::string(a.pool)] { routed(domain, pool); });
 }
 
-void World::routed(const std::string& domain) {
+void World::routed(const std::string& domain, const std::string& pool) {
     using Kind = decide::Destination::Kind;
-    auto [destination, valid, rule] = names_.find(domain, time_);
+    auto [destination, valid, rule] = names_.find(domain, time_, pool);
     const q::Reason reason{destination.status, destination.text, "", ""};
     q::Routed event;
     event.domain = domain;
+    event.pool = pool;
     event.valid = valid;
     event.link = destination.link;
     event.connections = rule ? rule->connections : 0;
@@ -217,7 +229,7 @@ void World::routed(const std::string& domain) {
     case Kind::temporary: event.kind = q::RouteKind::temporary; break;
     case Kind::permanent: event.kind = q::RouteKind::permanent; break;
     }
-    auto& to = places_[place(domain)];
+    auto& to = places_[place(domain, pool)];
     if (!destination.found()) {
         event.reason = &reason;
         chronicle_.state({.at = time_,
@@ -304,7 +316,8 @@ std::vector<std::string> World::untouched() const {
             const auto& hop = rule.next_hops.front().front();
             return hop.kind == decide::NextHop::Kind::mx_of && hop.name == d;
         });
-        if (!places_by_name_.contains(d) && !mx_of) names.push_back("domain " + d);
+        const bool used = std::ranges::find(places_, d, &Place::name) != places_.end();
+        if (!used && !mx_of) names.push_back("domain " + d);
     };
     for (const auto& h : scenario_.hosts) host(h.name);
     for (const auto& d : scenario_.domains) domain(d.name);

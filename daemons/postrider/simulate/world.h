@@ -50,8 +50,8 @@ private:
         Acquaintance recipient;
         bool null_sender = false;
     };
-    struct Place { // a recipient domain
-        std::string name, link;
+    struct Place { // a recipient domain, from one pool of source addresses
+        std::string name, pool, link;
         std::uint64_t queued = 0;
         bool local = false;
     };
@@ -97,10 +97,11 @@ private:
     void arrive(std::size_t source);
     void accept(Message message, decide::queue::Lane lane, std::string_view submitter,
                 std::string_view policy);
-    std::uint32_t place(const std::string& domain);
+    std::string pool_of(const Traffic& traffic) const;
+    std::uint32_t place(const std::string& domain, const std::string& pool = {});
     Message& message(spool::QueueId id) { return messages_[(id.value >> 8) - 1]; }
     Place& place_of(spool::QueueId id) { return places_[message(id).place]; }
-    void routed(const std::string& domain);
+    void routed(const std::string& domain, const std::string& pool);
 
     // ---- connections.cpp: what an agent does
     void next_host(decide::queue::ConnectionId id);
@@ -142,7 +143,7 @@ private:
 
     std::vector<Message> messages_; // number n has the tick n + 1
     std::vector<Place> places_;
-    std::map<std::string, std::uint32_t, std::less<>> places_by_name_;
+    std::map<std::string, std::uint32_t, std::less<>> places_by_name_; // as queues are named
     std::vector<Source> sources_;
     std::map<std::string, LinkHosts, std::less<>> links_;
     std::unordered_map<decide::queue::ConnectionId, Connection> connections_;

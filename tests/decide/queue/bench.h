@@ -177,7 +177,9 @@ private:
         Routed r;
         r.domain = domain;
         r.kind = route_kind.contains(domain) ? route_kind[domain] : RouteKind::configured;
-        const std::string link = link_of.contains(domain) ? link_of[domain] : domain;
+        const auto named = link_of.contains(domain) ? link_of[domain] : domain;
+        const auto link = a.pool.empty() ? named : named + "@" + std::string(a.pool);
+        r.pool = a.pool;
         r.link = link;
         r.rule = rule;
         r.valid = 1000h;

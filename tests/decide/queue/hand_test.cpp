@@ -54,7 +54,7 @@ TEST_CASE("explain: each gate, the only one that blocks") {
             const std::string name = scope == Scope::everything ? ""
                                      : scope == Scope::pool     ? "blue"
                                      : scope == Scope::queue    ? "x.example@blue"
-                                                                : "x.example";
+                                                                : "x.example@blue";
             CHECK(b.engine.pause(scope, name, b.now(), b.out));
             const auto id = b.send({"x.example"}, {.pool = "blue"});
             CHECK(b.handed.empty());

@@ -1,0 +1,26 @@
+// Which address of a pool a connection goes out from. Pure: who is resting or was refused is told, chance
+// comes in as a number; knows no addresses.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace decide {
+
+enum class Standing : std::uint8_t {
+    ready,
+    resting,  // the site refused it lately: only when no ready one is left
+    refused,  // by the very server that is to be reached: not again
+    unfit,    // of the wrong family for it
+};
+
+struct SourceOption {
+    std::uint32_t weight = 1; // its share of connections, against the others'
+    Standing standing = Standing::ready;
+};
+
+// The place of one of them; nothing: none is left. `chance`: any number, each as likely as the others.
+std::optional<std::size_t> choose_source(std::span<const SourceOption> options, std::uint64_t chance);
+
+} // namespace decide

@@ -1,0 +1,76 @@
+#include "daemons/smtp-client/sources.h"
+#include "daemons/decide/source_choice.h"
+#include <algorithm>
+#include <utility>
+
+namespace smtp_client {
+
+Sources::Sources(std::shared_ptr<const config::Pool> pool, const std::vector<std::string>& resting,
+                 std::size_t most_refusals, std::mt19937& random)
+    : pool_(std::move(pool)), random_(random), refusals_left_(most_refusals) {
+    if (!pool_) return;
+    known_.resize(pool_->addresses.size());
+    for (std::size_t i = 0; i < known_.size() && !resting.empty(); ++i)
+        known_[i].resting = std::ranges::find(resting, pool_->addresses[i].address.to_string()) != resting.end();
+}
+
+std::size_t Sources::place_of(const config::Source& source) const {
+    return static_cast<std::size_t>(&source - pool_->addresses.data());
+}
+
+bool Sources::reaches(Family family) const {
+    return !pool_ ||
+           std::ranges::any_of(pool_->addresses, [&](auto& each) { return family_of(each.address) == family; });
+}
+
+const config::Source* Sources::choose(Family family) {
+    using decide::Standing;
+    std::vector<decide::SourceOption> options;
+    for (std::size_t i = 0; i < known_.size(); ++i) {
+        const auto& source = pool_->addresses[i];
+        options.push_back({source.weight, family_of(source.address) != family          ? Standing::unfit
+                                          : known_[i].refused || known_[i].unusable ? Standing::refused
+                                          : known_[i].resting                       ? Standing::resting
+                                                                                    : Standing::ready});
+    }
+    const auto place = decide::choose_source(options, std::uint64_t{random_()} << 32 | random_());
+    return place ? &pool_->addresses[*place] : nullptr;
+}
+
+const config::Source* Sources::toward(const common::IpAddress& to) {
+    if (!pool_) return nullptr;
+    const auto family = family_of(to);
+    auto& chosen = chosen_[static_cast<std::size_t>(family)];
+    if (!chosen) chosen = choose(family);
+    return chosen;
+}
+
+void Sources::unusable(const config::Source& source) {
+    auto& known = known_[place_of(source)];
+    if (std::exchange(known.unusable, true)) return;
+    unusable_.push_back(source.address.to_string());
+    chosen_[static_cast<std::size_t>(family_of(source.address))] = nullptr;
+}
+
+bool Sources::refused(std::string why) {
+    if (!current_) return false;
+    known_[place_of(*current_)].refused = true;
+    refusals_.push_back({current_text(), std::move(why)});
+    if (refusals_left_ == 0) return false;
+    --refusals_left_;
+    const auto family = family_of(current_->address);
+    const auto* another = choose(family);
+    if (another) chosen_[static_cast<std::size_t>(family)] = another;
+    return another != nullptr;
+}
+
+void Sources::next_server() {
+    for (auto& each : known_) each.refused = false;
+    refusals_.clear();
+    current_ = nullptr;
+}
+
+std::vector<Sources::Refusal> Sources::taken_instead() { return std::exchange(refusals_, {}); }
+std::vector<std::string> Sources::found_unusable() { return std::exchange(unusable_, {}); }
+
+} // namespace smtp_client

@@ -1,0 +1,46 @@
+// Fields by which who submits a message tells this system what to do with it, taken out of its header as it
+// streams past. Everything else is passed on as it is. Knows their names only by being told; must not know
+// what they mean or who may say it.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smtp {
+
+class ControlFields {
+public:
+    static constexpr std::size_t longest_value = 998; // what is longer is cut
+
+    // `names`: "X-Control", in any case; they outlive it.
+    explicit ControlFields(std::span<const std::string_view> names) : names_(names), values_(names.size()) {}
+
+    // Content with CRLF line ends, in order. What stays is appended to `out`; a few bytes may be kept back until
+    // it is known what they begin.
+    void feed(std::string_view content, std::string& out);
+    // The content has ended.
+    void finish(std::string& out);
+
+    // The header's end, or a line that is no header field, was seen: feed() only copies.
+    bool ended() const { return place_ == Place::body; }
+    // Of the first field of that name (its number in `names`), unfolded, without blanks around it; "" none.
+    std::string value(std::size_t number) const;
+
+private:
+    enum class Place : unsigned char { line_start, name, kept, taken, taken_line_start, body };
+    void name_ended(std::string& out);
+
+    struct Value {
+        std::string text;
+        bool complete = false; // further fields of the name are only taken out
+    };
+    std::span<const std::string_view> names_;
+    std::vector<Value> values_;
+    Place place_ = Place::line_start;
+    std::string held_;         // the name so far
+    std::size_t current_ = 0;  // taken: whose value
+};
+
+} // namespace smtp
