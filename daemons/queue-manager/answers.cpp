@@ -58,6 +58,7 @@ void QueueManager::routed(const proto::route::Routed& answer) {
     static_assert(static_cast<int>(RouteKind::permanent) == static_cast<int>(proto::route::Kind::permanent));
     const bool reached = kind == RouteKind::mx || kind == RouteKind::configured;
     if (reached) links_[answer.link] = {kind == RouteKind::mx, answer.rule, answer.hosts};
+    if (reached) policies_.routed(answer);
     tell([&](smtp::Now now, auto& out) {
         engine_.routed({answer.domain, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
                         reached ? nullptr : &reason, answer.connections, answer.rule},

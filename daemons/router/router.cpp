@@ -1,4 +1,6 @@
 #include "daemons/router/router.h"
+#include "daemons/common/read_file.h"
+#include "daemons/common/replace_file.h"
 #include "daemons/decide/rerouting.h"
 #include "libsmtp/utf8.h"
 #include <utility>
@@ -19,6 +21,10 @@ proto::route::Kind kind_of(decide::Destination::Kind kind) {
     return proto::route::Kind::temporary;
 }
 
+proto::route::StsPolicy said(const std::string& domain, const StsPolicy& known) {
+    return {domain, known.policy.mode, known.id, known.policy.max_age, known.policy.mx};
+}
+
 // What a domain without a rule goes by: its own MX hosts.
 const decide::NextHop own_mx;
 
@@ -26,11 +32,16 @@ const decide::NextHop own_mx;
 
 spool::Result<std::unique_ptr<Router>> Router::create(common::Surroundings& surroundings,
                                                       common::Orders orders) {
-    return std::unique_ptr<Router>(new Router(surroundings, orders.config));
+    const auto directory = orders.config.spool.directory + "/state/mta-sts";
+    TRY(common::make_state_directory(directory));
+    return std::unique_ptr<Router>(new Router(surroundings, orders.config, directory));
 }
 
-Router::Router(common::Surroundings& surroundings, const config::Config& config)
-    : surroundings_(surroundings), turn_(surroundings.loop, [this] { start_waiting(); }),
+Router::Router(common::Surroundings& surroundings, const config::Config& config, const std::string& directory)
+    : surroundings_(surroundings),
+      sts_(surroundings.loop, surroundings.log, directory,
+           {[this](const std::string& domain, const StsPolicy* policy) { policy_changed(domain, policy); }}),
+      turn_(surroundings.loop, [this] { start_waiting(); }),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      proto::route::conversation, surroundings.identity,
                      {[this](proto::route::Message&& message) {
@@ -62,7 +73,11 @@ void Router::apply(const config::Config& config) {
     running_ = 0;
     ended_.clear();
     for (auto& [domain, job] : open) job.lookup.reset();
+    sts_.use(nullptr, nullptr);
     resolver_ = std::make_unique<dns::Resolver>(surroundings_.loop, config.dns);
+    https_ = std::make_unique<common::Https>(surroundings_.loop, authorities(config.smtp_client.tls_authorities));
+    sts_.use(resolver_.get(), https_.get());
+    tls_ = config.smtp_client.tls;
     routes_ = decide::RouteTable(config.routes);
     ourselves_ = Ourselves(config, Ourselves::interfaces());
     for (auto& [domain, job] : open)
@@ -74,7 +89,17 @@ void Router::stop(smtp::Duration, std::function<void()> done) {
     jobs_.clear();
     waiting_.clear();
     ended_.clear();
+    sts_.use(nullptr, nullptr);
     done();
+}
+
+std::string Router::authorities(const std::string& file) const {
+    if (file.empty()) return "";
+    auto text = common::read_file(file);
+    if (text) return *std::move(text);
+    surroundings_.log.warning("smtp_client.tls_authorities: {}; no web server's certificate can be verified",
+                              text.error().what);
+    return "";
 }
 
 Found Router::best(const decide::RouteRule& rule) const {
@@ -146,21 +171,46 @@ void Router::start_waiting() {
 }
 
 void Router::found(const std::string& domain, Found found) {
-    auto job = jobs_.extract(domain);
-    if (job.empty()) return;
-    found.connections = job.mapped().connections;
+    const auto place = jobs_.find(domain);
+    if (place == jobs_.end()) return;
+    auto& job = place->second;
+    ended_.push_back(std::move(job.lookup)); // its callback is running: it goes with the turn
+    --running_;
+    turn_.schedule();
+    job.found = std::move(found);
+    job.found.connections = job.connections;
+    const auto asked = policy_domain(domain, job);
+    if (asked.empty()) return finish(domain, asked, nullptr);
+    sts_.find(asked, [this, domain, asked](const StsPolicy* policy, std::uint32_t valid_seconds) {
+        auto& valid = jobs_.at(domain).found.valid_seconds;
+        valid = std::min(valid, valid_seconds);
+        finish(domain, asked, policy);
+    });
+}
+
+// The name whose MX hosts are used is the one whose policy counts (RFC 8461, 3.4). "": none does.
+std::string Router::policy_domain(const std::string& domain, const Job& job) const {
+    if (!job.found.destination.found() || domain.starts_with(proto::route::via)) return "";
+    if (routes_.tls_level(domain, tls_) != decide::TlsLevel::sts) return "";
+    return job.hop->kind == decide::NextHop::Kind::mx_of ? job.hop->name : domain;
+}
+
+void Router::finish(const std::string& domain, const std::string& policy_domain, const StsPolicy* policy) {
+    const auto job = jobs_.extract(domain);
     const bool by_name = domain.starts_with(proto::route::via);
     const auto* rule = by_name ? routes_.named(std::string_view(domain).substr(proto::route::via.size()))
                                : routes_.find(domain);
+    const auto sts = policy ? said(policy_domain, *policy) : proto::route::StsPolicy{};
     for (const auto request : job.mapped().requests)
-        answer(request, domain, found, rule ? rule->pattern : std::string());
-    ended_.push_back(std::move(job.mapped().lookup)); // its callback is running: it goes with the turn
-    --running_;
-    turn_.schedule();
+        answer(request, domain, job.mapped().found, rule ? rule->pattern : std::string(), sts);
+}
+
+void Router::policy_changed(const std::string& domain, const StsPolicy* policy) {
+    queue_manager_.send(proto::route::StsChanged{policy ? said(domain, *policy) : proto::route::StsPolicy{domain}});
 }
 
 void Router::answer(std::uint64_t request, const std::string& domain, const Found& found,
-                    const std::string& rule) {
+                    const std::string& rule, const proto::route::StsPolicy& sts) {
     proto::route::Routed routed;
     routed.request = request;
     routed.domain = domain;
@@ -171,6 +221,7 @@ void Router::answer(std::uint64_t request, const std::string& domain, const Foun
     routed.valid_seconds = found.valid_seconds;
     routed.connections = found.connections;
     routed.rule = rule;
+    routed.sts = sts;
     routed.status = found.destination.status;
     routed.text = found.destination.text;
     queue_manager_.send(routed);

@@ -67,6 +67,17 @@ void Connection::unreachable(const Candidate& candidate, const std::string& erro
     voice().info("{}", why.text);
 }
 
+// Nobody's fault but the host's that is not to be used: its link works.
+void Connection::refused_by_policy(const std::string& why) {
+    auto& failure = (last_failure_ = {{}, relay(), "none"}).why;
+    failure.stage = smtp::Stage::tls;
+    failure.status = "4.7.5";
+    failure.text = why;
+    policy_failure_ = last_failure_;
+    voice().info("{}", why);
+    try_next();
+}
+
 void Connection::no_address(const std::string& status, const std::string& text) {
     auto& why = nowhere_.emplace();
     why.stage = smtp::Stage::lookup;
@@ -85,6 +96,8 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
     current_ = candidate;
     wire_ = std::move(wire);
     session_number_ = office_.next_session();
+    if (!jobs_.empty())
+        if (const auto why = forbidden(*jobs_.front()); !why.empty()) return refused_by_policy(why);
     const bool pipelining =
         office_.settings.pipelining && office_.peers.may_pipeline(current_->endpoint.address, now);
     using Session = smtp::ClientSession;

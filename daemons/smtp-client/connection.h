@@ -63,6 +63,8 @@ private:
 
     // TLS: secure.cpp.
     decide::TlsLevel level_of(Job& job);
+    decide::TlsLevel configured_level(Job& job);
+    std::string forbidden(const Job& job) const;
     smtp::ClientSession::StartTls tls_wanted();
     void start_tls();
     void shake_hands();
@@ -81,6 +83,7 @@ private:
     void out_of_addresses(Dial::Owner::End end) override;
     void readable() override;
     void writable() override { pump(); }
+    void refused_by_policy(const std::string& why);
 
     void leave_session();
     void pump();

@@ -10,7 +10,22 @@ namespace smtp_client {
 using common::Loop;
 using decide::TlsLevel;
 
+// What the domain's policy makes of the level: with the policy in force, as with `verify`; else as with `may`.
 TlsLevel Connection::level_of(Job& job) {
+    const auto level = configured_level(job);
+    if (level != TlsLevel::sts) return level;
+    return job.order.sts.mode == decide::sts::Mode::enforce ? TlsLevel::verify : TlsLevel::may;
+}
+
+// "" or why the policy of the mail's domain keeps it from this host.
+std::string Connection::forbidden(const Job& job) const {
+    const auto& policy = job.order.sts;
+    if (policy.mode != decide::sts::Mode::enforce || decide::sts::admits(policy.mx, current_->name())) return "";
+    return fmt::format("host {} is none of those in the MTA-STS policy of {} (id {})", current_->peer(), policy.domain,
+                       policy.id);
+}
+
+TlsLevel Connection::configured_level(Job& job) {
     const auto otherwise = office_.settings.tls;
     if (!office_.tls_routes || job.order.recipients.empty()) return otherwise;
     if (!job.message)

@@ -8,6 +8,7 @@ namespace {
 
 constexpr Word<decide::TlsLevel> tls_levels[] = {{"none", decide::TlsLevel::none},
                                                  {"may", decide::TlsLevel::may},
+                                                 {"sts", decide::TlsLevel::sts},
                                                  {"encrypt", decide::TlsLevel::encrypt},
                                                  {"verify", decide::TlsLevel::verify}};
 using PolicyKind = decide::queue::RetryPolicy::Kind;
@@ -295,8 +296,11 @@ Section table_of(SmtpClient& s) {
             {"tls", one_of(s.tls, tls_levels),
              "\"none\": plain text always. \"may\": TLS where a server offers STARTTLS and it works, else "
              "plain text. \"encrypt\": TLS or not at all; mail waits where there is none. \"verify\": the same, "
-             "and the server's certificate must prove the name of the host it was reached by. A route's tls "
-             "says otherwise for its domains.",
+             "and the server's certificate must prove the name of the host it was reached by. \"sts\": as "
+             "\"may\", but where the domain publishes an MTA-STS policy (RFC 8461) mail goes as that demands: "
+             "only to hosts the policy names, and only with a certificate that proves their names. A policy is "
+             "that of the name whose MX hosts are used; for hosts in brackets there is none. A route's tls says "
+             "otherwise for its domains.",
              ""},
             {"tls_minimum_version", one_of(s.tls_minimum_version, tls_versions),
              "The oldest version of TLS spoken: \"1.2\" or \"1.3\".", ""},
