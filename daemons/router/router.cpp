@@ -34,13 +34,24 @@ spool::Result<std::unique_ptr<Router>> Router::create(common::Surroundings& surr
                                                       common::Orders orders) {
     const auto directory = orders.config.spool.directory + "/state/mta-sts";
     TRY(common::make_state_directory(directory));
-    return std::unique_ptr<Router>(new Router(surroundings, orders.config, directory));
+    auto router = std::unique_ptr<Router>(new Router(surroundings, orders.config, directory));
+    router->listen(orders);
+    return router;
 }
 
 Router::Router(common::Surroundings& surroundings, const config::Config& config, const std::string& directory)
     : surroundings_(surroundings),
       sts_(surroundings.loop, surroundings.log, directory,
-           {[this](const std::string& domain, const StsPolicy* policy) { policy_changed(domain, policy); }}),
+           {[this](const std::string& domain, const StsPolicy* policy) { policy_changed(domain, policy); },
+            [this](const std::string& domain, StsPolicies::Failure failure, const std::string& why) {
+                using decide::TlsResult;
+                const auto result = failure == StsPolicies::Failure::invalid     ? TlsResult::sts_policy_invalid
+                                    : failure == StsPolicies::Failure::certificate ? TlsResult::sts_webpki_invalid
+                                                                                   : TlsResult::sts_policy_fetch_error;
+                decide::TlsOutcome outcome{.domain = domain, .policy = decide::TlsPolicyType::sts, .result = result};
+                outcome.reason = why;
+                count(outcome, 1);
+            }}),
       turn_(surroundings.loop, [this] { start_waiting(); }),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      proto::route::conversation, surroundings.identity,
@@ -64,7 +75,10 @@ Router::Router(common::Surroundings& surroundings, const config::Config& config,
     apply(config);
 }
 
-void Router::reconfigure(common::Orders orders) { apply(orders.config); }
+void Router::reconfigure(common::Orders orders) {
+    apply(orders.config);
+    listen(orders);
+}
 
 // Questions under way are asked anew by the new rules.
 void Router::apply(const config::Config& config) {
@@ -74,9 +88,11 @@ void Router::apply(const config::Config& config) {
     ended_.clear();
     for (auto& [domain, job] : open) job.lookup.reset();
     sts_.use(nullptr, nullptr);
+    if (reporter_) reporter_->use(nullptr, nullptr, config);
     resolver_ = std::make_unique<dns::Resolver>(surroundings_.loop, config.dns);
     https_ = std::make_unique<common::Https>(surroundings_.loop, authorities(config.smtp_client.tls_authorities));
     sts_.use(resolver_.get(), https_.get());
+    set_reporter(config);
     tls_ = config.smtp_client.tls;
     routes_ = decide::RouteTable(config.routes);
     ourselves_ = Ourselves(config, Ourselves::interfaces());
@@ -90,7 +106,54 @@ void Router::stop(smtp::Duration, std::function<void()> done) {
     waiting_.clear();
     ended_.clear();
     sts_.use(nullptr, nullptr);
+    if (reporter_) reporter_->save();
+    reporter_.reset();
     done();
+}
+
+// --- TLS reports
+// ----------------------------------------------------------------------------------------------------
+
+void Router::set_reporter(const config::Config& config) {
+    if (!config.tls_reports.enabled) return reporter_.reset();
+    const auto directory = config.spool.directory + "/state/tls-reports";
+    if (const auto made = common::make_state_directory(directory); !made)
+        return surroundings_.log.error("{}; there are no TLS reports", made.error().what);
+    if (!reporter_)
+        reporter_ = std::make_unique<TlsReporter>(surroundings_.loop, surroundings_.log, directory,
+                                                  surroundings_.run + "/submit");
+    reporter_->use(resolver_.get(), https_.get(), config);
+}
+
+void Router::listen(common::Orders& orders) {
+    if (listener_) return listener_->expect(orders.expected); // the socket in force stays
+    auto fd = orders.take("router");
+    if (!fd) return;
+    listener_ = std::make_unique<ipc::Listener>(surroundings_.loop, surroundings_.log, std::move(fd), orders.expected);
+    listener_->serve<proto::tls_results::Message>(proto::tls_results::conversation, {proto::Role::smtp_client},
+                                                  [this](ipc::Peer, auto teller) { welcome(std::move(teller)); });
+}
+
+void Router::welcome(std::unique_ptr<ipc::Channel<proto::tls_results::Message>> teller) {
+    const auto number = ++last_teller_;
+    teller->set_callbacks({[this](proto::tls_results::Message&& message) {
+                               for (const auto& each : std::get<proto::tls_results::Results>(message).results)
+                                   count(each.outcome, each.sessions);
+                           },
+                           [this, number](const std::string&) { tellers_.erase(number); }});
+    tellers_.emplace(number, std::move(teller));
+}
+
+// The policy's own words are known here, not where the session was.
+void Router::count(const decide::TlsOutcome& outcome, std::uint64_t sessions) {
+    if (!reporter_) return;
+    std::vector<std::string> text = outcome.records, hosts;
+    if (outcome.policy == decide::TlsPolicyType::sts)
+        if (const auto* known = sts_.known(outcome.domain)) {
+            text = lines_of(known->policy);
+            hosts = known->policy.mx;
+        }
+    reporter_->count(outcome, sessions, text, hosts);
 }
 
 std::string Router::authorities(const std::string& file) const {

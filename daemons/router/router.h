@@ -5,12 +5,15 @@
 #include "daemons/common/dns/resolver.h"
 #include "daemons/common/https.h"
 #include "daemons/common/ipc/connector.h"
+#include "daemons/common/ipc/listener.h"
 #include "daemons/common/proto/route.h"
+#include "daemons/common/proto/tls_results.h"
 #include "daemons/common/timer.h"
 #include "daemons/decide/routing.h"
 #include "daemons/router/ourselves.h"
 #include "daemons/router/route_lookup.h"
 #include "daemons/router/sts_policies.h"
+#include "daemons/router/tls_reporter.h"
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -40,6 +43,10 @@ private:
 
     Router(common::Surroundings& surroundings, const config::Config& config, const std::string& directory);
     void apply(const config::Config& config);
+    void listen(common::Orders& orders);
+    void welcome(std::unique_ptr<ipc::Channel<proto::tls_results::Message>> teller);
+    void count(const decide::TlsOutcome& outcome, std::uint64_t sessions);
+    void set_reporter(const config::Config& config);
     void asked(proto::route::Route&& route);
     void asked_by_name(proto::route::Route&& route);
     std::string authorities(const std::string& file) const;
@@ -64,6 +71,10 @@ private:
     std::unique_ptr<common::Https> https_;
     StsPolicies sts_; // its look-ups end before the resolver
     decide::TlsLevel tls_ = decide::TlsLevel::may; // where no route says
+    std::unique_ptr<TlsReporter> reporter_;        // if there are to be reports
+    std::unique_ptr<ipc::Listener> listener_;
+    std::map<std::uint64_t, std::unique_ptr<ipc::Channel<proto::tls_results::Message>>> tellers_; // smtp-clients
+    std::uint64_t last_teller_ = 0;
     std::map<std::string, Job> jobs_; // by domain; they end before the resolver
     std::deque<std::string> waiting_; // domains whose job has not begun
     std::size_t running_ = 0;

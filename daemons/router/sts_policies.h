@@ -45,6 +45,8 @@ public:
     using Done = std::function<void(const StsPolicy*, std::uint32_t valid_seconds)>;
     // `domain` as the DNS has it. Called at once if a policy is known; else when it has been asked for.
     void find(const std::string& domain, Done done);
+    // What is known now; null: nothing that is still good.
+    const StsPolicy* known(const std::string& domain) const { return good(domain); }
 
 private:
     // One domain being asked.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -21,20 +22,21 @@ std::int64_t seconds(smtp::WallTime time) {
 }
 smtp::WallTime time_of(std::int64_t seconds) { return smtp::WallTime(std::chrono::seconds(seconds)); }
 
-// The policy in its own words, so that one reader judges both what was fetched and what was kept.
-std::string text_of(const decide::sts::Policy& policy) {
-    auto out = fmt::format("version: STSv1\nmode: {}\nmax_age: {}\n", name_of(policy.mode), policy.max_age);
-    for (const auto& mx : policy.mx) out += fmt::format("mx: {}\n", mx);
+} // namespace
+
+std::vector<std::string> lines_of(const decide::sts::Policy& policy) {
+    std::vector<std::string> out = {"version: STSv1", fmt::format("mode: {}", name_of(policy.mode)),
+                                    fmt::format("max_age: {}", policy.max_age)};
+    for (const auto& mx : policy.mx) out.push_back("mx: " + mx);
     return out;
 }
-
-} // namespace
 
 std::string encode(const StsPolicy& known) {
     return Json{{"id", known.id},
                 {"fetched", seconds(known.fetched)},
                 {"used", seconds(known.used)},
-                {"policy", text_of(known.policy)}}
+                // One reader judges both what was fetched and what was kept.
+                {"policy", fmt::format("{}\n", fmt::join(lines_of(known.policy), "\n"))}}
                .dump(1) +
            "\n";
 }

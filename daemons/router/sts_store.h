@@ -23,6 +23,9 @@ struct StsPolicy {
     bool operator==(const StsPolicy&) const = default;
 };
 
+// "version: STSv1", "mode: enforce" …: the policy in its own words.
+std::vector<std::string> lines_of(const decide::sts::Policy& policy);
+
 // The file's text. Pure.
 std::string encode(const StsPolicy& policy);
 std::expected<StsPolicy, std::string> decode_sts_policy(std::string_view text); // or what is wrong

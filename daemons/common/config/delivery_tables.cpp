@@ -1,6 +1,8 @@
 // The keys of where mail goes, how it waits and how it leaves.
 #include "daemons/common/config/kinds.h"
 #include "daemons/common/config/units.h"
+#include "libsmtp/address.h"
+#include "libsmtp/utf8.h"
 
 namespace config {
 
@@ -51,6 +53,16 @@ List durations(std::vector<smtp::Duration>& values) {
                 for (const auto value : values) shown.push_back(print_duration(value));
                 return shown;
             }};
+}
+
+Text address(std::string& value) {
+    return {[&value](std::string_view text) -> std::string {
+                if (!smtp::Mailbox::parse(text) || !smtp::is_ascii(text))
+                    return fmt::format("\"{}\" is no address such as \"postmaster@example.com\"", text);
+                value = text;
+                return "";
+            },
+            [&value] { return value; }};
 }
 
 } // namespace
@@ -316,6 +328,26 @@ Section table_of(SmtpClient& s) {
              "sent. Only master reads it; nobody but root and mta.user may be able to. A change is noticed like "
              "that of a certificate. \"\" for none.",
              "\"/etc/postrider/credentials\""},
+        }};
+}
+
+Section table_of(TlsReports& s) {
+    return {
+        "tls_reports",
+        "Daily reports to other domains on how TLS with their mail servers went (RFC 8460). A domain gets one "
+        "if it asks for it (TXT record _smtp._tls.<domain>) and mail was sent to it that day.",
+        {
+            {"enabled", Flag{&s.enabled}, "Count TLS sessions and send reports.", ""},
+            {"organization", any_text(s.organization), "Who reports. By default the host name.",
+             "\"Example Ltd\""},
+            {"contact", address(s.contact), "Whom readers may ask. By default postmaster of the host name.",
+             "\"postmaster@example.com\""},
+            {"from", address(s.from),
+             "Sender of reports that go by mail. By default postmaster of the host name. Sessions for mail from "
+             "this address are not counted, or two systems would report on their reports for ever.",
+             "\"tls-reports@example.com\""},
+            {"delay", Span{&s.delay, 0s, 20h},
+             "Reports on a day (UTC) are sent at a random time within so long after its end.", ""},
         }};
 }
 
