@@ -75,6 +75,7 @@ void Connection::refused_by_policy(const std::string& why) {
     failure.text = why;
     policy_failure_ = last_failure_;
     voice().info("{}", why);
+    tell_tls(decide::TlsResult::validation_failure, why);
     try_next();
 }
 
@@ -197,6 +198,7 @@ void Connection::take(smtp::ClientEvent& event) {
     } else if (std::holds_alternative<Up>(event)) {
         setup_ = Loop::now().monotonic - began_;
         office_.peers.worked(current_->endpoint.address);
+        tell_up();
         up_ = true;
         if (!std::exchange(was_up_, true)) {
             owner_.connected(*this);
@@ -232,6 +234,7 @@ void Connection::ended(Ended& end) {
     const bool told =
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
     last_failure_ = {end.why, relay(), tls_named()};
+    if (end.why.stage == smtp::Stage::tls) tell_tls(tls_result_, end.why.text);
     if (fresh && again_in_plain_text(end.why)) return;
     if (end.why.stage == smtp::Stage::tls) {
         policy_failure_ = last_failure_;

@@ -6,9 +6,11 @@
 #include "daemons/common/log.h"
 #include "daemons/common/timer.h"
 #include "daemons/decide/routing.h"
+#include "daemons/decide/tls_outcome.h"
 #include "daemons/smtp-client/peers.h"
 #include "daemons/smtp-client/resumptions.h"
 #include "libspool/disk.h"
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -31,6 +33,10 @@ struct Office {
     std::optional<decide::RouteTable> tls_routes = {}; // if there are any with a TLS level of their own
     std::shared_ptr<const tls::Context> tls = nullptr; // null: TLS cannot be had, and the log said why
     Resumptions resumptions = {};
+
+    // Told what came of every try to have TLS with a host; empty: nobody wants to know.
+    std::function<void(const decide::TlsOutcome&)> tls_outcome = {};
+    std::string tls_reports_from = {}; // sender of reports
 
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
 

@@ -42,6 +42,7 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
                       [this](const std::string&) { down(); }}) {
     office_.connect_to = config.testing.connect_to;
     settle_tls(config);
+    settle_reports(config);
 }
 
 // What connections from now on know of TLS. Whatever is wrong with it, mail that does without still goes.
@@ -71,10 +72,20 @@ void SmtpClient::settle_tls(const config::Config& config) {
                                 context.error().what);
 }
 
+void SmtpClient::settle_reports(const config::Config& config) {
+    office_.tls_reports_from = config.tls_reports.from;
+    office_.tls_outcome = {};
+    if (!config.tls_reports.enabled) return tls_results_.reset();
+    if (!tls_results_)
+        tls_results_.emplace(surroundings_.loop, surroundings_.log, surroundings_.run, surroundings_.identity);
+    office_.tls_outcome = [this](const decide::TlsOutcome& outcome) { tls_results_->add(outcome); };
+}
+
 void SmtpClient::reconfigure(common::Orders orders) {
     office_.settings = orders.config.smtp_client; // for connections from now on
     office_.connect_to = orders.config.testing.connect_to;
     settle_tls(orders.config);
+    settle_reports(orders.config);
     dns_ = orders.config.dns;
     office_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, dns_);
 }
@@ -85,6 +96,7 @@ void SmtpClient::stop(smtp::Duration, std::function<void()> done) {
     std::vector<Connection*> open;
     for (auto& [number, connection] : connections_) open.push_back(connection.get());
     for (auto* connection : open) connection->close(Connection::Unbegun::drop);
+    if (tls_results_) tls_results_->tell();
     stopped_if_done();
 }
 

@@ -6,6 +6,7 @@
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/timer.h"
 #include "daemons/smtp-client/connection.h"
+#include "daemons/smtp-client/tls_results.h"
 #include "libspool/real_disk.h"
 #include <map>
 #include <memory>
@@ -33,6 +34,7 @@ private:
     };
 
     void settle_tls(const config::Config& config);
+    void settle_reports(const config::Config& config);
     void take(proto::delivery::Message&& message);
     void up();
     void down();
@@ -51,6 +53,7 @@ private:
     common::LoopDeadlines deadlines_;
     config::Dns dns_;
     Office office_;
+    std::optional<TlsResults> tls_results_; // if there are to be reports
     std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_; // of this queue-manager
     std::vector<std::unique_ptr<Connection>>
         orphans_;                                  // of one that is gone; they finish what they have begun
