@@ -53,7 +53,12 @@ Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& 
         a.read.push_back(spool + "/incoming");
         a.read.push_back(spool + "/messages");
         break;
-    case Role::router: a.look.clear(); break;
+    case Role::router: // of the spool it has its own state only
+        a.look.clear();
+        if (!config.smtp_client.tls_authorities.empty())
+            a.read.push_back(config.smtp_client.tls_authorities);
+        a.write.push_back(spool + "/state");
+        break;
     case Role::categorizer: // aliases and what they include lie anywhere
         a.read = {"/"};
         a.network = false;

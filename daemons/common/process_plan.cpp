@@ -29,7 +29,10 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
     categorizer.expects = {Role::smtpd};
     categorizer.stop_phase = 2;
 
-    add(Role::router).stop_phase = 2;
+    auto& router = add(Role::router);
+    router.local_sockets = {"router"};
+    router.expects = {Role::smtp_client};
+    router.stop_phase = 2;
 
     auto& bounce = add(Role::bounce, 1);
     bounce.stop_phase = 2;
@@ -54,6 +57,7 @@ const std::vector<LocalSocket>& local_sockets() {
     static const std::vector<LocalSocket> sockets = {
         {"queue-manager", "private/queue-manager", 0600, false},
         {"categorizer", "private/categorizer", 0600, false},
+        {"router", "private/router", 0600, false},
         {"submit", "submit", 0666, false},
         {"showq", "showq", 0666, false},
         {"control", "control", 0660, true},

@@ -9,6 +9,7 @@ enum class TlsLevel : std::uint8_t {
     by_default, // of a route: that of [smtp_client]
     none,       // plain text, even if TLS is offered
     may,        // TLS if offered and working, else plain text
+    sts,        // the same, and where the domain has a policy (mta_sts.h) what that demands
     encrypt,    // TLS, whoever's certificate it is
     verify,     // TLS, and a certificate somebody trusted gave to this host
 };

@@ -60,6 +60,7 @@ void QueueManager::routed(const proto::route::Routed& answer) {
     static_assert(static_cast<int>(RouteKind::permanent) == static_cast<int>(proto::route::Kind::permanent));
     const bool reached = kind == RouteKind::mx || kind == RouteKind::configured;
     if (reached) links_[answer.link] = hosts_of(answer);
+    if (reached) policies_.routed(answer);
     tell([&](smtp::Now now, auto& out) {
         engine_.routed({answer.domain, answer.asked_pool, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
                         reached ? nullptr : &reason, answer.connections, answer.rule},

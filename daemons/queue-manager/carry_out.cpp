@@ -129,7 +129,7 @@ void QueueManager::carry_out(const Deliver& action, smtp::Now) {
                                                         action.location,
                                                         {numbers.begin(), numbers.end()},
                                                         to_wire(action.arrival),
-                                                        to_wire(action.queued)});
+                                                        to_wire(action.queued), policies_.of(action.domain)});
 }
 
 void QueueManager::carry_out(const CloseConnection& action, smtp::Now) {
@@ -350,5 +350,7 @@ void QueueManager::carry_out(const RecordPolicy& action, smtp::Now now) {
 void QueueManager::carry_out(const LinkForgotten& action, smtp::Now) {
     links_.erase(std::string(action.link));
 }
+
+void QueueManager::carry_out(const DomainForgotten& action, smtp::Now) { policies_.forgotten(action.domain); }
 
 } // namespace queue_manager

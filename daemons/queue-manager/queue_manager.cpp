@@ -112,6 +112,8 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                                   [this](proto::route::Message&& message) {
                                       if (auto* answer = std::get_if<proto::route::Routed>(&message))
                                           routed(*answer);
+                                      else if (auto* changed = std::get_if<proto::route::StsChanged>(&message))
+                                          policies_.changed(changed->sts);
                                   }}),
       bounce_(surroundings.loop, {[this] {
                                       tell([&](smtp::Now now, auto& out) {

@@ -15,6 +15,7 @@
 #include "daemons/queue-manager/agents.h"
 #include "daemons/queue-manager/categorization.h"
 #include "daemons/queue-manager/control.h"
+#include "daemons/queue-manager/domain_policies.h"
 #include "daemons/queue-manager/inquiry.h"
 #include "daemons/queue-manager/listing.h"
 #include "daemons/queue-manager/loader.h"
@@ -105,6 +106,7 @@ private:
     void carry_out(const decide::queue::NoticeLink& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeQueue& action, smtp::Now now);
     void carry_out(const decide::queue::LinkForgotten& action, smtp::Now now);
+    void carry_out(const decide::queue::DomainForgotten& action, smtp::Now now);
     void carry_out(const decide::queue::LinkState& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeReset& action, smtp::Now now);
     void carry_out(const decide::queue::RecordPolicy& action, smtp::Now now);
@@ -197,6 +199,7 @@ private:
     std::unordered_map<spool::QueueId, Subject> subjects_;
     std::unordered_map<std::string, LinkHosts> links_;
     decide::Resting resting_; // source addresses; a restart forgets
+    DomainPolicies policies_;
     std::map<std::uint64_t, spool::QueueId> reports_;  // asked of bounce: request → message
     std::unordered_multimap<spool::QueueId, Early> early_; // told before the spool was read so far
     std::map<spool::QueueId, Locked> locked_; // an agent of an earlier queue-manager still has it

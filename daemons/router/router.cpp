@@ -1,4 +1,6 @@
 #include "daemons/router/router.h"
+#include "daemons/common/read_file.h"
+#include "daemons/common/replace_file.h"
 #include "daemons/decide/rerouting.h"
 #include "libsmtp/utf8.h"
 #include <utility>
@@ -19,6 +21,10 @@ proto::route::Kind kind_of(decide::Destination::Kind kind) {
     return proto::route::Kind::temporary;
 }
 
+proto::route::StsPolicy said(const std::string& domain, const StsPolicy& known) {
+    return {domain, known.policy.mode, known.id, known.policy.max_age, known.policy.mx};
+}
+
 // What a domain without a rule goes by: its own MX hosts.
 const decide::NextHop own_mx;
 
@@ -26,11 +32,27 @@ const decide::NextHop own_mx;
 
 spool::Result<std::unique_ptr<Router>> Router::create(common::Surroundings& surroundings,
                                                       common::Orders orders) {
-    return std::unique_ptr<Router>(new Router(surroundings, orders.config));
+    const auto directory = orders.config.spool.directory + "/state/mta-sts";
+    TRY(common::make_state_directory(directory));
+    auto router = std::unique_ptr<Router>(new Router(surroundings, orders.config, directory));
+    router->listen(orders);
+    return router;
 }
 
-Router::Router(common::Surroundings& surroundings, const config::Config& config)
-    : surroundings_(surroundings), turn_(surroundings.loop, [this] { start_waiting(); }),
+Router::Router(common::Surroundings& surroundings, const config::Config& config, const std::string& directory)
+    : surroundings_(surroundings),
+      sts_(surroundings.loop, surroundings.log, directory,
+           {[this](const std::string& domain, const StsPolicy* policy) { policy_changed(domain, policy); },
+            [this](const std::string& domain, StsPolicies::Failure failure, const std::string& why) {
+                using decide::TlsResult;
+                const auto result = failure == StsPolicies::Failure::invalid     ? TlsResult::sts_policy_invalid
+                                    : failure == StsPolicies::Failure::certificate ? TlsResult::sts_webpki_invalid
+                                                                                   : TlsResult::sts_policy_fetch_error;
+                decide::TlsOutcome outcome{.domain = domain, .policy = decide::TlsPolicyType::sts, .result = result};
+                outcome.reason = why;
+                count(outcome, 1);
+            }}),
+      turn_(surroundings.loop, [this] { start_waiting(); }),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      proto::route::conversation, surroundings.identity,
                      {[this](proto::route::Message&& message) {
@@ -53,7 +75,10 @@ Router::Router(common::Surroundings& surroundings, const config::Config& config)
     apply(config);
 }
 
-void Router::reconfigure(common::Orders orders) { apply(orders.config); }
+void Router::reconfigure(common::Orders orders) {
+    apply(orders.config);
+    listen(orders);
+}
 
 // Questions under way are asked anew by the new rules.
 void Router::apply(const config::Config& config) {
@@ -62,7 +87,13 @@ void Router::apply(const config::Config& config) {
     running_ = 0;
     ended_.clear();
     for (auto& [domain, job] : open) job.lookup.reset();
+    sts_.use(nullptr, nullptr);
+    if (reporter_) reporter_->use(nullptr, nullptr, config);
     resolver_ = std::make_unique<dns::Resolver>(surroundings_.loop, config.dns);
+    https_ = std::make_unique<common::Https>(surroundings_.loop, authorities(config.smtp_client.tls_authorities));
+    sts_.use(resolver_.get(), https_.get());
+    set_reporter(config);
+    tls_ = config.smtp_client.tls;
     routes_ = decide::RouteTable(config.routes);
     ourselves_ = Ourselves(config, Ourselves::interfaces());
     for (auto& [domain, job] : open)
@@ -74,7 +105,64 @@ void Router::stop(smtp::Duration, std::function<void()> done) {
     jobs_.clear();
     waiting_.clear();
     ended_.clear();
+    sts_.use(nullptr, nullptr);
+    if (reporter_) reporter_->save();
+    reporter_.reset();
     done();
+}
+
+// --- TLS reports
+// ----------------------------------------------------------------------------------------------------
+
+void Router::set_reporter(const config::Config& config) {
+    if (!config.tls_reports.enabled) return reporter_.reset();
+    const auto directory = config.spool.directory + "/state/tls-reports";
+    if (const auto made = common::make_state_directory(directory); !made)
+        return surroundings_.log.error("{}; there are no TLS reports", made.error().what);
+    if (!reporter_)
+        reporter_ = std::make_unique<TlsReporter>(surroundings_.loop, surroundings_.log, directory,
+                                                  surroundings_.run + "/submit");
+    reporter_->use(resolver_.get(), https_.get(), config);
+}
+
+void Router::listen(common::Orders& orders) {
+    if (listener_) return listener_->expect(orders.expected); // the socket in force stays
+    auto fd = orders.take("router");
+    if (!fd) return;
+    listener_ = std::make_unique<ipc::Listener>(surroundings_.loop, surroundings_.log, std::move(fd), orders.expected);
+    listener_->serve<proto::tls_results::Message>(proto::tls_results::conversation, {proto::Role::smtp_client},
+                                                  [this](ipc::Peer, auto teller) { welcome(std::move(teller)); });
+}
+
+void Router::welcome(std::unique_ptr<ipc::Channel<proto::tls_results::Message>> teller) {
+    const auto number = ++last_teller_;
+    teller->set_callbacks({[this](proto::tls_results::Message&& message) {
+                               for (const auto& each : std::get<proto::tls_results::Results>(message).results)
+                                   count(each.outcome, each.sessions);
+                           },
+                           [this, number](const std::string&) { tellers_.erase(number); }});
+    tellers_.emplace(number, std::move(teller));
+}
+
+// The policy's own words are known here, not where the session was.
+void Router::count(const decide::TlsOutcome& outcome, std::uint64_t sessions) {
+    if (!reporter_) return;
+    std::vector<std::string> text = outcome.records, hosts;
+    if (outcome.policy == decide::TlsPolicyType::sts)
+        if (const auto* known = sts_.known(outcome.domain)) {
+            text = lines_of(known->policy);
+            hosts = known->policy.mx;
+        }
+    reporter_->count(outcome, sessions, text, hosts);
+}
+
+std::string Router::authorities(const std::string& file) const {
+    if (file.empty()) return "";
+    auto text = common::read_file(file);
+    if (text) return *std::move(text);
+    surroundings_.log.warning("smtp_client.tls_authorities: {}; no web server's certificate can be verified",
+                              text.error().what);
+    return "";
 }
 
 // Links from different pools of source addresses are down each for itself.
@@ -150,21 +238,46 @@ void Router::start_waiting() {
 }
 
 void Router::found(const std::string& domain, Found found) {
-    auto job = jobs_.extract(domain);
-    if (job.empty()) return;
-    found.connections = job.mapped().connections;
+    const auto place = jobs_.find(domain);
+    if (place == jobs_.end()) return;
+    auto& job = place->second;
+    ended_.push_back(std::move(job.lookup)); // its callback is running: it goes with the turn
+    --running_;
+    turn_.schedule();
+    job.found = std::move(found);
+    job.found.connections = job.connections;
+    const auto asked = policy_domain(domain, job);
+    if (asked.empty()) return finish(domain, asked, nullptr);
+    sts_.find(asked, [this, domain, asked](const StsPolicy* policy, std::uint32_t valid_seconds) {
+        auto& valid = jobs_.at(domain).found.valid_seconds;
+        valid = std::min(valid, valid_seconds);
+        finish(domain, asked, policy);
+    });
+}
+
+// The name whose MX hosts are used is the one whose policy counts (RFC 8461, 3.4). "": none does.
+std::string Router::policy_domain(const std::string& domain, const Job& job) const {
+    if (!job.found.destination.found() || domain.starts_with(proto::route::via)) return "";
+    if (routes_.tls_level(domain, tls_) != decide::TlsLevel::sts) return "";
+    return job.hop->kind == decide::NextHop::Kind::mx_of ? job.hop->name : domain;
+}
+
+void Router::finish(const std::string& domain, const std::string& policy_domain, const StsPolicy* policy) {
+    const auto job = jobs_.extract(domain);
     const bool by_name = domain.starts_with(proto::route::via);
     const auto* rule = by_name ? routes_.named(std::string_view(domain).substr(proto::route::via.size()))
                                : routes_.find(domain);
+    const auto sts = policy ? said(policy_domain, *policy) : proto::route::StsPolicy{};
     for (const auto& question : job.mapped().questions)
-        answer(question, domain, found, rule ? rule->pattern : std::string());
-    ended_.push_back(std::move(job.mapped().lookup)); // its callback is running: it goes with the turn
-    --running_;
-    turn_.schedule();
+        answer(question, domain, job.mapped().found, rule ? rule->pattern : std::string(), sts);
+}
+
+void Router::policy_changed(const std::string& domain, const StsPolicy* policy) {
+    queue_manager_.send(proto::route::StsChanged{policy ? said(domain, *policy) : proto::route::StsPolicy{domain}});
 }
 
 void Router::answer(const Question& question, const std::string& domain, const Found& found,
-                    const std::string& rule) {
+                    const std::string& rule, const proto::route::StsPolicy& sts) {
     proto::route::Routed routed;
     const auto* by = rule.empty() ? nullptr : routes_.named(rule);
     routed.request = question.request;
@@ -178,6 +291,7 @@ void Router::answer(const Question& question, const std::string& domain, const F
     routed.valid_seconds = found.valid_seconds;
     routed.connections = found.connections;
     routed.rule = rule;
+    routed.sts = sts;
     routed.status = found.destination.status;
     routed.text = found.destination.text;
     queue_manager_.send(routed);

@@ -3,12 +3,17 @@
 #pragma once
 #include "daemons/common/daemon.h"
 #include "daemons/common/dns/resolver.h"
+#include "daemons/common/https.h"
 #include "daemons/common/ipc/connector.h"
+#include "daemons/common/ipc/listener.h"
 #include "daemons/common/proto/route.h"
+#include "daemons/common/proto/tls_results.h"
 #include "daemons/common/timer.h"
 #include "daemons/decide/routing.h"
 #include "daemons/router/ourselves.h"
 #include "daemons/router/route_lookup.h"
+#include "daemons/router/sts_policies.h"
+#include "daemons/router/tls_reporter.h"
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -36,20 +41,29 @@ private:
         std::vector<Question> questions;
         const decide::NextHop* hop = nullptr;
         std::uint32_t connections = 0;       // by the rule
-        std::unique_ptr<RouteLookup> lookup; // null: waits for its turn
+        std::unique_ptr<RouteLookup> lookup; // null: waits for its turn, or is done
+        Found found;                         // while its domain's policy is asked for
     };
 
-    Router(common::Surroundings& surroundings, const config::Config& config);
+    Router(common::Surroundings& surroundings, const config::Config& config, const std::string& directory);
     void apply(const config::Config& config);
+    void listen(common::Orders& orders);
+    void welcome(std::unique_ptr<ipc::Channel<proto::tls_results::Message>> teller);
+    void count(const decide::TlsOutcome& outcome, std::uint64_t sessions);
+    void set_reporter(const config::Config& config);
     void asked(proto::route::Route&& route);
     void asked_by_name(proto::route::Route&& route);
+    std::string authorities(const std::string& file) const;
     Found best(const decide::RouteRule& rule, const Question& question) const;
     void look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
                  Question question);
     void start_waiting();
     void found(const std::string& domain, Found found);
+    std::string policy_domain(const std::string& domain, const Job& job) const;
+    void finish(const std::string& domain, const std::string& policy_domain, const StsPolicy* policy);
+    void policy_changed(const std::string& domain, const StsPolicy* policy);
     void answer(const Question& question, const std::string& domain, const Found& found,
-                const std::string& rule = "");
+                const std::string& rule = "", const proto::route::StsPolicy& sts = {});
 
     common::Surroundings& surroundings_;
     decide::RouteTable routes_;
@@ -58,6 +72,13 @@ private:
     std::vector<common::IpAddress> interfaces_;
     Ourselves ourselves_;
     std::unique_ptr<dns::Resolver> resolver_;
+    std::unique_ptr<common::Https> https_;
+    StsPolicies sts_; // its look-ups end before the resolver
+    decide::TlsLevel tls_ = decide::TlsLevel::may; // where no route says
+    std::unique_ptr<TlsReporter> reporter_;        // if there are to be reports
+    std::unique_ptr<ipc::Listener> listener_;
+    std::map<std::uint64_t, std::unique_ptr<ipc::Channel<proto::tls_results::Message>>> tellers_; // smtp-clients
+    std::uint64_t last_teller_ = 0;
     std::map<std::string, Job> jobs_; // by domain; they end before the resolver
     std::deque<std::string> waiting_; // domains whose job has not begun
     std::size_t running_ = 0;

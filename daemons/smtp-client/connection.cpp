@@ -78,6 +78,18 @@ void Connection::unreachable(const Candidate& candidate, const std::string& erro
     if (watcher_) watcher_->failed(candidate.relay(), why);
 }
 
+// Nobody's fault but the host's that is not to be used: its link works.
+void Connection::refused_by_policy(const std::string& why) {
+    auto& failure = (last_failure_ = {{}, relay(), "none"}).why;
+    failure.stage = smtp::Stage::tls;
+    failure.status = "4.7.5";
+    failure.text = why;
+    policy_failure_ = last_failure_;
+    voice().info("{}", why);
+    tell_tls(decide::TlsResult::validation_failure, why);
+    try_next();
+}
+
 void Connection::no_address(const std::string& status, const std::string& text) {
     auto& why = nowhere_.emplace();
     why.stage = smtp::Stage::lookup;
@@ -99,6 +111,8 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
     wire_ = std::move(wire);
     session_number_ = office_.next_session();
     if (watcher_) watcher_->connected(relay());
+    if (!jobs_.empty())
+        if (const auto why = forbidden(*jobs_.front()); !why.empty()) return refused_by_policy(why);
     const bool pipelining =
         office_.settings.pipelining && office_.peers.may_pipeline(current_->endpoint.address, now);
     using Session = smtp::ClientSession;
@@ -203,6 +217,7 @@ void Connection::take(smtp::ClientEvent& event) {
         authenticated();
         setup_ = Loop::now().monotonic - began_;
         office_.peers.worked(current_->endpoint.address);
+        tell_up();
         up_ = true;
         tell_of_sources();
         if (!std::exchange(was_up_, true)) {
@@ -244,6 +259,7 @@ void Connection::ended(Ended& end) {
     const bool told =
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
     last_failure_ = {end.why, relay(), tls_named(), source()};
+    if (end.why.stage == smtp::Stage::tls) tell_tls(tls_result_, end.why.text);
     if (again_from_another(end.why)) return;
     if (fresh && (again_in_plain_text(end.why) || again_with_new_token(end.why))) return;
     if (end.why.stage == smtp::Stage::tls) {

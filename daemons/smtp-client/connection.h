@@ -74,6 +74,16 @@ private:
 
     // TLS: secure.cpp.
     decide::TlsLevel level_of(Job& job);
+    decide::TlsLevel configured_level(Job& job);
+    std::string forbidden(const Job& job) const;
+    std::string outside(const proto::route::StsPolicy& policy) const;
+    // What came of it, for reports: tell.cpp.
+    struct Subject {
+        std::string reverse_path, domain;
+    };
+    std::optional<Subject> subject_of(const Job& job) const;
+    void tell_tls(decide::TlsResult result, const std::string& reason) const;
+    void tell_up() const;
     smtp::ClientSession::StartTls tls_wanted();
     void start_tls();
     void shake_hands();
@@ -105,6 +115,7 @@ private:
     void out_of_addresses(Dial::Owner::End end) override;
     void readable() override;
     void writable() override { pump(); }
+    void refused_by_policy(const std::string& why);
 
     void leave_session();
     void pump();
@@ -147,6 +158,9 @@ private:
     std::optional<Candidate> current_;
     decide::TlsLevel level_ = decide::TlsLevel::may; // of this session
     decide::TlsState tls_;
+    decide::TlsResult tls_result_ = decide::TlsResult::starttls_not_supported; // until it is known better
+    decide::TlsResult certificate_ = decide::TlsResult::success;               // what it would be worth
+    std::string certificate_problem_;
     std::string tls_text_;        // "TLSv1.3 …"; "" in plain text
     bool shaking_hands_ = false, plain_text_ = false; // plain_text_: TLS has failed with this address
     std::unique_ptr<Introduction> introduction_;      // where we have an account

@@ -73,7 +73,7 @@ Connection::HandedOver Connection::hand_over(Job& job) {
         if (job.message->is_small())
             if (auto content = job.message->small_content(); !content) return refuse_it(content.error());
     }
-    if (!satisfies(tls_, level_of(job))) { // the connection was made for mail that needs less
+    if (!satisfies(tls_, level_of(job)) || !forbidden(job).empty()) { // the connection was made for mail that needs less
         job.message.reset();
         return HandedOver::not_now;
     }

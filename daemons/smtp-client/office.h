@@ -6,10 +6,12 @@
 #include "daemons/common/log.h"
 #include "daemons/common/timer.h"
 #include "daemons/decide/routing.h"
+#include "daemons/decide/tls_outcome.h"
 #include "daemons/smtp-client/introduction.h"
 #include "daemons/smtp-client/peers.h"
 #include "daemons/smtp-client/resumptions.h"
 #include "libspool/disk.h"
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,6 +36,11 @@ struct Office {
     std::shared_ptr<const tls::Context> tls = nullptr; // null: TLS cannot be had, and the log said why
     Resumptions resumptions = {};
     AuthDesk auth = AuthDesk({}, [](std::string_view) {}); // nobody authenticates
+
+    // Told what came of every try to have TLS with a host; empty: nobody wants to know.
+    std::function<void(const decide::TlsOutcome&)> tls_outcome = {};
+    std::string tls_reports_from = {}; // sender of reports
+
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
     std::map<std::string, std::shared_ptr<const config::Pool>, std::less<>> pools = {}; // of source addresses
 

@@ -10,7 +10,26 @@ namespace smtp_client {
 using common::Loop;
 using decide::TlsLevel;
 
+// What the domain's policy makes of the level: with the policy in force, as with `verify`; else as with `may`.
 TlsLevel Connection::level_of(Job& job) {
+    const auto level = configured_level(job);
+    if (level != TlsLevel::sts) return level;
+    return job.order.sts.mode == decide::sts::Mode::enforce ? TlsLevel::verify : TlsLevel::may;
+}
+
+// "" or why the policy of the mail's domain keeps it from this host.
+std::string Connection::forbidden(const Job& job) const {
+    const auto& policy = job.order.sts;
+    if (policy.mode != decide::sts::Mode::enforce || decide::sts::admits(policy.mx, current_->name())) return "";
+    return outside(policy);
+}
+
+std::string Connection::outside(const proto::route::StsPolicy& policy) const {
+    return fmt::format("host {} is none of those in the MTA-STS policy of {} (id {})", current_->peer(), policy.domain,
+                       policy.id);
+}
+
+TlsLevel Connection::configured_level(Job& job) {
     const auto otherwise = office_.settings.tls;
     if (!office_.tls_routes) return otherwise;
     auto strictest = TlsLevel::none;
@@ -37,6 +56,7 @@ smtp::ClientSession::StartTls Connection::tls_wanted() {
     using StartTls = smtp::ClientSession::StartTls;
     tls_ = {};
     tls_text_.clear();
+    tls_result_ = decide::TlsResult::starttls_not_supported;
     shaking_hands_ = false;
     level_ = jobs_.empty() ? office_.settings.tls : level_of(*jobs_.front());
     if (is_mandatory(level_)) return StartTls::always;
@@ -50,6 +70,7 @@ std::string Connection::resumption_name() const {
 }
 
 void Connection::start_tls() {
+    tls_result_ = decide::TlsResult::validation_failure;
     // Whoever looks on wants to see the whole of it.
     const auto from = watcher_ ? tls::Resumption() : office_.resumptions.take(resumption_name());
     auto session = office_.tls ? tls::Session::connect(office_.tls, current_->name(), from.get()) : nullptr;
@@ -82,11 +103,16 @@ void Connection::judge_certificate() {
                                                  : "Anonymous",
                  relay(), facts.text());
     if (watcher_) watcher_->shook_hands(relay(), facts, level_);
+    certificate_problem_ = facts.problem.empty() ? "there is none" : facts.problem;
+    certificate_ = facts.problem.contains("mismatch")  ? decide::TlsResult::certificate_host_mismatch
+                   : facts.problem.contains("expired") ? decide::TlsResult::certificate_expired
+                                                       : decide::TlsResult::certificate_not_trusted;
     const auto now = Loop::now().monotonic;
+    if (!satisfies(tls_, level_)) tls_result_ = certificate_;
     if (!satisfies(tls_, level_))
         return session_->tls_failed(
             fmt::format("the certificate of {} does not prove that it is {}: {}", current_->peer(),
-                        current_->name(), facts.problem.empty() ? "there is none" : facts.problem),
+                        current_->name(), certificate_problem_),
             now);
     using Session = smtp::ClientSession;
     session_->tls_up(tls_.verified ? Session::Peer::verified : Session::Peer::unverified, now);

@@ -52,6 +52,7 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
     settle_tls(orders.config);
     settle_accounts(orders);
     settle_pools(orders.config);
+    settle_reports(orders.config);
 }
 
 void SmtpClient::settle_pools(const config::Config& config) {
@@ -95,12 +96,22 @@ void SmtpClient::settle_accounts(const common::Orders& orders) {
                      orders.config.routes);
 }
 
+void SmtpClient::settle_reports(const config::Config& config) {
+    office_.tls_reports_from = config.tls_reports.from;
+    office_.tls_outcome = {};
+    if (!config.tls_reports.enabled) return tls_results_.reset();
+    if (!tls_results_)
+        tls_results_.emplace(surroundings_.loop, surroundings_.log, surroundings_.run, surroundings_.identity);
+    office_.tls_outcome = [this](const decide::TlsOutcome& outcome) { tls_results_->add(outcome); };
+}
+
 void SmtpClient::reconfigure(common::Orders orders) {
     office_.settings = orders.config.smtp_client; // for connections from now on
     office_.connect_to = orders.config.testing.connect_to;
     settle_tls(orders.config);
     settle_accounts(orders);
     settle_pools(orders.config);
+    settle_reports(orders.config);
     dns_ = orders.config.dns;
     office_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, dns_);
 }
@@ -112,6 +123,7 @@ void SmtpClient::stop(smtp::Duration, std::function<void()> done) {
     std::vector<Connection*> open;
     for (auto& [number, connection] : connections_) open.push_back(connection.get());
     for (auto* connection : open) connection->close(Connection::Unbegun::drop);
+    if (tls_results_) tls_results_->tell();
     stopped_if_done();
 }
 

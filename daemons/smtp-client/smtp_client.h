@@ -6,6 +6,7 @@
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/timer.h"
 #include "daemons/smtp-client/connection.h"
+#include "daemons/smtp-client/tls_results.h"
 #include "daemons/smtp-client/trial.h"
 #include "libspool/real_disk.h"
 #include <map>
@@ -36,6 +37,7 @@ private:
     void settle_pools(const config::Config& config);
     void settle_tls(const config::Config& config);
     void settle_accounts(const common::Orders& orders);
+    void settle_reports(const config::Config& config);
     void take(proto::delivery::Message&& message);
     void begin(proto::delivery::Try&& order);
     void end_trial(std::uint64_t attempt);
@@ -57,6 +59,7 @@ private:
     common::LoopDeadlines deadlines_;
     config::Dns dns_;
     Office office_;
+    std::optional<TlsResults> tls_results_; // if there are to be reports
     std::unordered_map<std::uint64_t, std::unique_ptr<Connection>> connections_; // of this queue-manager
     std::vector<std::unique_ptr<Connection>>
         orphans_;                                  // of one that is gone; they finish what they have begun

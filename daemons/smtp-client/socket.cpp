@@ -127,4 +127,12 @@ ssize_t Socket::write(const std::vector<std::string_view>& views) {
     return static_cast<ssize_t>(sent);
 }
 
+std::string Socket::local_address() const {
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    if (::getsockname(fd_.number(), reinterpret_cast<sockaddr*>(&own), &size) != 0) return "";
+    const auto address = common::IpAddress::of(reinterpret_cast<const sockaddr*>(&own));
+    return address ? address->to_string() : "";
+}
+
 } // namespace smtp_client

@@ -33,6 +33,8 @@ public:
     Socket(const Socket&) = delete;
     Socket& operator=(const Socket&) = delete;
 
+    std::string local_address() const; // ours, without the port; "" if the kernel does not say
+
     // Bytes; 0: the peer has closed; -1: errno (EAGAIN: nothing yet).
     ssize_t read(std::span<char> into);
     // Bytes taken; -1: errno. Less than all, or EAGAIN: writable() will be called.

@@ -26,6 +26,7 @@ public:
     enum class Handshake { under_way, done, failed };
     Handshake shake_hands();
     const std::string& handshake_error() const { return handshake_error_; }
+    std::string local_address() const { return socket_->local_address(); }
     tls::Session* tls() const { return tls_.get(); } // null: plain text
 
 private:

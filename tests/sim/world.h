@@ -150,6 +150,7 @@ private:
     void does(const q::NoticeLink& a);
     void does(const q::NoticeQueue& a);
     void does(const q::LinkForgotten&) {}
+    void does(const q::DomainForgotten&) {}
     void does(const q::LinkState& a);
     void does(const q::NoticeReset&) {}
     void does(const q::RecordPolicy&) {}

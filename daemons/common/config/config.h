@@ -236,6 +236,13 @@ struct Bounce {
     bool over_quota_partial_headers = true;
 };
 
+struct TlsReports { // RFC 8460
+    bool enabled = false;
+    std::string organization;    // never empty after parse(): the hostname
+    std::string contact, from;   // addresses; never empty after parse(): postmaster of the hostname
+    Duration delay = 4h;         // reports on a day are sent within so long after its end
+};
+
 struct Master {
     Duration heartbeat_interval = 10s;
     Duration heartbeat_timeout = 60s;
@@ -290,6 +297,7 @@ struct Config {
     Smtpd smtpd;
     Submit submit;
     Bounce bounce;
+    TlsReports tls_reports;
     Master master;
     Testing testing;
     std::vector<FileReference> files;

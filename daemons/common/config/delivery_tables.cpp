@@ -1,7 +1,9 @@
 // The keys of where mail goes, how it waits and how it leaves.
 #include "daemons/common/config/kinds.h"
 #include "daemons/common/config/units.h"
+#include "libsmtp/address.h"
 #include "libsmtp/sasl_client.h"
+#include "libsmtp/utf8.h"
 
 namespace config {
 
@@ -9,6 +11,7 @@ namespace {
 
 constexpr Word<decide::TlsLevel> tls_levels[] = {{"none", decide::TlsLevel::none},
                                                  {"may", decide::TlsLevel::may},
+                                                 {"sts", decide::TlsLevel::sts},
                                                  {"encrypt", decide::TlsLevel::encrypt},
                                                  {"verify", decide::TlsLevel::verify}};
 using PolicyKind = decide::queue::RetryPolicy::Kind;
@@ -71,6 +74,16 @@ List durations(std::vector<smtp::Duration>& values) {
                 for (const auto value : values) shown.push_back(print_duration(value));
                 return shown;
             }};
+}
+
+Text address(std::string& value) {
+    return {[&value](std::string_view text) -> std::string {
+                if (!smtp::Mailbox::parse(text) || !smtp::is_ascii(text))
+                    return fmt::format("\"{}\" is no address such as \"postmaster@example.com\"", text);
+                value = text;
+                return "";
+            },
+            [&value] { return value; }};
 }
 
 } // namespace
@@ -327,8 +340,11 @@ Section table_of(SmtpClient& s) {
             {"tls", one_of(s.tls, tls_levels),
              "\"none\": plain text always. \"may\": TLS where a server offers STARTTLS and it works, else "
              "plain text. \"encrypt\": TLS or not at all; mail waits where there is none. \"verify\": the same, "
-             "and the server's certificate must prove the name of the host it was reached by. A route's tls "
-             "says otherwise for its domains.",
+             "and the server's certificate must prove the name of the host it was reached by. \"sts\": as "
+             "\"may\", but where the domain publishes an MTA-STS policy (RFC 8461) mail goes as that demands: "
+             "only to hosts the policy names, and only with a certificate that proves their names. A policy is "
+             "that of the name whose MX hosts are used; for hosts in brackets there is none. A route's tls says "
+             "otherwise for its domains.",
              ""},
             {"tls_minimum_version", one_of(s.tls_minimum_version, tls_versions),
              "The oldest version of TLS spoken: \"1.2\" or \"1.3\".", ""},
@@ -344,6 +360,26 @@ Section table_of(SmtpClient& s) {
              "sent. Only master reads it; nobody but root and mta.user may be able to. A change is noticed like "
              "that of a certificate. \"\" for none.",
              "\"/etc/postrider/credentials\""},
+        }};
+}
+
+Section table_of(TlsReports& s) {
+    return {
+        "tls_reports",
+        "Daily reports to other domains on how TLS with their mail servers went (RFC 8460). A domain gets one "
+        "if it asks for it (TXT record _smtp._tls.<domain>) and mail was sent to it that day.",
+        {
+            {"enabled", Flag{&s.enabled}, "Count TLS sessions and send reports.", ""},
+            {"organization", any_text(s.organization), "Who reports. By default the host name.",
+             "\"Example Ltd\""},
+            {"contact", address(s.contact), "Whom readers may ask. By default postmaster of the host name.",
+             "\"postmaster@example.com\""},
+            {"from", address(s.from),
+             "Sender of reports that go by mail. By default postmaster of the host name. Sessions for mail from "
+             "this address are not counted, or two systems would report on their reports for ever.",
+             "\"tls-reports@example.com\""},
+            {"delay", Span{&s.delay, 0s, 20h},
+             "Reports on a day (UTC) are sent at a random time within so long after its end.", ""},
         }};
 }
 

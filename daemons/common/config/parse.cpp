@@ -254,6 +254,9 @@ void Reader::complete(const System& system) {
         if (c.mta.hostname != "localhost") c.local.domains.push_back("localhost");
     }
     if (c.local.users.empty() && !c.mta.users) c.local.users = {system.user};
+    if (c.tls_reports.organization.empty()) c.tls_reports.organization = c.mta.hostname;
+    for (auto* address : {&c.tls_reports.contact, &c.tls_reports.from})
+        if (address->empty()) *address = "postmaster@" + c.mta.hostname;
     if (c.local.postmaster.empty()) c.local.postmaster = c.mta.users ? "root" : c.local.users.front();
     if (c.local.recipient_delimiter.size() > 1)
         toml_.problem_at("local.recipient_delimiter",

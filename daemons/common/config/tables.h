@@ -83,6 +83,7 @@ Section table_of(SmtpClient&);
 Section table_of(Smtpd&);
 Section table_of(Submit&);
 Section table_of(Bounce&);
+Section table_of(TlsReports&);
 Section table_of(Master&);
 Section table_of(Testing&);
 

@@ -56,6 +56,18 @@ std::optional<std::uint32_t> negative_ttl(const Packet& packet) {
     return {};
 }
 
+// A TXT record's strings, each behind its length, put together; nothing: they do not fit the record.
+std::optional<std::string> text_of(std::span<const unsigned char> data) {
+    std::string out;
+    while (!data.empty()) {
+        const std::size_t length = data[0];
+        if (length >= data.size() || out.size() + length > longest_text) return {};
+        out.append(reinterpret_cast<const char*>(data.data()) + 1, length);
+        data = data.subspan(length + 1);
+    }
+    return out;
+}
+
 // Takes one record of the wanted type into the answer; odd ones are passed over.
 void take(const Packet& packet, const ns_rr& record, Type type, Answer& out) {
     const unsigned char* data = ns_rr_rdata(record);
@@ -70,6 +82,8 @@ void take(const Packet& packet, const ns_rr& record, Type type, Answer& out) {
         const auto name = packet.name_at(data);
         if (!name || canonical_name(*name).empty()) return;
         out.names.push_back(canonical_name(*name));
+    } else if (type == Type::txt) {
+        if (auto text = text_of({data, size})) out.texts.push_back(*std::move(text));
     } else if (type == Type::a && size == 4) {
         sockaddr_in in{};
         in.sin_family = AF_INET;
@@ -151,7 +165,7 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
         out.ttl = std::min(out.ttl, static_cast<std::uint32_t>(ns_rr_ttl(record)));
         take(packet, record, type, out);
     }
-    if (!out.mx.empty() || !out.addresses.empty() || !out.names.empty()) {
+    if (!out.mx.empty() || !out.addresses.empty() || !out.names.empty() || !out.texts.empty()) {
         out.said = Said::records;
         return out;
     }

@@ -15,7 +15,7 @@ namespace dns {
 using decide::MxRecord;
 using decide::Said;
 
-enum class Type : std::uint16_t { a = 1, ptr = 12, mx = 15, aaaa = 28 };
+enum class Type : std::uint16_t { a = 1, ptr = 12, mx = 15, txt = 16, aaaa = 28 };
 
 struct Answer {
     Said said = Said::failed;
@@ -23,11 +23,13 @@ struct Answer {
     std::vector<MxRecord> mx;                 // Type::mx
     std::vector<common::IpAddress> addresses; // Type::a, Type::aaaa
     std::vector<std::string> names;           // Type::ptr
+    std::vector<std::string> texts;           // Type::txt: each record's strings put together; any bytes
     std::string why;                          // failed: "SERVFAIL", "timeout" …; for a log line
     bool operator==(const Answer&) const = default;
 };
 
 inline constexpr std::size_t most_records = 50;
+inline constexpr std::size_t longest_text = 4096; // of a TXT record; longer ones are passed over
 
 // The answer to a query for `name` (lower case, no dot at the end). Aliases (CNAME) are followed within the
 // packet.

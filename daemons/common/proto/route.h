@@ -1,6 +1,7 @@
 // queue-manager ↔ router: which next hop serves this domain, and for how long is the answer good?
 #pragma once
 #include "daemons/decide/host_order.h"
+#include "daemons/decide/mta_sts.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -33,6 +34,23 @@ struct Host {
     bool operator==(const Host&) const = default;
 };
 
+// What MTA-STS demands of a domain's mail (RFC 8461).
+struct StsPolicy {
+    std::string domain; // whose policy it is; "": there is none
+    decide::sts::Mode mode = decide::sts::Mode::none;
+    std::string id;
+    std::uint32_t max_age = 0; // seconds
+    std::vector<std::string> mx;
+    static void fields(auto& m, auto& f) {
+        f("domain", m.domain);
+        f("mode", m.mode);
+        f("id", m.id);
+        f("max_age", m.max_age);
+        f("mx", m.mx);
+    }
+    bool operator==(const StsPolicy&) const = default;
+};
+
 struct Route { // queue-manager → router
     std::uint64_t request = 0;
     std::string domain; // lower case
@@ -62,6 +80,7 @@ struct Routed { // router → queue-manager
     std::uint32_t valid_seconds = 60; // ask again after that
     std::uint32_t connections = 0;    // at a time, at most, by the rule; 0: the queue's setting
     std::string rule;                 // the route's pattern; "" none
+    StsPolicy sts;                    // where the domain's TLS level asks for it
     std::string status, text;         // temporary, permanent
     static void fields(auto& m, auto& f) {
         f("request", m.request);
@@ -73,6 +92,7 @@ struct Routed { // router → queue-manager
         f("valid_seconds", m.valid_seconds);
         f("connections", m.connections);
         f("rule", m.rule);
+        f("sts", m.sts);
         f("status", m.status);
         f("text", m.text);
     }
@@ -87,6 +107,11 @@ struct LinkState { // queue-manager → router: a link is down, its route's next
     }
 };
 
-using Message = std::variant<Route, Routed, LinkState>;
+struct StsChanged { // router → queue-manager: this policy holds from now on, for all whose policy it is
+    StsPolicy sts;  // with an empty id: the domain's has expired
+    static void fields(auto& m, auto& f) { f("sts", m.sts); }
+};
+
+using Message = std::variant<Route, Routed, LinkState, StsChanged>;
 
 } // namespace proto::route

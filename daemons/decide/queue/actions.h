@@ -40,6 +40,7 @@ struct Deliver {
     smtp::WallTime arrival{}; // when accepted
     smtp::WallTime queued{};  // when its wait for a connection began
     Numbers numbers;
+    std::string_view domain; // whose route it goes by
 };
 
 struct CloseConnection {
@@ -180,10 +181,15 @@ struct LinkForgotten { // no queue uses it any more: its hosts may be dropped
     std::string_view link;
 };
 
+struct DomainForgotten { // no mail for it has come for long: what the router said of it may be dropped
+    std::string_view domain;
+};
+
 using Action = std::variant<AskCategorizer, AskRoute, OpenConnection, Deliver, CloseConnection,
                             RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice,
                             MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired, NoticeUntried,
-                            NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten>;
+                            NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten,
+                            DomainForgotten>;
 
 struct Actions {
     std::vector<Action> list;

@@ -344,7 +344,7 @@ private:
 
     MessageList young_;
     std::map<std::uint32_t, MessageList> watched_; // by second (1970)
-    std::deque<std::string> forgotten_;            // names of links that went with this event
+    std::deque<std::string> forgotten_;            // names of links and domains that went with this event
     using Gates = std::set<std::string, std::less<>>;
     Gates paused_links_, paused_queues_, paused_pools_;
     std::vector<std::string> pools_ = {""}; // names of the pools of source addresses, as met; the first: none

@@ -325,8 +325,10 @@ void Core::queue_timer(Slot queue) {
     const bool old = q.deliveries == 0 && now_.monotonic - q.empty_since >= settings_.forget_after;
     if (old && !q.listed && q.route != RouteState::asked && !q.resetting) {
         detach(queue);
+        forgotten_.emplace_back(q.domain());
         queues_by_name_.erase(q.name);
         queues_.release(queue);
+        if (queues_of(forgotten_.back()).empty()) emit(DomainForgotten{forgotten_.back()});
         return;
     }
     if (q.deliveries == 0) {

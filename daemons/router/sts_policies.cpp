@@ -1,0 +1,243 @@
+#include "daemons/router/sts_policies.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <utility>
+
+namespace router {
+
+using common::Loop;
+using dns::Said;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint32_t good_for = 3600; // seconds until the queue-manager asks again: an id changes
+constexpr std::size_t most_addresses = 10;
+constexpr std::size_t most_failures = 10'000;
+constexpr auto one_day = std::chrono::days(1);
+
+} // namespace
+
+StsPolicies::StsPolicies(common::Loop& loop, common::Log& log, std::string directory, Callbacks callbacks)
+    : log_(log), store_(std::move(directory)), callbacks_(std::move(callbacks)), timer_(loop, [this] { tend(); }),
+      turn_(loop, [this] { begin_waiting(); }) {
+    auto loaded = store_.load();
+    for (const auto& problem : loaded.problems) log_.warning("{}; ignored", problem);
+    policies_ = std::move(loaded.policies);
+    const auto now = Loop::now().wall;
+    for (auto& [domain, policy] : policies_) policy.fetched = std::min(policy.fetched, now); // clocks are set back
+}
+
+void StsPolicies::use(dns::Resolver* resolver, common::Https* https) {
+    checks_.clear();
+    waiting_.clear();
+    running_ = 0;
+    resolver_ = resolver;
+    https_ = https;
+    if (resolver_)
+        tend();
+    else
+        timer_.stop();
+}
+
+const StsPolicy* StsPolicies::good(const std::string& domain) const {
+    const auto known = policies_.find(domain);
+    return known != policies_.end() && Loop::now().wall < known->second.expires() ? &known->second : nullptr;
+}
+
+void StsPolicies::find(const std::string& domain, Done done) {
+    auto& under_way = check(domain); // the id may have changed
+    const auto* known = good(domain);
+    if (!known) {
+        under_way.waiting.push_back(std::move(done));
+        return;
+    }
+    auto& used = policies_.find(domain)->second.used;
+    if (const auto now = Loop::now().wall; now - used >= one_day) {
+        used = now;
+        save(domain);
+    }
+    done(known, good_for);
+}
+
+// --- asking
+// ---------------------------------------------------------------------------------------------------------
+
+StsPolicies::Check& StsPolicies::check(const std::string& domain) {
+    auto [place, fresh] = checks_.try_emplace(domain);
+    if (fresh) {
+        waiting_.push_back(domain);
+        turn_.schedule();
+    }
+    return place->second;
+}
+
+void StsPolicies::begin_waiting() {
+    while (resolver_ && !waiting_.empty() && running_ < at_a_time) {
+        const auto domain = std::move(waiting_.front());
+        waiting_.pop_front();
+        const auto found = checks_.find(domain);
+        if (found == checks_.end()) continue;
+        ++running_;
+        found->second.begun = true;
+        found->second.record =
+            resolver_->look_up("_mta-sts." + domain, dns::Type::txt,
+                               [this, domain](const dns::Answer& answer) { record_found(domain, answer); });
+    }
+}
+
+// Without a record, what is known stays in force until it expires (RFC 8461, 3.1).
+void StsPolicies::record_found(const std::string& domain, const dns::Answer& answer) {
+    auto& check = checks_.at(domain);
+    check.valid = std::clamp<std::uint32_t>(answer.ttl, 1, good_for);
+    const auto id = decide::sts::find_record(answer.texts);
+    if (!id) {
+        if (check.renew) put_off(domain);
+        return finish(domain);
+    }
+    const auto* known = good(domain);
+    if (known && known->id == *id && !check.renew) return finish(domain);
+    if (const auto failure = failed_.find(domain); failure != failed_.end()) {
+        const auto left = failure->second - Loop::now().monotonic;
+        if (left > 0s) {
+            check.valid = static_cast<std::uint32_t>(left / 1s) + 1;
+            return finish(domain);
+        }
+        failed_.erase(failure);
+    }
+    check.id = *id;
+    look_for_host(domain, check);
+}
+
+void StsPolicies::look_for_host(const std::string& domain, Check& check) {
+    check.open = 2;
+    const auto look_up = [&](dns::Type type, std::vector<common::IpAddress> Check::*into) {
+        return resolver_->look_up("mta-sts." + domain, type, [this, domain, into](const dns::Answer& answer) {
+            auto& check = checks_.at(domain);
+            check.*into = answer.addresses;
+            if (--check.open == 0) fetch(domain, check);
+        });
+    };
+    check.a = look_up(dns::Type::a, &Check::v4);
+    check.aaaa = look_up(dns::Type::aaaa, &Check::v6);
+}
+
+void StsPolicies::fetch(const std::string& domain, Check& check) {
+    common::Https::Request request;
+    request.host = "mta-sts." + domain;
+    request.target = "/.well-known/mta-sts.txt";
+    request.largest = decide::sts::largest_policy;
+    request.addresses = std::move(check.v6);
+    request.addresses.insert(request.addresses.end(), check.v4.begin(), check.v4.end());
+    if (request.addresses.size() > most_addresses) request.addresses.resize(most_addresses);
+    if (request.addresses.empty())
+        return failed(domain, Failure::fetch, fmt::format("{} has no address", request.host));
+    check.exchange = https_->start(
+        request, [this, domain](const common::Https::Answer& answer) { fetched(domain, answer); });
+}
+
+void StsPolicies::fetched(const std::string& domain, const common::Https::Answer& answer) {
+    using Trouble = common::Https::Trouble;
+    if (answer.trouble != Trouble::none)
+        return failed(domain, answer.trouble == Trouble::certificate ? Failure::certificate : Failure::fetch,
+                      answer.why);
+    if (answer.status != 200)
+        return failed(domain, Failure::fetch, fmt::format("the web server answers {}", answer.status));
+    if (answer.content_type != "text/plain")
+        return failed(domain, Failure::fetch,
+                      fmt::format("it is \"{}\", not \"text/plain\"", answer.content_type));
+    auto policy = decide::sts::parse_policy(answer.content);
+    if (!policy) return failed(domain, Failure::invalid, policy.error());
+    keep(domain, *std::move(policy), checks_.at(domain).id);
+    finish(domain);
+}
+
+void StsPolicies::failed(const std::string& domain, Failure failure, const std::string& why) {
+    put_off(domain);
+    const auto* known = good(domain);
+    log_.warning("{}: the MTA-STS policy at https://mta-sts.{}/.well-known/mta-sts.txt cannot be had: {}; mail goes {}",
+                 domain, domain, why,
+                 known ? fmt::format("by the one of before (id {})", known->id) : "without one until it can");
+    if (callbacks_.failed) callbacks_.failed(domain, failure, why);
+    checks_.at(domain).valid = static_cast<std::uint32_t>(failed_for / 1s);
+    finish(domain);
+}
+
+void StsPolicies::put_off(const std::string& domain) {
+    const auto now = Loop::now().monotonic;
+    if (failed_.size() >= most_failures) std::erase_if(failed_, [&](auto& each) { return each.second <= now; });
+    if (failed_.size() >= most_failures) failed_.erase(failed_.begin());
+    failed_[domain] = now + failed_for;
+}
+
+void StsPolicies::finish(const std::string& domain) {
+    const auto done = checks_.extract(domain);
+    --running_;
+    turn_.schedule();
+    const auto* known = good(domain);
+    for (const auto& tell : done.mapped().waiting) tell(known, known ? good_for : done.mapped().valid);
+    wind();
+}
+
+// --- keeping
+// --------------------------------------------------------------------------------------------------------
+
+void StsPolicies::keep(const std::string& domain, decide::sts::Policy policy, const std::string& id) {
+    if (!policies_.contains(domain) && policies_.size() >= StsStore::most) { // who has waited longest for mail goes
+        const auto oldest = std::ranges::min_element(policies_, {}, [](auto& each) { return each.second.used; });
+        store_.remove(oldest->first);
+        policies_.erase(oldest);
+    }
+    const auto now = Loop::now().wall;
+    auto& known = policies_[domain];
+    const bool fresh = known.policy != policy || known.id != id;
+    known = {std::move(policy), id, now, known.used == smtp::WallTime{} ? now : known.used};
+    save(domain);
+    if (!fresh) return;
+    log_.info("{}: MTA-STS policy: mode={}, id={}, max_age={}, mx={}", domain, name_of(known.policy.mode), id,
+              known.policy.max_age, fmt::join(known.policy.mx, " "));
+    callbacks_.changed(domain, good(domain));
+}
+
+void StsPolicies::save(const std::string& domain) {
+    if (const auto saved = store_.save(domain, policies_.at(domain)); !saved)
+        log_.warning("{}: the MTA-STS policy of {} will not survive a restart", saved.error().what, domain);
+}
+
+smtp::WallTime StsPolicies::due(const std::string& domain, const StsPolicy& policy) const {
+    const auto now = Loop::now();
+    if (now.wall - policy.used >= forgotten_after) return policy.expires();
+    auto renew = policy.fetched + std::min<smtp::Duration>(renewed_after, std::chrono::seconds(policy.policy.max_age) / 2);
+    if (const auto failure = failed_.find(domain); failure != failed_.end())
+        renew = std::max(renew, now.wall + (failure->second - now.monotonic));
+    return std::min(renew, policy.expires());
+}
+
+void StsPolicies::tend() {
+    const auto now = Loop::now().wall;
+    for (auto at = policies_.begin(); at != policies_.end();) {
+        const auto& [domain, policy] = *at;
+        if (now >= policy.expires()) {
+            log_.info("{}: MTA-STS policy {} has expired", domain, policy.id);
+            store_.remove(domain);
+            callbacks_.changed(domain, nullptr);
+            at = policies_.erase(at);
+            continue;
+        }
+        if (now >= due(domain, policy)) check(domain).renew = true;
+        ++at;
+    }
+    wind();
+}
+
+void StsPolicies::wind() {
+    if (!resolver_) return;
+    const auto now = Loop::now().wall;
+    smtp::Duration next = 1h;
+    for (const auto& [domain, policy] : policies_)
+        if (!checks_.contains(domain)) next = std::min(next, due(domain, policy) - now);
+    timer_.start(std::max<smtp::Duration>(next, 1s));
+}
+
+} // namespace router

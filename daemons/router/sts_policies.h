@@ -1,0 +1,95 @@
+// The MTA-STS policies of domains (RFC 8461): asked of the DNS and the domain's web server at first contact,
+// kept for as long as each says, renewed in the background before that, over restarts of the system as well.
+// Knows nothing of routes; what a policy means for a connection is smtp-client's business.
+#pragma once
+#include "daemons/common/dns/resolver.h"
+#include "daemons/common/https.h"
+#include "daemons/common/log.h"
+#include "daemons/common/timer.h"
+#include "daemons/router/sts_store.h"
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace router {
+
+class StsPolicies {
+public:
+    static constexpr std::size_t at_a_time = 50; // domains being asked; more wait
+    // A fetch that failed is not repeated before (RFC 8461, 3.3).
+    static constexpr smtp::Duration failed_for = std::chrono::minutes(5);
+    // Renewed so often, or after half its life; unless nobody has sent by it for so long.
+    static constexpr smtp::Duration renewed_after = std::chrono::hours(24);
+    static constexpr smtp::Duration forgotten_after = std::chrono::days(30);
+
+    // Where a domain's policy could not be had, for TLS reports.
+    enum class Failure : std::uint8_t { fetch, invalid, certificate };
+
+    struct Callbacks {
+        // A policy in use was replaced, or is no longer good (null).
+        std::function<void(const std::string& domain, const StsPolicy*)> changed;
+        std::function<void(const std::string& domain, Failure, const std::string& why)> failed = {};
+    };
+    // `directory` exists.
+    StsPolicies(common::Loop& loop, common::Log& log, std::string directory, Callbacks callbacks);
+    StsPolicies(const StsPolicies&) = delete;
+    StsPolicies& operator=(const StsPolicies&) = delete;
+
+    // What look-ups are made with from now on; null: none are. Those under way end, their askers hear nothing.
+    void use(dns::Resolver* resolver, common::Https* https);
+
+    // Null: the domain has none. It is good until the next call of anything here.
+    using Done = std::function<void(const StsPolicy*, std::uint32_t valid_seconds)>;
+    // `domain` as the DNS has it. Called at once if a policy is known; else when it has been asked for.
+    void find(const std::string& domain, Done done);
+    // What is known now; null: nothing that is still good.
+    const StsPolicy* known(const std::string& domain) const { return good(domain); }
+
+private:
+    // One domain being asked.
+    struct Check {
+        std::vector<Done> waiting;
+        std::string id; // of the record found
+        bool renew = false; // fetch, even if the id has not changed
+        bool begun = false;
+        dns::Lookup record, a, aaaa;
+        std::size_t open = 0; // address look-ups
+        std::vector<common::IpAddress> v6, v4;
+        std::unique_ptr<common::Https::Exchange> exchange;
+        std::uint32_t valid = 60; // seconds an answer "none" holds
+    };
+
+    Check& check(const std::string& domain);
+    void begin_waiting();
+    void record_found(const std::string& domain, const dns::Answer& answer);
+    void look_for_host(const std::string& domain, Check& check);
+    void fetch(const std::string& domain, Check& check);
+    void fetched(const std::string& domain, const common::Https::Answer& answer);
+    void failed(const std::string& domain, Failure failure, const std::string& why);
+    void put_off(const std::string& domain);
+    void keep(const std::string& domain, decide::sts::Policy policy, const std::string& id);
+    void finish(const std::string& domain);
+    const StsPolicy* good(const std::string& domain) const;
+    void save(const std::string& domain);
+    smtp::WallTime due(const std::string& domain, const StsPolicy& policy) const;
+    void tend();
+    void wind();
+
+    common::Log& log_;
+    StsStore store_;
+    Callbacks callbacks_;
+    dns::Resolver* resolver_ = nullptr;
+    common::Https* https_ = nullptr;
+    std::map<std::string, StsPolicy> policies_;
+    std::map<std::string, smtp::Monotonic> failed_; // not to be fetched before
+    std::map<std::string, Check> checks_;
+    std::deque<std::string> waiting_; // of them, those not begun
+    std::size_t running_ = 0;
+    common::Timer timer_;   // the next policy to be renewed or dropped
+    common::TurnHook turn_; // begins what waits
+};
+
+} // namespace router

@@ -1,0 +1,81 @@
+#include "daemons/router/tls_totals.h"
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace router {
+
+using Json = nlohmann::json;
+using decide::TlsPolicyType;
+using decide::TlsResult;
+
+void TlsTotals::count(const decide::TlsOutcome& outcome, std::uint64_t sessions, const std::vector<std::string>& text,
+                      const std::vector<std::string>& hosts) {
+    if (!domains.contains(outcome.domain) && domains.size() >= most_domains) return;
+    auto& policies = domains[outcome.domain];
+    auto policy = std::ranges::find_if(
+        policies, [&](auto& each) { return each.type == outcome.policy && each.text == text; });
+    if (policy == policies.end()) {
+        if (policies.size() >= most_policies) return;
+        policies.push_back({outcome.policy, text, hosts, 0, 0, {}});
+        policy = std::prev(policies.end());
+    }
+    if (outcome.result == TlsResult::success) {
+        policy->good += sessions;
+        return;
+    }
+    policy->bad += sessions;
+    TlsFailures failures{outcome.result, outcome.sender, outcome.host, outcome.address, outcome.reason, sessions};
+    const auto known = std::ranges::find_if(policy->failures, [&](auto& each) { return each.same(failures); });
+    if (known != policy->failures.end())
+        known->sessions += sessions;
+    else if (policy->failures.size() < most_failures)
+        policy->failures.push_back(std::move(failures));
+}
+
+std::string TlsTotals::encode() const {
+    auto out = Json::object();
+    for (const auto& [domain, policies] : domains) {
+        auto& list = out[domain] = Json::array();
+        for (const auto& policy : policies) {
+            auto failures = Json::array();
+            for (const auto& f : policy.failures)
+                failures.push_back({static_cast<int>(f.result), f.sender, f.host, f.address, f.reason, f.sessions});
+            list.push_back({static_cast<int>(policy.type), policy.text, policy.hosts, policy.good, policy.bad, failures});
+        }
+    }
+    return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::optional<TlsTotals> TlsTotals::decode(std::string_view text) {
+    const auto json = Json::parse(text, nullptr, false);
+    if (!json.is_object()) return {};
+    const auto is = [](const Json& list, std::initializer_list<Json::value_t> types) {
+        if (!list.is_array() || list.size() != types.size()) return false;
+        return std::equal(types.begin(), types.end(), list.begin(),
+                          [](auto type, const Json& each) { return each.type() == type; });
+    };
+    const auto words = [](const Json& list) {
+        return std::ranges::all_of(list, [](const Json& each) { return each.is_string(); });
+    };
+    using enum Json::value_t;
+    TlsTotals out;
+    for (const auto& [domain, policies] : json.items()) {
+        if (!policies.is_array()) return {};
+        for (const auto& p : policies) {
+            if (!is(p, {number_unsigned, array, array, number_unsigned, number_unsigned, array}) || !words(p[1]) ||
+                !words(p[2]) || p[0] > static_cast<unsigned>(TlsPolicyType::last_))
+                return {};
+            TlsPolicyTotals policy{static_cast<TlsPolicyType>(p[0].get<unsigned>()), p[1], p[2], p[3], p[4], {}};
+            for (const auto& f : p[5]) {
+                if (!is(f, {number_unsigned, string, string, string, string, number_unsigned}) ||
+                    f[0] > static_cast<unsigned>(TlsResult::last_))
+                    return {};
+                policy.failures.push_back({static_cast<TlsResult>(f[0].get<unsigned>()), f[1], f[2], f[3], f[4], f[5]});
+            }
+            out.domains[domain].push_back(std::move(policy));
+        }
+    }
+    return out;
+}
+
+} // namespace router
