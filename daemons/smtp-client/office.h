@@ -8,6 +8,7 @@
 #include "daemons/decide/routing.h"
 #include "daemons/smtp-client/peers.h"
 #include "daemons/smtp-client/resumptions.h"
+#include "daemons/smtp-client/signing.h"
 #include "libspool/disk.h"
 #include <memory>
 #include <optional>
@@ -31,6 +32,7 @@ struct Office {
     std::optional<decide::RouteTable> tls_routes = {}; // if there are any with a TLS level of their own
     std::shared_ptr<const tls::Context> tls = nullptr; // null: TLS cannot be had, and the log said why
     Resumptions resumptions = {};
+    std::shared_ptr<const Signing> signing = nullptr; // null: nothing is signed
 
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
 

@@ -15,11 +15,12 @@ constexpr std::uint64_t own_number = std::uint64_t{1} << 63;
 spool::Result<std::unique_ptr<SmtpClient>> SmtpClient::create(common::Surroundings& surroundings,
                                                               common::Orders orders) {
     auto disk = TRY(spool::RealDisk::open_at(orders.config.spool.directory));
-    return std::make_unique<SmtpClient>(surroundings, std::move(disk), orders.config);
+    return std::make_unique<SmtpClient>(surroundings, std::move(disk), orders.config,
+                                        orders.secrets_as<proto::secrets::Client>());
 }
 
 SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool::RealDisk> disk,
-                       const config::Config& config)
+                       const config::Config& config, const proto::secrets::Client& secrets)
     : surroundings_(surroundings), disk_(std::move(disk)), deadlines_(surroundings.loop), dns_(config.dns),
       office_{surroundings.loop,
               surroundings.log,
@@ -42,6 +43,11 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
                       [this](const std::string&) { down(); }}) {
     office_.connect_to = config.testing.connect_to;
     settle_tls(config);
+    settle_signing(config, secrets);
+}
+
+void SmtpClient::settle_signing(const config::Config& config, const proto::secrets::Client& secrets) {
+    office_.signing = config.signing.empty() ? nullptr : std::make_shared<const Signing>(config, secrets, surroundings_.log);
 }
 
 // What connections from now on know of TLS. Whatever is wrong with it, mail that does without still goes.
@@ -75,6 +81,7 @@ void SmtpClient::reconfigure(common::Orders orders) {
     office_.settings = orders.config.smtp_client; // for connections from now on
     office_.connect_to = orders.config.testing.connect_to;
     settle_tls(orders.config);
+    settle_signing(orders.config, orders.secrets_as<proto::secrets::Client>());
     dns_ = orders.config.dns;
     office_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, dns_);
 }

@@ -19,7 +19,7 @@ public:
     static spool::Result<std::unique_ptr<SmtpClient>> create(common::Surroundings& surroundings,
                                                              common::Orders orders);
     SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool::RealDisk> disk,
-               const config::Config& config);
+               const config::Config& config, const proto::secrets::Client& secrets);
 
     void reconfigure(common::Orders orders) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
@@ -33,6 +33,7 @@ private:
     };
 
     void settle_tls(const config::Config& config);
+    void settle_signing(const config::Config& config, const proto::secrets::Client& secrets);
     void take(proto::delivery::Message&& message);
     void up();
     void down();

@@ -7,6 +7,7 @@
 #include "daemons/common/network.h"
 #include "daemons/decide/queue/settings.h"
 #include "daemons/decide/routing.h"
+#include "daemons/decide/signing.h"
 #include "libsmtp/time.h"
 #include <cstdint>
 #include <expected>
@@ -279,6 +280,7 @@ struct Config {
     Content content;
     Copies copies;
     std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
+    std::vector<decide::SigningRule> signing; // [dkim."<domain>"]
     Dns dns;
     Tls tls;
     Auth auth;

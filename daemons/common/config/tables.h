@@ -72,6 +72,7 @@ Section table_of(Content&);
 Section table_of(Copies&);
 Section table_of(Relay&);
 Section table_of(decide::RouteRule&);
+Section table_of(decide::SigningRule&);
 Section table_of(decide::queue::RetryPolicy&);
 Section table_of(Dns&);
 Section table_of(Tls&);
