@@ -141,18 +141,19 @@ ReadResult<std::string_view> Content::leaving() {
 }
 
 ReadResult<std::string_view> Content::next() {
-    if (!signatures_.empty() && !std::exchange(signatures_sent_, true)) {
-        delivered_ += signatures_.size();
-        return std::string_view(signatures_);
-    }
     auto piece = leaving();
-    if (piece) delivered_ += piece->size();
+    if (!piece) return piece;
+    if (delivered_ == 0 && !signatures_.empty()) { // a short message stays in one piece
+        first_ = signatures_;
+        first_ += *piece;
+        piece = std::string_view(first_);
+    }
+    delivered_ += piece->size();
     return piece;
 }
 
 void Content::rewind() {
     start_over();
-    signatures_sent_ = false;
     delivered_ = 0;
 }
 

@@ -69,8 +69,7 @@ private:
     std::unique_ptr<Hash> hash_;
 
     std::string unconvertible_, unsigned_because_;
-    std::string signatures_;
-    bool signatures_sent_ = false;
+    std::string signatures_, first_; // first_: with the first piece behind them
     bool converted_all_ = false;
     std::uint64_t read_ = 0;      // of the stored content
     std::uint64_t size_ = 0;      // with signatures
