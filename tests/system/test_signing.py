@@ -56,7 +56,7 @@ def test_both_verifiers_find_both_signatures_good(mta, remote, keys, server):
             ("ed25519-sha256", "test.example", "ed", "relaxed/relaxed")], name
         assert verified_by_dkimpy(content, keys) == [True, True], name
         said = verified_by_opendkim(content, keys, mta.folder)
-        assert "succeeded" in said or "verification" in said and "fail" not in said, f"{name}: {said}"
+        assert "verification (s=rsa, d=test.example, 2048-bit key) succeeded" in said, f"{name}: {said}"
         if server == "takes 7 bits":
             assert content.isascii(), name
     mta.wait_until_empty()
@@ -116,11 +116,11 @@ def test_reports_are_signed(mta, remote, keys):
     sink = remote()
     sink.at("rcpt", lambda session, argument: "550 5.1.1 No such user" if "nobody" in argument else None)
     mta.route("remote.example", sink)
-    use(mta, "mta.test.example", keys.make("mta.test.example", "r"))
+    use(mta, "test.example", keys.make("test.example", "r"))
     mta.start()
     submit(mta, message("x", "x", "ann@remote.example"), "ann@remote.example", "nobody@remote.example")
     report = sink.wait_for_one_to("ann@remote.example")
-    assert report.sender == "" and "MAILER-DAEMON@mta.test.example" in report.header("From")
+    assert report.sender == "" and "MAILER-DAEMON@test.example" in report.header("From")
     assert verified_by_dkimpy(report.content, keys) == [True]
 
 

@@ -55,8 +55,8 @@ Section table_of(decide::SigningRule& s) {
         "dkim.\"<domain>\"",
         "Outgoing mail of this domain is signed with DKIM, each time it is sent, in the form in which it leaves. The "
         "domain in the From field decides which section that is; if there is none for it, that of the envelope sender. "
-        "Reports of this system are from its host name: they are signed where there is a section for that, or one "
-        "that lists it. `postrider dkim-key` makes keys.",
+        "Reports of this system come from mta.origin, and are signed where there is a section for that. `postrider "
+        "dkim-key` makes keys.",
         {
             {"keys", signing_keys(s.keys),
              "What to sign with: a selector and a file with its private key (PEM; RSA of at least 1024 bits, or "

@@ -35,7 +35,7 @@ class Keys:
 def signatures(content):
     """The tags of each DKIM-Signature field, from the top."""
     header = content.partition(b"\r\n\r\n")[0].decode()
-    fields = re.findall(r"^DKIM-Signature:((?:.*)(?:\r\n[ \t].*)*)", header, re.M | re.I)
+    fields = re.findall(r"^DKIM-Signature:([^\r\n]*(?:\r\n[ \t][^\r\n]*)*)", header, re.M | re.I)
     return [dict((k.strip(), re.sub(r"\s+", "", v)) for k, _, v in (t.partition("=") for t in f.split(";") if t.strip()))
             for f in fields]
 
@@ -43,7 +43,13 @@ def signatures(content):
 def verified_by_dkimpy(content, keys):
     """For each signature: is it good?"""
     import dkim
-    return [dkim.DKIM(content, minkey=1024).verify(idx=n, dnsfunc=keys.look_up) for n in range(len(signatures(content)))]
+
+    def good(number):
+        try:
+            return dkim.DKIM(content, minkey=1024).verify(idx=number, dnsfunc=keys.look_up)
+        except dkim.ValidationError:  # of the body's hash
+            return False
+    return [good(number) for number in range(len(signatures(content)))]
 
 
 def verified_by_opendkim(content, keys, folder):
