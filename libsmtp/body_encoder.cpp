@@ -27,6 +27,7 @@ void BodyEncoder::line(std::string_view text, bool ends_line, std::string& out) 
     blank_ = 0;
     out += "\r\n";
     column_ = 0;
+    dash_ = false;
 }
 
 void BodyEncoder::finish(bool before_delimiter, std::string& out) {
@@ -45,7 +46,7 @@ void BodyEncoder::quote(std::string_view text, std::string& out) {
         blank_ = 0;
         if (c == ' ' || c == '\t')
             blank_ = c;
-        else if (escaped(c))
+        else if (escaped(c) || (c == '-' && dash_))
             quoted(escape(c), out);
         else
             quoted({&c, 1}, out);
@@ -57,6 +58,7 @@ void BodyEncoder::quoted(std::string_view token, std::string& out) {
         out += "=\r\n";
         column_ = 0;
     }
+    dash_ = column_ == 0 && token == "-";
     out += token;
     column_ += token.size();
 }

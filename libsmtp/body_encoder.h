@@ -12,7 +12,8 @@ public:
     enum class Encoding { quoted_printable, base64 };
     explicit BodyEncoder(Encoding encoding) : encoding_(encoding) {}
 
-    // Appends lines of at most 76 bytes. `text`: a line without its end, or a part of one.
+    // Appends lines of at most 76 bytes, none of which begins as a delimiter does ("--"). `text`: a line without
+    // its end, or a part of one.
     void line(std::string_view text, bool ends_line, std::string& out);
     // The body is over; before_delimiter: the end of its last line is not its own. What was appended then ends
     // with a line end, but for a body that was quoted-printable and did not.
@@ -29,6 +30,7 @@ private:
 
     Encoding encoding_;
     std::size_t column_ = 0; // of the line written
+    bool dash_ = false;      // that line is "-" so far
     char blank_ = 0;         // held back: the last of a line must be escaped
     bool line_end_ = false;  // base64: one that may be the delimiter's
     std::string held_;       // base64: bytes not written yet

@@ -49,7 +49,7 @@ void MimeWalk::finish() {
 }
 
 void MimeWalk::take(const LinePiece& piece) {
-    if (piece.begins_line)
+    if (piece.begins_line && (piece.ends_line || piece.text.size() < piece_limit))
         if (const auto found = delimiter(piece.text)) {
             leave_entity(true);
             open_.resize(found->level + 1); // an outer one ends all that is inside (RFC 2046, 5.1.2)

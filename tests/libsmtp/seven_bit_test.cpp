@@ -195,6 +195,15 @@ TEST_CASE("lines longer than SMTP's, and bytes that are no text, are encoded as 
     CHECK(out.find("quoted-printable\r\n\r\na=0Db\r\n--b--") != out.npos);
 }
 
+TEST_CASE("no encoded line looks like a delimiter that is none") {
+    // Where a line is broken for its length, what follows must not become one.
+    const auto out = converted("Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\n\xc3\xbc" + std::string(69, 'y') +
+                               "--x\r\n-- \r\n- item\r\n--x--\r\n");
+    CHECK(out.ends_with("yyy=\r\n-=2Dx\r\n-=2D=20\r\n- item\r\n--x--\r\n"));
+    const auto long_line = "Content-Type: multipart/mixed; boundary=x\r\n\r\n--x\r\n\r\n--x" + std::string(1100, ' ') + "z\r\n--x--\r\n";
+    CHECK(converted(long_line).find("\r\n\r\n-=2Dx ") != std::string::npos);
+}
+
 TEST_CASE("mixed up at random: the same however cut, no 8-bit byte, no over-long encoded line") {
     const std::string_view words[] = {"Content-Type: ", "multipart/mixed; boundary=x", "message/rfc822", "text/plain", "\r\n",
                                       "\r\n", "\r\n\r\n", "--x", "--x--", "--y", "multipart/digest; boundary=y", "\xc3\xbc", "\xff",
