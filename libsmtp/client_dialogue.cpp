@@ -321,7 +321,10 @@ void ClientSession::refuse_unsent(Active& active) const {
     if (message.parameters.body == Body::eight_bit_mime && !offers_.eight_bit_mime)
         return refuse_all(
             "5.6.3",
-            fmt::format("message has 8-bit content, and 8BITMIME was not offered by host {}", options_.peer));
+            message.unconvertible.empty()
+                ? fmt::format("message has 8-bit content, and 8BITMIME was not offered by host {}", options_.peer)
+                : fmt::format("message has 8-bit content that cannot be converted ({}), and 8BITMIME was not offered by host {}",
+                              message.unconvertible, options_.peer));
     if (!can_be_sent(message.reverse_path))
         return refuse_all("5.1.7", "sender address has characters that cannot be sent");
     std::erase_if(active.pending, [&](std::uint32_t recipient) {

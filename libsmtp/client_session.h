@@ -53,6 +53,7 @@ struct Transaction {
     // so
     MailParameters parameters;
     std::uint64_t longest_line = UINT64_MAX; // of the content, if known
+    std::string unconvertible;               // body is eight_bit_mime: why it cannot be said in seven; "" nobody tried
     bool utf8_header = false;                // fields of the content's header are not ASCII (RFC 6532)
     bool require_tls = false; // RFC 8689: only over verified TLS, and to who offers REQUIRETLS
     bool probe = false;       // stops behind RCPT: DATA is never said; accepted recipients count as delivered

@@ -1,10 +1,12 @@
 #include "daemons/master/key_ring.h"
 #include "daemons/common/auth/password_file.h"
+#include "daemons/common/dkim/signing_key.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/random.h"
 #include "daemons/common/read_file.h"
 #include "daemons/common/tls/context.h"
 #include "daemons/master/master.h"
+#include <algorithm>
 #include <sys/stat.h>
 
 namespace master {
@@ -23,6 +25,18 @@ Result<std::vector<proto::secrets::Certificate>> certificates_of(const config::T
         each.key = tls.keys.empty() ? each.chain : TRY(common::read_file(tls.keys[i]));
         TRY(tls::check(each));
     }
+    return out;
+}
+
+Result<std::vector<proto::secrets::SigningKey>> signing_keys_of(const config::Config& config, uid_t user) {
+    std::vector<proto::secrets::SigningKey> out;
+    for (const auto& rule : config.signing)
+        for (const auto& [selector, file] : rule.keys) {
+            if (std::ranges::find(out, file, &proto::secrets::SigningKey::file) != out.end()) continue;
+            auto text = TRY(common::read_private_file(file, user));
+            TRY(dkim::SigningKey::read(text, file));
+            out.push_back({file, std::move(text)});
+        }
     return out;
 }
 
@@ -48,6 +62,8 @@ std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
     look(config.tls.client_authorities);
     look(config.auth.passwords);
     look(config.smtp_client.credentials);
+    for (const auto& rule : config.signing)
+        for (const auto& key : rule.keys) look(key.file);
     return stamps;
 }
 
@@ -75,6 +91,7 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
         if (auto read = auth::Credentials::parse(client.credentials); !read)
             return std::unexpected(Error{0, file + ": " + read.error().why});
     }
+    client.signing_keys = TRY(signing_keys_of(config, user_));
     fresh.ticket_keys = std::move(server_.ticket_keys);
     fresh.pepper = std::move(server_.pepper);
     server_ = std::move(fresh);

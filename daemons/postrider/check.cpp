@@ -1,5 +1,6 @@
 // check: is the configuration good, and what would run with it?
 #include "daemons/common/config_file.h"
+#include "daemons/common/dkim/signing_key.h"
 #include "daemons/common/own_address.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/common/programs.h"
@@ -97,18 +98,24 @@ std::vector<std::string> foreign_addresses(const config::Config& config) {
 
 // Of those files that whoever checks may read; master judges them all when it starts or reloads.
 std::vector<config::Problem> problems_in_files(const config::Config& config) {
-    const auto& file = config.tls.client_authorities;
-    if (file.empty() || access(file.c_str(), R_OK) != 0) return {};
-    const auto judged = [&]() -> spool::Result<> {
-        const auto text = TRY(common::read_file(file));
-        return tls::check_authorities(text, file);
-    }();
-    if (judged) return {};
-    const auto named =
-        std::ranges::find(config.files, "tls.client_authorities", &config::FileReference::key);
-    config::Problem problem{config.file, 0, 0, "tls.client_authorities: " + judged.error().what};
-    if (named != config.files.end()) problem.line = named->line, problem.column = named->column;
-    return {std::move(problem)};
+    std::vector<config::Problem> problems;
+    const auto look = [&](const config::FileReference& file, auto judge) {
+        if (access(file.path.c_str(), R_OK) != 0) return;
+        const auto judged = [&]() -> spool::Result<> { return judge(TRY(common::read_file(file.path))); }();
+        if (!judged)
+            problems.push_back(
+                {config.file, file.line, file.column, fmt::format("{}: {}", file.key, judged.error().what)});
+    };
+    for (const auto& file : config.files) {
+        if (file.key == "tls.client_authorities")
+            look(file, [&](const std::string& text) { return tls::check_authorities(text, file.path); });
+        if (file.key.starts_with("dkim."))
+            look(file, [&](const std::string& text) -> spool::Result<> {
+                TRY(dkim::SigningKey::read(text, file.path));
+                return {};
+            });
+    }
+    return problems;
 }
 
 } // namespace

@@ -51,6 +51,7 @@ int status(const Arguments&);
 int check(const Arguments&);
 int play(const Arguments&);
 int passwd(const Arguments&);
+int dkim_key(const Arguments&);
 int top(const Arguments&);
 int queue_list(const Arguments&);
 int queue_show(const Arguments&);

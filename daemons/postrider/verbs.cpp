@@ -32,6 +32,9 @@ constexpr Option of_passwd[] = {{"--addresses", "LIST", "others he may send as: 
 
 constexpr Option of_activate[] = {{"--dry-run", "", "say what would be done and change nothing"},
                                   {"--root", "DIRECTORY", "below it instead of /, for an image or a chroot"}};
+constexpr Option of_dkim_key[] = {{"--file", "FILE", "where the private key goes; SELECTOR.DOMAIN.pem"},
+                                  {"--ed25519", "", "an Ed25519 key, instead of RSA"},
+                                  {"--bits", "N", "of an RSA key; 2048"}};
 
 constexpr Verb table[] = {
     {"run", "", 0, 0, {}, "run in the foreground until stopped", run},
@@ -89,6 +92,8 @@ constexpr Verb table[] = {
     {"passwd", "USER", 1, 1, of_passwd, "set the password of one who may authenticate", passwd},
     {"activate", "", 0, 0, of_activate, "link sendmail, mailq and the like to our commands, where nobody else has them", activate},
     {"deactivate", "", 0, 0, of_activate, "take these links away again", deactivate},
+    {"dkim-key", "DOMAIN SELECTOR", 2, 2, of_dkim_key, "make a key to sign with, and print what to publish of it",
+     dkim_key},
     {"simulate", "", 0, 0, of_simulate, "play a scenario of traffic and outages against the configuration",
      play},
 };

@@ -44,6 +44,8 @@ void Connection::leave_session() {
     session_.reset();
     wire_.reset();
     handed_ = 0;
+    preparing_ = false;
+    for (auto& job : jobs_) job->content.reset(); // the next session's server may take it in another form
 }
 
 void Connection::try_next() {
@@ -195,7 +197,9 @@ bool Connection::flush() {
 }
 
 void Connection::rearm() {
-    if (const auto at = session_->next_deadline())
+    if (preparing_)
+        deadline_.set(Loop::now().monotonic);
+    else if (const auto at = session_->next_deadline())
         deadline_.set(*at);
     else
         deadline_.clear();

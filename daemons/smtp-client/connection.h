@@ -4,6 +4,7 @@
 #pragma once
 #include "daemons/common/delivery_line.h"
 #include "daemons/decide/failure.h"
+#include "daemons/smtp-client/content.h"
 #include "daemons/smtp-client/dial.h"
 #include "daemons/smtp-client/introduction.h"
 #include "daemons/smtp-client/results.h"
@@ -61,7 +62,7 @@ private:
         proto::delivery::Deliver order;
         std::optional<smtp::Transaction> probe = {};      // then there is no message
         std::optional<spool::MessageReader> message = {}; // open while it is with the session
-        std::uint64_t sent = 0;                           // bytes of content handed to the session
+        std::unique_ptr<Content> content = {};            // of the message, for this session's server
         bool damaged = false;
     };
 
@@ -125,8 +126,9 @@ private:
     void expired();
 
     void fill();
-    enum class HandedOver : std::uint8_t { yes, refused, not_now };
+    enum class HandedOver : std::uint8_t { yes, refused, not_now, not_yet };
     HandedOver hand_over(Job& job);
+    spool::ReadResult<Content::Prepared> prepare(Job& job);
     void refuse(Job& job, const spool::ReadError& error);
     void give_content(const smtp::client_event::ContentWanted& wanted);
     void finished(const smtp::TransactionResult& result);
@@ -176,7 +178,8 @@ private:
     Failed last_failure_;
     std::optional<Failed> mail_failure_;   // of a session that had accepted MAIL
     std::optional<Failed> policy_failure_; // of one without the TLS that is required
-    bool up_ = false;     // this session; was_up_: any
+    bool up_ = false;        // this session; was_up_: any
+    bool preparing_ = false; // the next message's content, in further turns of the loop
     bool started_ = false, was_up_ = false, closing_ = false, over_ = false, dot_under_way_ = false;
 };
 

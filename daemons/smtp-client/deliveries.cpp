@@ -11,10 +11,6 @@ using common::Loop;
 using namespace smtp::client_event;
 namespace delivery = proto::delivery;
 
-namespace {
-constexpr std::size_t piece_size = 256 * 1024;
-}
-
 void Connection::deliver(delivery::Deliver order) {
     if (over_) return;
     jobs_.push_back(std::make_unique<Job>(Job{std::move(order)}));
@@ -40,8 +36,11 @@ void Connection::close(Unbegun unbegun) {
 // Hands deliveries to the session as long as it takes them.
 void Connection::fill() {
     if (!session_ || session_->over() || !up_) return;
+    preparing_ = false;
     while (handed_ < jobs_.size() && session_->has_room()) {
         const auto handed = hand_over(*jobs_[handed_]);
+        preparing_ = handed == HandedOver::not_yet;
+        if (preparing_) break;
         if (handed == HandedOver::not_now) {
             // Those under way first; then the rest goes back untried, and a descriptor with it.
             closing_ = true;
@@ -74,6 +73,7 @@ Connection::HandedOver Connection::hand_over(Job& job) {
             if (auto content = job.message->small_content(); !content) return refuse_it(content.error());
     }
     if (!satisfies(tls_, level_of(job)) || !forbidden(job).empty()) { // the connection was made for mail that needs less
+        job.content.reset();
         job.message.reset();
         return HandedOver::not_now;
     }
@@ -81,9 +81,13 @@ Connection::HandedOver Connection::hand_over(Job& job) {
         session_->deliver(*job.probe, Loop::now().monotonic);
         return HandedOver::yes;
     }
+    const auto prepared = prepare(job);
+    if (!prepared) return refuse_it(prepared.error());
+    if (*prepared == Content::Prepared::not_yet) return HandedOver::not_yet;
     smtp::Transaction transaction;
     if (!make_transaction(job.order, *job.message, transaction))
         return refuse_it(spool::Error{0, "the message's file has no such recipient"});
+    describe(*job.content, transaction);
     if (job.message->envelope().smtputf8 && job.message->content().eight_bit) {
         const auto header = job.message->read_header();
         if (!header) return refuse_it(header.error());
@@ -91,6 +95,19 @@ Connection::HandedOver Connection::hand_over(Job& job) {
     }
     session_->deliver(std::move(transaction), Loop::now().monotonic);
     return HandedOver::yes;
+}
+
+// What the content will be for this server.
+spool::ReadResult<Content::Prepared> Connection::prepare(Job& job) {
+    if (!job.content) {
+        const auto server = session_->offers().eight_bit_mime ? Content::Server::takes_eight_bit
+                                                              : Content::Server::takes_seven_bit;
+        job.content = std::make_unique<Content>(*job.message, server, office_.signing);
+    }
+    auto prepared = job.content->prepare(Loop::now().wall);
+    if (prepared && *prepared == Content::Prepared::yes && !job.content->unsigned_because().empty())
+        voice().warning("{}: not signed (DKIM): {}", job.order.queue_id.text(), job.content->unsigned_because());
+    return prepared;
 }
 
 void Connection::refuse(Job& job, const spool::ReadError& error) {
@@ -117,22 +134,18 @@ void Connection::give_content(const ContentWanted& wanted) {
     Job* job = job_of(wanted.id);
     if (!job || session_->over()) return;
     const auto now = Loop::now().monotonic;
-    if (wanted.from_start) job->sent = 0;
-    const auto size = job->message->size();
-    if (job->sent < size) {
-        auto piece = job->message->is_small() ? job->message->small_content()
-                                              : job->message->piece(job->sent, piece_size);
-        if (!piece || piece->empty()) {
-            job->damaged = !piece && std::holds_alternative<spool::Damaged>(piece.error());
-            const auto why =
-                piece ? std::string("the message's file ends too early") : spool::text_of(piece.error());
+    if (wanted.from_start) job->content->rewind();
+    if (!job->content->at_end()) {
+        const auto piece = job->content->next();
+        if (!piece) {
+            job->damaged = std::holds_alternative<spool::Damaged>(piece.error());
+            const auto why = spool::text_of(piece.error());
             voice().warning("{}: {}", job->order.queue_id.text(), why);
             return session_->content_broken(why);
         }
-        job->sent += piece->size();
         session_->content(*piece, now);
     }
-    if (job->sent < size) return;
+    if (!job->content->at_end()) return;
     KILL_POINT("smtp-client.before_dot");
     session_->content_end(now);
     dot_under_way_ = true;

@@ -10,6 +10,7 @@
 #include "daemons/smtp-client/introduction.h"
 #include "daemons/smtp-client/peers.h"
 #include "daemons/smtp-client/resumptions.h"
+#include "daemons/smtp-client/signing.h"
 #include "libspool/disk.h"
 #include <functional>
 #include <map>
@@ -40,6 +41,7 @@ struct Office {
     // Told what came of every try to have TLS with a host; empty: nobody wants to know.
     std::function<void(const decide::TlsOutcome&)> tls_outcome = {};
     std::string tls_reports_from = {}; // sender of reports
+    std::shared_ptr<const Signing> signing = nullptr; // null: nothing is signed
 
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
     std::map<std::string, std::shared_ptr<const config::Pool>, std::less<>> pools = {}; // of source addresses

@@ -7,11 +7,7 @@ using namespace proto::delivery;
 bool make_transaction(const Deliver& order, const spool::MessageReader& message, smtp::Transaction& out) {
     const spool::MessageState& state = message.state();
     const spool::Envelope& envelope = state.envelope;
-    const spool::ContentFacts& content = message.content();
     out.id = order.delivery;
-    out.longest_line = content.longest_line;
-    out.parameters.size = content.size;
-    out.parameters.body = content.eight_bit ? smtp::Body::eight_bit_mime : smtp::Body::seven_bit;
     out.parameters.envid = envelope.envid;
     out.require_tls = envelope.require_tls;
     out.parameters.smtputf8 = envelope.smtputf8;
@@ -34,6 +30,13 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
     if (!order.recipients.empty())
         out.reverse_path = state.reverse_path_of(state.recipients[order.recipients[0]]);
     return !order.recipients.empty();
+}
+
+void describe(const Content& content, smtp::Transaction& out) {
+    out.longest_line = content.longest_line();
+    out.parameters.size = content.size();
+    out.parameters.body = content.eight_bit() ? smtp::Body::eight_bit_mime : smtp::Body::seven_bit;
+    out.unconvertible = content.unconvertible();
 }
 
 Reply reply_of(const smtp::Verdict& verdict) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/common/proto/delivery.h"
 #include "daemons/decide/failure.h"
+#include "daemons/smtp-client/content.h"
 #include "libsmtp/client_session.h"
 #include "libspool/message_reader.h"
 #include <string>
@@ -13,6 +14,8 @@ namespace smtp_client {
 // The recipients a delivery names, as the session wants them. False: one of them does not exist.
 bool make_transaction(const proto::delivery::Deliver& order, const spool::MessageReader& message,
                       smtp::Transaction& out);
+// What the session has to know of the content, which is prepared.
+void describe(const Content& content, smtp::Transaction& out);
 
 proto::delivery::Reply reply_of(const smtp::Verdict& verdict);
 // What the route says of such a reply instead; its status gets the new class.

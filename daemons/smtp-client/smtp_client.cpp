@@ -52,6 +52,7 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
     settle_tls(orders.config);
     settle_accounts(orders);
     settle_pools(orders.config);
+    settle_signing(orders);
     settle_reports(orders.config);
 }
 
@@ -59,6 +60,13 @@ void SmtpClient::settle_pools(const config::Config& config) {
     office_.pools.clear(); // connections under way keep theirs
     for (const auto& pool : config.pools)
         office_.pools.emplace(pool.name, std::make_shared<const config::Pool>(pool));
+}
+
+void SmtpClient::settle_signing(const common::Orders& orders) {
+    const auto& config = orders.config;
+    office_.signing = config.signing.empty() ? nullptr
+                                             : std::make_shared<const Signing>(
+                                                   config, orders.secrets_as<proto::secrets::Client>(), surroundings_.log);
 }
 
 // What connections from now on know of TLS. Whatever is wrong with it, mail that does without still goes.
@@ -112,6 +120,7 @@ void SmtpClient::reconfigure(common::Orders orders) {
     settle_accounts(orders);
     settle_pools(orders.config);
     settle_reports(orders.config);
+    settle_signing(orders);
     dns_ = orders.config.dns;
     office_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, dns_);
 }

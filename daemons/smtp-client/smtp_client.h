@@ -38,6 +38,7 @@ private:
     void settle_tls(const config::Config& config);
     void settle_accounts(const common::Orders& orders);
     void settle_reports(const config::Config& config);
+    void settle_signing(const common::Orders& orders);
     void take(proto::delivery::Message&& message);
     void begin(proto::delivery::Try&& order);
     void end_trial(std::uint64_t attempt);

@@ -1,4 +1,5 @@
 // What each role is handed: its own secrets and nothing else, anew when its files have changed.
+#include "daemons/common/dkim/signing_key.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/master/key_ring.h"
 #include "tests/temporary_directory.h"
@@ -78,4 +79,28 @@ TEST_CASE_FIXTURE(Rig, "a changed file is new for its role alone; a bad one chan
 
     write(config.auth.passwords, "bob:$6$other::\n");
     CHECK(*ring.refresh(config, now) == std::vector{Role::smtpd});
+}
+
+TEST_CASE_FIXTURE(Rig, "keys to sign with are smtp-client's, each file once; what is no key changes nothing") {
+    const auto path = folder.path().string() + "/key.pem";
+    write(path, dkim::SigningKey::make_ed25519()->pem());
+    config.signing = {{.domain = "example.com", .keys = {{"one", path}, {"two", path}}}};
+    REQUIRE(ring.load(config, now));
+    const auto read = ipc::decode<proto::secrets::Message>(text_of(ring.file_for(Role::smtp_client)));
+    REQUIRE(read);
+    const auto& keys = std::get<proto::secrets::Client>(*read).signing_keys;
+    REQUIRE(keys.size() == 1);
+    CHECK(keys[0].file == path);
+    CHECK(dkim::SigningKey::read(keys[0].key, path));
+    CHECK(text_of(ring.file_for(Role::smtpd)).find("PRIVATE KEY") == std::string::npos);
+
+    write(path, "no key\n");
+    const auto odd = ring.refresh(config, now);
+    REQUIRE(!odd);
+    CHECK(odd.error().what.starts_with(path + ": there is no private key in it"));
+    CHECK(text_of(ring.file_for(Role::smtp_client)).find("PRIVATE KEY") != std::string::npos);
+    write(path, dkim::SigningKey::make_rsa(2048)->pem());
+    CHECK(*ring.refresh(config, now) == std::vector{Role::smtp_client});
+    REQUIRE(::chmod(path.c_str(), 0644) == 0);
+    CHECK(!ring.refresh(config, now));
 }

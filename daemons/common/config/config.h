@@ -8,6 +8,7 @@
 #include "daemons/common/network.h"
 #include "daemons/decide/queue/settings.h"
 #include "daemons/decide/routing.h"
+#include "daemons/decide/signing.h"
 #include "libsmtp/time.h"
 #include <cstdint>
 #include <expected>
@@ -289,6 +290,7 @@ struct Config {
     std::vector<Pool> pools;               // in the order of their names
     Pools pool_choice;
     std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
+    std::vector<decide::SigningRule> signing; // [dkim."<domain>"]
     Dns dns;
     Tls tls;
     Auth auth;

@@ -69,6 +69,7 @@ template <class F> void each_section(F&& take) {
     config.relay.networks = {*common::Network::parse("127.0.0.0/8"), *common::Network::parse("::1")};
     Listener listener;
     decide::RouteRule rule;
+    decide::SigningRule signing;
     decide::queue::RetryPolicy retry{.kind = decide::queue::RetryPolicy::Kind::exponential};
     PolicyService policy;
     DnsList dns_list;
@@ -85,6 +86,7 @@ template <class F> void each_section(F&& take) {
         if (section.name == "relay") take(table_of(rule));
         if (section.name == "smtp_client") take(table_of(pool));
         if (section.name == "queue") take(table_of(retry));
+        if (section.name == "smtp_client") take(table_of(signing));
     }
 }
 

@@ -26,6 +26,7 @@ private:
     void route(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void retry(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void pool(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
+    void signing(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void check_policies();
     void check_pools();
     void check_route(const decide::RouteRule& rule, const std::string& path);
@@ -75,6 +76,8 @@ bool Reader::read(std::string_view text) {
          [this](const auto& word, const auto& path, const auto& fill) { retry(word, path, fill); }},
         {"route", "[route.\"<domain>\"]", true,
          [this](const auto& word, const auto& path, const auto& fill) { route(word, path, fill); }},
+        {"dkim", "[dkim.\"<domain>\"]", true,
+         [this](const auto& word, const auto& path, const auto& fill) { signing(word, path, fill); }},
     };
     return toml_.read(text, sections, named);
 }
@@ -94,6 +97,28 @@ void Reader::filter(T made, std::vector<T>& all, const std::string& path, const 
     fill(table_of(made));
     listeners_named_[path + ".listeners"] = made.listeners;
     all.push_back(std::move(made));
+}
+
+void Reader::signing(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
+    decide::SigningRule rule;
+    rule.domain = domain_name(word);
+    if (rule.domain.empty()) toml_.problem_at(path, fmt::format("{}: not a domain", path));
+    fill(table_of(rule));
+    if (rule.keys.empty()) toml_.problem_at(path, fmt::format("{}: keys is missing", path));
+    for (auto& key : rule.keys) {
+        resolve(key.file);
+        const auto place = toml_.place(path + ".keys");
+        config_.files.push_back({key.file, path + ".keys", place.line, place.column});
+    }
+    for (const auto& other : config_.signing) {
+        if (other.domain == rule.domain)
+            toml_.problem_at(path, fmt::format("there is a section for {} already", rule.domain));
+        for (const auto& domain : rule.domains)
+            if (other.domains.contains(domain))
+                toml_.problem_at(path + ".domains", fmt::format("{}.domains: {} is in [dkim.\"{}\"] too", path,
+                                                                domain, other.domain));
+    }
+    config_.signing.push_back(std::move(rule));
 }
 
 void Reader::check_policies() {

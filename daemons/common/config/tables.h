@@ -74,6 +74,7 @@ Section table_of(Relay&);
 Section table_of(Pool&);
 Section table_of(Pools&);
 Section table_of(decide::RouteRule&);
+Section table_of(decide::SigningRule&);
 Section table_of(decide::queue::RetryPolicy&);
 Section table_of(Dns&);
 Section table_of(Tls&);

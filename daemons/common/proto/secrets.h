@@ -46,9 +46,23 @@ struct Server { // smtpd's
     bool operator==(const Server&) const = default;
 };
 
+struct SigningKey {
+    std::string file; // as configured
+    std::string key;  // PEM
+    static void fields(auto& m, auto& f) {
+        f("file", m.file);
+        f("key", m.key);
+    }
+    bool operator==(const SigningKey&) const = default;
+};
+
 struct Client { // smtp-client's
     std::string credentials; // the text of smtp_client.credentials; "" none
-    static void fields(auto& m, auto& f) { f("credentials", m.credentials); }
+    std::vector<SigningKey> signing_keys; // of all [dkim] sections, each file once
+    static void fields(auto& m, auto& f) {
+        f("credentials", m.credentials);
+        f("signing_keys", m.signing_keys);
+    }
     bool operator==(const Client&) const = default;
 };
 

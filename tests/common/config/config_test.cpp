@@ -40,6 +40,19 @@ std::string contents(const std::string& file) {
 
 } // namespace
 
+TEST_CASE("keys to sign with: selector and file, from the configuration's directory") {
+    const auto c = good("[dkim.\"Bücher.example\"]\nkeys = [\"S1 a key.pem\", \"s2 /k2\"]\n"
+                        "domains = [\".b.example\"]\nsign = [\"local\", \"reports\"]\nlifetime = \"10d\"\n");
+    REQUIRE(c.signing.size() == 1);
+    const auto& rule = c.signing[0];
+    CHECK(rule.domain == "xn--bcher-kva.example");
+    CHECK(rule.keys == std::vector<decide::SigningKeyName>{{"s1", "/etc/p/a key.pem"}, {"s2", "/k2"}});
+    CHECK(rule.domains.contains(".b.example"));
+    CHECK(rule.sign == (decide::Came::local | decide::Came::reports));
+    CHECK(rule.lifetime == 240h);
+    CHECK(c.files.back().path == "/k2");
+}
+
 TEST_CASE("an empty file is a valid configuration") {
     const auto c = good("");
     CHECK(c.mta.hostname == "mail.example.com");
@@ -243,6 +256,15 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:3:1: milter.a.listeners: there is no [listen.b]"},
         {"[milter.a]\naddress = \"unix:/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
          "f.toml:2:11: milter.a.address: the path of a socket may have 4095 bytes, its last part 80"},
+        {"[dkim.\"a.example\"]\nsign = [\"local\"]", "f.toml:1:7: dkim.\"a.example\": keys is missing"},
+        {"[dkim.\"a.example\"]\nkeys = \"/key.pem\"",
+         "f.toml:2:8: dkim.\"a.example\".keys: \"/key.pem\": expected a selector and a file, such as "
+         "\"s1 /etc/postrider/dkim/example.com.pem\""},
+        {"[dkim.\"a.example\"]\nkeys = \"s /k\"\nsign = \"everybody\"",
+         "f.toml:3:8: dkim.\"a.example\".sign: \"everybody\" is none of \"local\", \"submission\", "
+         "\"authenticated\", \"networks\", \"reports\", \"other\""},
+        {"[dkim.\"a.example\"]\nkeys = \"s /k\"\n[dkim.\"A.example\"]\nkeys = \"s /k\"",
+         "f.toml:1:7: there is a section for a.example already"},
         {"[content]\nheader_checks = ['/a/ REJECT', '/(/ REJECT']",
          "f.toml:2:32: content.header_checks: \"/(/ REJECT\": missing closing parenthesis at 1"},
         {"[copies]\nalways = \"nobody\"", "f.toml:2:10: copies.always: \"nobody\" is not an address: domain is missing"},
