@@ -106,7 +106,7 @@ void Router::asked_by_name(proto::route::Route&& route) {
         const auto& first = rule->next_hops.front().front();
         if (first.kind == decide::NextHop::Kind::host)
             return answer(route.request, route.domain, best(*rule), rule->pattern);
-        if (first.kind == decide::NextHop::Kind::mx_of)
+        if (first.kind != decide::NextHop::Kind::recipient)
             return look_up(route.domain, first, rule->connections, route.request);
     }
     const auto hop = decide::NextHop::parse(name);
@@ -159,20 +159,32 @@ void Router::found(const std::string& domain, Found found) {
     turn_.schedule();
 }
 
+// Those that are not this very system.
+std::vector<decide::NextHop> Router::others(std::vector<decide::NextHop> hosts) const {
+    std::erase_if(hosts, [this](const decide::NextHop& hop) {
+        const auto address = common::IpAddress::parse(hop.name);
+        return address ? ourselves_.is_address(*address, hop.port)
+                       : ourselves_.is_name(hop.name) && ourselves_.listens_on(hop.port);
+    });
+    return hosts;
+}
+
 void Router::answer(std::uint64_t request, const std::string& domain, const Found& found,
                     const std::string& rule) {
+    const auto* by = routes_.named(rule);
+    const auto destination = by ? decide::with_fallback(found.destination, others(by->fallback)) : found.destination;
     proto::route::Routed routed;
     routed.request = request;
     routed.domain = domain;
-    routed.kind = kind_of(found.destination.kind);
-    routed.link = found.destination.link;
-    for (const auto& host : found.destination.hosts)
+    routed.kind = kind_of(destination.kind);
+    routed.link = destination.link;
+    for (const auto& host : destination.hosts)
         routed.hosts.push_back({host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap});
     routed.valid_seconds = found.valid_seconds;
     routed.connections = found.connections;
     routed.rule = rule;
-    routed.status = found.destination.status;
-    routed.text = found.destination.text;
+    routed.status = destination.status;
+    routed.text = destination.text;
     queue_manager_.send(routed);
 }
 

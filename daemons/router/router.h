@@ -44,6 +44,7 @@ private:
                  std::uint64_t request);
     void start_waiting();
     void found(const std::string& domain, Found found);
+    std::vector<decide::NextHop> others(std::vector<decide::NextHop> hosts) const;
     void answer(std::uint64_t request, const std::string& domain, const Found& found,
                 const std::string& rule = "");
 

@@ -93,7 +93,7 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
                          tls_wanted(), timeouts(office_.settings), idn::ascii_domain},
         now);
-    rearm();
+    pump(); // TLS may come first
 }
 
 // --- the conversation
@@ -219,6 +219,8 @@ void Connection::ended(Ended& end) {
     const bool told =
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
     last_failure_ = {end.why, relay(), tls_named()};
+    // A destination that says 5xx is not to be got round.
+    if (end.why.code >= 500 && current_->host.tier != decide::Tier::fallback) dial_.forgo_fallback();
     if (fresh && again_in_plain_text(end.why)) return;
     if (end.why.stage == smtp::Stage::tls) {
         policy_failure_ = last_failure_;

@@ -36,6 +36,16 @@ List reply_rules(std::vector<decide::ReplyRule>& values) {
         });
 }
 
+List hosts_in_brackets(std::vector<decide::NextHop>& values) {
+    return list_of<decide::NextHop>(values, [](std::string_view text, decide::NextHop& value) -> std::string {
+        const auto hop = decide::NextHop::parse(text);
+        if (!hop || hop->kind != decide::NextHop::Kind::host)
+            return fmt::format("\"{}\" is no host in brackets such as \"[relay.example.net]:25\"", text);
+        value = *hop;
+        return "";
+    });
+}
+
 List durations(std::vector<smtp::Duration>& values) {
     return {[&values] { values.clear(); },
             [&values](std::string_view text) -> std::string {
@@ -65,10 +75,20 @@ Section table_of(decide::RouteRule& s) {
                  "One place or a list in order of preference; places in a list inside the list are equals. "
                  "\"[host]:port\" and \"[address]:port\" are a host itself; \"name\" is the MX hosts of that "
                  "name; "
-                 "\"mx\" is the MX hosts of the recipient's domain. A rule is either hosts in brackets or "
-                 "one name. The next in order serves while the one before it is down "
+                 "\"mx\" is the MX hosts of the recipient's domain; \"srv:name\" is where that name takes "
+                 "submitted mail by its SRV records (_submissions: TLS from the first byte; then _submission). A "
+                 "rule is either hosts in brackets or one name. The next in order serves while the one before it is down "
                  "(queue.link_down_after).",
                  "\"[relay.example.net]:25\""},
+                {"fallback", hosts_in_brackets(s.fallback),
+                 "Hosts in brackets, as \"[relay.example.net]:25\", that take the mail when none of the MX hosts "
+                 "can be looked up or reached, in the same attempt. Not when the domain itself refuses (5xx, no such domain), nor when this "
+                 "system is one of its MX hosts. Only with \"mx\" or a name.",
+                 ""},
+                {"tls_wrap", Flag{&s.tls_wrap},
+                 "TLS from the first byte, as at port 465; no STARTTLS, never plain text. Only for hosts in "
+                 "brackets.",
+                 ""},
                 {"tls", one_of(s.tls, tls_levels), "As smtp_client.tls, for mail to these domains.", "\"may\""},
                 {"connections", Count{&s.connections, 1, 10'000},
                  "Connections at the same time to this next hop. By default those of [queue].", "100"},

@@ -38,7 +38,8 @@ Names::Found Names::find(const std::string& domain, smtp::Duration now) const {
     if (hop.kind == NextHop::Kind::host)
         return {decide::best(*rule, [this](const std::string& link) { return down_.contains(link); }),
                 configured_valid, rule};
-    const bool by_rule = hop.kind == NextHop::Kind::mx_of;
+    // Where a name takes submitted mail is as good as its MX: a scenario knows no other hosts of it.
+    const bool by_rule = hop.kind != NextHop::Kind::recipient;
     const auto& name = by_rule ? hop.name : domain;
     auto destination = look_up(name, hop.port, now);
     const auto* known = scenario_.domain(name);
@@ -46,6 +47,7 @@ Names::Found Names::find(const std::string& domain, smtp::Duration now) const {
     if (destination.kind == decide::Destination::Kind::permanent)
         valid = std::min(valid, config_.dns.negative_ttl);
     if (by_rule) destination = decide::named_by_rule(std::move(destination));
+    if (rule) destination = decide::with_fallback(std::move(destination), rule->fallback);
     if (destination.kind == decide::Destination::Kind::temporary) valid = config_.dns.failure_ttl;
     return {std::move(destination), valid, rule};
 }

@@ -302,7 +302,7 @@ std::vector<std::string> World::untouched() const {
     const auto domain = [&](const std::string& d) {
         const bool mx_of = std::ranges::any_of(config_.routes, [&](const auto& rule) {
             const auto& hop = rule.next_hops.front().front();
-            return hop.kind == decide::NextHop::Kind::mx_of && hop.name == d;
+            return hop.kind != decide::NextHop::Kind::host && hop.name == d;
         });
         if (!places_by_name_.contains(d) && !mx_of) names.push_back("domain " + d);
     };
