@@ -40,6 +40,10 @@ Verdict::Outcome outcome_of(int code) {
 ClientSession::ClientSession(Options options, Monotonic now) : options_(std::move(options)) {
     now_ = now;
     expected_.push_back({Awaited::banner});
+    if (options_.tls == StartTls::wrapped) {
+        shaking_hands_ = true;
+        events_.emplace_back(client_event::StartTls{});
+    }
     rearm();
 }
 
@@ -148,7 +152,7 @@ void ClientSession::tls_up(Peer peer, Monotonic now) {
     secure_ = true;
     verified_ = peer == Peer::verified;
     offers_ = {};
-    say_hello();
+    if (options_.tls != StartTls::wrapped) say_hello(); // else the greeting comes first
     rearm();
 }
 

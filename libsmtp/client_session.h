@@ -10,6 +10,7 @@
 // TLS is the driver's: after StartTls it shakes hands and says how that went; what the server offered in plain
 // text is forgotten then (RFC 3207, 4.2). So are passwords: the session chooses the mechanism and holds the
 // exchange (RFC 4954), the driver says who we are.
+// Wrapped, StartTls is the first event, before the greeting (RFC 8314).
 #pragma once
 #include "libsmtp/outgoing_content.h"
 #include "libsmtp/parameters.h"
@@ -123,7 +124,7 @@ public:
         Duration final_dot = std::chrono::seconds(600);
     };
     enum class Pipelining : std::uint8_t { if_offered, never };
-    enum class StartTls : std::uint8_t { never, if_offered, always };
+    enum class StartTls : std::uint8_t { never, if_offered, always, wrapped };
     struct Auth { // RFC 4954
         std::vector<SaslMechanism> mechanisms; // that we have something for; none: nobody authenticates
         bool without_tls = false;              // those that show the password may be used in plain text
@@ -132,7 +133,7 @@ public:
         std::string name; // for EHLO
         std::string peer; // "NAME[IP]": for texts
         Pipelining pipelining = Pipelining::if_offered;
-        StartTls tls = StartTls::never; // always: without it the conversation ends
+        StartTls tls = StartTls::never; // always: without it the conversation ends; wrapped: from the first byte
         Timeouts timeouts = {};
         // A domain in the DNS' letters (IDNA), for servers without SMTPUTF8; "" if it has none. Not set: none
         // has.

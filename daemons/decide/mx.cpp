@@ -52,7 +52,7 @@ Destination Destination::of(Kind kind, std::vector<Host> hosts) {
     Destination out;
     out.kind = kind;
     std::sort(hosts.begin(), hosts.end(), [](const Host& a, const Host& b) {
-        return std::tie(a.preference, a.name, a.port) < std::tie(b.preference, b.name, b.port);
+        return std::tie(a.tier, a.preference, a.name, a.port) < std::tie(b.tier, b.preference, b.name, b.port);
     });
     out.link = link_name(kind, hosts);
     out.hosts = std::move(hosts);
@@ -84,7 +84,8 @@ MxDecision decide_mx(std::string_view domain, Said said, std::vector<MxRecord> r
     });
     const auto self =
         std::find_if(records.begin(), records.end(), [&](const MxRecord& r) { return is_self(r.host); });
-    if (self != records.end())
+    const bool ours = self != records.end();
+    if (ours)
         std::erase_if(records,
                       [limit = self->preference](const MxRecord& r) { return r.preference >= limit; });
     if (records.empty()) return {false, loops(domain)};
@@ -95,7 +96,9 @@ MxDecision decide_mx(std::string_view domain, Said said, std::vector<MxRecord> r
         if (std::none_of(hosts.begin(), hosts.end(), same))
             hosts.push_back({std::move(record.host), port, record.preference});
     }
-    return {false, Destination::of(Kind::mx, std::move(hosts))};
+    MxDecision found{false, Destination::of(Kind::mx, std::move(hosts))};
+    found.destination.ours = ours;
+    return found;
 }
 
 Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std::string_view why,
@@ -113,11 +116,13 @@ Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std:
 }
 
 std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts) {
-    std::vector<std::pair<std::uint16_t, std::string>> names;
+    std::vector<std::pair<std::pair<Tier, std::uint16_t>, std::string>> names;
     for (const Host& host : hosts) {
-        auto name = kind == Destination::Kind::configured ? "[" + host.name + "]" : host.name;
+        const bool named = kind == Destination::Kind::configured || host.tier == Tier::fallback;
+        auto name = named ? "[" + host.name + "]" : host.name;
         if (host.port != 25) name += fmt::format(":{}", host.port);
-        names.emplace_back(host.preference, std::move(name));
+        if (host.tls_wrap) name += "/tls";
+        names.emplace_back(std::pair(host.tier, host.preference), std::move(name));
     }
     std::sort(names.begin(), names.end());
     std::string out;

@@ -46,6 +46,7 @@ struct Destination {
     std::vector<Host> hosts;  // by preference
     std::string link;         // equal for equal sets of hosts
     std::string status, text; // "4.4.3", one line for log and report
+    bool ours = false;        // this very system is one of its hosts, those here are better ones
 
     static Destination of(Kind kind, std::vector<Host> hosts);
     static Destination refuse(Kind kind, std::string_view status, std::string text);
@@ -70,8 +71,8 @@ Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std:
                                 std::uint16_t port, const IsSelf& is_self);
 
 // "mx1.example.com,mx2.example.com;backup.example.net": equals with commas, the next preference behind a
-// semicolon; configured hosts in brackets. At most 200 characters; longer ones are cut and told apart by a
-// hash.
+// semicolon; configured hosts, and those to fall back on, in brackets; "/tls" behind those with TLS from the
+// first byte. At most 200 characters; longer ones are cut and told apart by a hash.
 std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts);
 
 // The link to the same hosts from a pool of source addresses: "mx1.example.com@bulk"; without one, the same.

@@ -2,18 +2,27 @@
 
 namespace decide {
 
-Destination configured(const std::vector<NextHop>& equals) {
+Destination configured(const std::vector<NextHop>& equals, bool tls_wrap) {
     std::vector<Host> hosts;
-    for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0});
+    for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0, 0, Tier::first, tls_wrap});
     return Destination::of(Destination::Kind::configured, std::move(hosts));
 }
 
 Destination best(const RouteRule& rule, const IsDown& is_down) {
     for (const auto& equals : rule.next_hops) {
-        auto found = configured(equals);
+        auto found = configured(equals, rule.tls_wrap);
         if (!is_down(found.link)) return found;
     }
-    return configured(rule.next_hops.front());
+    return configured(rule.next_hops.front(), rule.tls_wrap);
+}
+
+Destination with_fallback(Destination destination, const std::vector<NextHop>& fallback) {
+    using Kind = Destination::Kind;
+    if (fallback.empty() || destination.ours) return destination;
+    if (destination.kind == Kind::temporary) return configured(fallback);
+    if (destination.kind != Kind::mx) return destination;
+    for (const auto& hop : fallback) destination.hosts.push_back({hop.name, hop.port, 0, 0, Tier::fallback, false});
+    return Destination::of(Kind::mx, std::move(destination.hosts));
 }
 
 Destination named_by_rule(Destination destination) {

@@ -63,6 +63,12 @@ std::optional<NextHop> NextHop::parse(std::string_view text) {
     } else {
         const auto colon = text.find(':');
         const auto name = text.substr(0, colon);
+        if (name == "srv" && colon != text.npos && text.find_first_not_of("0123456789", colon + 1) != text.npos) {
+            hop.kind = Kind::srv;
+            hop.name = host_name(text.substr(colon + 1));
+            if (hop.name.empty() || is_v4(hop.name)) return {};
+            return hop;
+        }
         if (name != "mx") {
             hop.kind = Kind::mx_of;
             hop.name = host_name(name);
@@ -84,6 +90,7 @@ std::string NextHop::to_string() const {
     case Kind::recipient: return "mx" + suffix;
     case Kind::mx_of: return name + suffix;
     case Kind::host: return "[" + name + "]" + suffix;
+    case Kind::srv: return "srv:" + name;
     }
     return "";
 }

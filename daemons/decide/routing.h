@@ -19,6 +19,7 @@ struct NextHop {
         host,      // "[relay.example.net]:2525", "[192.0.2.1]": this host itself, no MX look-up
         mx_of,     // "relay.example.net", "relay.example.net:2525": the MX hosts of that name
         recipient, // "mx", "mx:2525": the MX hosts of the recipient's own domain
+        srv,       // "srv:example.net": where that domain takes submitted mail, by SRV records
     };
     Kind kind = Kind::recipient;
     std::string name; // lower case, without brackets; "" for recipient
@@ -48,6 +49,8 @@ struct RouteRule {
     std::string pool;                    // of source addresses, for mail that names none; "" none
     TlsLevel tls = TlsLevel::by_default; // for the pattern's mail, whichever link it goes by
     AuthRule auth;
+    std::vector<NextHop> fallback; // hosts for when no MX host can be had
+    bool tls_wrap = false;         // hosts in brackets: TLS from the first byte
     bool operator==(const RouteRule&) const = default;
 };
 

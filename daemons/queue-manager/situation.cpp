@@ -32,7 +32,7 @@ bool routed_to(std::string_view link, const config::Config& config) {
     for (const auto& route : config.routes)
         for (const auto& equals : route.next_hops) {
             std::vector<decide::Host> hosts;
-            for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0});
+            for (const auto& hop : equals) hosts.push_back({.name = hop.name, .port = hop.port, .tls_wrap = route.tls_wrap});
             const bool named = equals.front().kind == decide::NextHop::Kind::host;
             if (named && decide::link_name(decide::Destination::Kind::configured, hosts) == decide::link_to(link)) return true;
         }

@@ -39,10 +39,27 @@ Found literal(const std::string& domain, const Ourselves& ourselves) {
 RouteLookup::RouteLookup(dns::Resolver& resolver, const Ourselves& ourselves, std::string domain,
                          const decide::NextHop& hop, Done done)
     : resolver_(resolver), ourselves_(ourselves), port_(hop.port),
-      by_rule_(hop.kind == decide::NextHop::Kind::mx_of), done_(std::move(done)) {
+      by_rule_(hop.kind != decide::NextHop::Kind::recipient), done_(std::move(done)) {
     name_ = by_rule_ ? hop.name : std::move(domain);
-    mx_lookup_ =
-        resolver_.look_up(name_, dns::Type::mx, [this](const dns::Answer& answer) { mx_said(answer); });
+    if (hop.kind == decide::NextHop::Kind::srv)
+        look_up_srv();
+    else
+        mx_lookup_ =
+            resolver_.look_up(name_, dns::Type::mx, [this](const dns::Answer& answer) { mx_said(answer); });
+}
+
+void RouteLookup::look_up_srv() {
+    open_ = 2;
+    ttl_ = UINT32_MAX;
+    for (const auto& [service, said] : {std::pair(decide::submissions, &wrapped_), {decide::submission, &starttls_}})
+        lookups_.push_back(resolver_.look_up(
+            std::string(service) + name_, dns::Type::srv, [this, said = said](const dns::Answer& answer) {
+                *said = {answer.said, answer.srv, answer.why};
+                ttl_ = std::min(ttl_, answer.ttl);
+                if (--open_ > 0) return;
+                finish(decide::decide_srv(name_, wrapped_, starttls_,
+                                          [this](const std::string& host) { return ourselves_.is_name(host); }));
+            }));
 }
 
 void RouteLookup::mx_said(const dns::Answer& answer) {

@@ -4,6 +4,7 @@
 #include "daemons/common/dns/resolver.h"
 #include "daemons/decide/mx.h"
 #include "daemons/decide/routing.h"
+#include "daemons/decide/srv.h"
 #include "daemons/router/ourselves.h"
 #include <cstdint>
 #include <functional>
@@ -29,13 +30,14 @@ class RouteLookup {
 public:
     using Done = std::function<void(Found)>;
 
-    // `hop`: Kind::mx_of or Kind::recipient. `done` is called once, from the loop, and may destroy this.
+    // `hop`: anything but Kind::host. `done` is called once, from the loop, and may destroy this.
     RouteLookup(dns::Resolver& resolver, const Ourselves& ourselves, std::string domain,
                 const decide::NextHop& hop, Done done);
     RouteLookup(const RouteLookup&) = delete;
     RouteLookup& operator=(const RouteLookup&) = delete;
 
 private:
+    void look_up_srv();
     void mx_said(const dns::Answer& answer);
     void look_up_addresses(const std::set<std::string>& hosts);
     void addresses_known();
@@ -50,6 +52,7 @@ private:
     Done done_;
     dns::Lookup mx_lookup_;
     dns::Answer mx_;
+    decide::SrvSaid wrapped_, starttls_; // of submission
     std::vector<dns::Lookup> lookups_;
     std::size_t open_ = 0;
     std::map<std::string, std::vector<common::IpAddress>> addresses_;

@@ -198,7 +198,7 @@ void Router::asked_by_name(proto::route::Route&& route) {
         const auto& first = rule->next_hops.front().front();
         if (first.kind == decide::NextHop::Kind::host)
             return answer(question, route.domain, best(*rule, question), rule->pattern);
-        if (first.kind == decide::NextHop::Kind::mx_of)
+        if (first.kind != decide::NextHop::Kind::recipient)
             return look_up(route.domain, first, rule->connections, question);
     }
     const auto hop = decide::NextHop::parse(name);
@@ -259,7 +259,7 @@ void Router::found(const std::string& domain, Found found) {
 std::string Router::policy_domain(const std::string& domain, const Job& job) const {
     if (!job.found.destination.found() || domain.starts_with(proto::route::via)) return "";
     if (routes_.tls_level(domain, tls_) != decide::TlsLevel::sts) return "";
-    return job.hop->kind == decide::NextHop::Kind::mx_of ? job.hop->name : domain;
+    return job.hop->kind == decide::NextHop::Kind::recipient ? domain : job.hop->name;
 }
 
 void Router::finish(const std::string& domain, const std::string& policy_domain, const StsPolicy* policy) {
@@ -276,6 +276,16 @@ void Router::policy_changed(const std::string& domain, const StsPolicy* policy) 
     queue_manager_.send(proto::route::StsChanged{policy ? said(domain, *policy) : proto::route::StsPolicy{domain}});
 }
 
+// Those that are not this very system.
+std::vector<decide::NextHop> Router::others(std::vector<decide::NextHop> hosts) const {
+    std::erase_if(hosts, [this](const decide::NextHop& hop) {
+        const auto address = common::IpAddress::parse(hop.name);
+        return address ? ourselves_.is_address(*address, hop.port)
+                       : ourselves_.is_name(hop.name) && ourselves_.listens_on(hop.port);
+    });
+    return hosts;
+}
+
 void Router::answer(const Question& question, const std::string& domain, const Found& found,
                     const std::string& rule, const proto::route::StsPolicy& sts) {
     proto::route::Routed routed;
@@ -284,16 +294,17 @@ void Router::answer(const Question& question, const std::string& domain, const F
     routed.domain = domain;
     routed.asked_pool = question.pool;
     const auto& pool = by && question.pool.empty() ? by->pool : question.pool;
-    routed.kind = kind_of(found.destination.kind);
-    if (found.destination.found()) routed.link = decide::link_from(found.destination.link, pool);
-    for (const auto& host : found.destination.hosts)
+    const auto destination = by ? decide::with_fallback(found.destination, others(by->fallback)) : found.destination;
+    routed.kind = kind_of(destination.kind);
+    if (destination.found()) routed.link = decide::link_from(destination.link, pool);
+    for (const auto& host : destination.hosts)
         routed.hosts.push_back({host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap});
     routed.valid_seconds = found.valid_seconds;
     routed.connections = found.connections;
     routed.rule = rule;
     routed.sts = sts;
-    routed.status = found.destination.status;
-    routed.text = found.destination.text;
+    routed.status = destination.status;
+    routed.text = destination.text;
     queue_manager_.send(routed);
 }
 

@@ -59,6 +59,7 @@ private:
                  Question question);
     void start_waiting();
     void found(const std::string& domain, Found found);
+    std::vector<decide::NextHop> others(std::vector<decide::NextHop> hosts) const;
     std::string policy_domain(const std::string& domain, const Job& job) const;
     void finish(const std::string& domain, const std::string& policy_domain, const StsPolicy* policy);
     void policy_changed(const std::string& domain, const StsPolicy* policy);

@@ -123,7 +123,7 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
                          tls_wanted(), timeouts(office_.settings), idn::ascii_domain, auth_wanted(), watcher_ != nullptr},
         now);
-    rearm();
+    pump(); // TLS may come first
 }
 
 // --- the conversation
@@ -264,6 +264,8 @@ void Connection::ended(Ended& end) {
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
     last_failure_ = {end.why, relay(), tls_named(), source()};
     if (end.why.stage == smtp::Stage::tls) tell_tls(tls_result_, end.why.text);
+    // A destination that says 5xx is not to be got round.
+    if (end.why.code >= 500 && current_->host.tier != decide::Tier::fallback) dial_.forgo_fallback();
     if (again_from_another(end.why)) return;
     if (fresh && (again_in_plain_text(end.why) || again_with_new_token(end.why))) return;
     if (end.why.stage == smtp::Stage::tls) {

@@ -59,6 +59,7 @@ smtp::ClientSession::StartTls Connection::tls_wanted() {
     tls_result_ = decide::TlsResult::starttls_not_supported;
     shaking_hands_ = false;
     level_ = jobs_.empty() ? office_.settings.tls : level_of(*jobs_.front());
+    if (current_->host.tls_wrap) return StartTls::wrapped;
     if (is_mandatory(level_)) return StartTls::always;
     return level_ == TlsLevel::none || plain_text_ || !office_.tls ? StartTls::never : StartTls::if_offered;
 }
@@ -128,7 +129,8 @@ void Connection::keep_resumption() {
 // Where TLS is only welcome, a server that offers it and cannot do it gets its mail without: once more to the
 // same address.
 bool Connection::again_in_plain_text(const smtp::Verdict& why) {
-    if (why.stage != smtp::Stage::tls || level_ != TlsLevel::may || plain_text_) return false;
+    if (why.stage != smtp::Stage::tls || level_ != TlsLevel::may || plain_text_ || current_->host.tls_wrap)
+        return false;
     voice().info("{}; trying again in plain text", why.text);
     plain_text_ = true;
     leave_session();

@@ -38,3 +38,41 @@ TEST_CASE("a relay of ours that does not exist is waited for") {
     CHECK(gone.status == "4.1.2");
     CHECK(named_by_rule(configured({hop("[one]")})).found());
 }
+
+TEST_CASE("what a route falls back on: behind the MX hosts, or where they cannot be found out") {
+    using Kind = Destination::Kind;
+    const std::vector<NextHop> fallback{*NextHop::parse("[relay.example.net]:2525"), *NextHop::parse("[192.0.2.9]")};
+    const auto mx = Destination::of(Kind::mx, {{"mx1.example.com", 25, 10}, {"mx2.example.com", 25, 65535}});
+
+    const auto both = with_fallback(mx, fallback);
+    CHECK(both.kind == Kind::mx);
+    CHECK(both.link == "mx1.example.com;mx2.example.com;[192.0.2.9],[relay.example.net]:2525");
+    REQUIRE(both.hosts.size() == 4);
+    CHECK(both.hosts[1].name == "mx2.example.com"); // the worst MX comes before
+    CHECK(both.hosts[2].tier == Tier::fallback);
+
+    const auto lost = with_fallback(Destination::refuse(Kind::temporary, "4.4.3", "SERVFAIL"), fallback);
+    CHECK(lost.kind == Kind::configured);
+    CHECK(lost.link == configured(fallback).link);
+
+    const auto no = with_fallback(Destination::refuse(Kind::permanent, "5.1.10", "null MX"), fallback);
+    CHECK(no.kind == Kind::permanent);
+    CHECK(no.hosts.empty());
+
+    auto ours = mx; // we are one of its hosts: who sends to us might be the fallback itself
+    ours.ours = true;
+    CHECK(with_fallback(ours, fallback).link == mx.link);
+    CHECK(with_fallback(mx, {}).link == mx.link);
+    const auto named = configured({*NextHop::parse("[a]")});
+    CHECK(with_fallback(named, fallback).link == "[a]");
+}
+
+TEST_CASE("hosts with TLS from the first byte are another link") {
+    RouteRule rule;
+    rule.next_hops = {{*NextHop::parse("[a]:465")}};
+    const auto up = [](const std::string&) { return false; };
+    CHECK(best(rule, up).link == "[a]:465");
+    rule.tls_wrap = true;
+    CHECK(best(rule, up).link == "[a]:465/tls");
+    CHECK(best(rule, up).hosts[0].tls_wrap);
+}

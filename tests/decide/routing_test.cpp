@@ -10,6 +10,11 @@ TEST_CASE("next hops are read and printed") {
     CHECK(NextHop::parse("mx:2525") == NextHop{NextHop::Kind::recipient, "", 2525});
     CHECK(NextHop::parse("Relay.Example.net") == NextHop{NextHop::Kind::mx_of, "relay.example.net", 25});
     CHECK(NextHop::parse("relay.example.net:587") == NextHop{NextHop::Kind::mx_of, "relay.example.net", 587});
+    CHECK(NextHop::parse("srv:Example.net") == NextHop{NextHop::Kind::srv, "example.net", 25});
+    CHECK(NextHop::parse("srv:example.net")->to_string() == "srv:example.net");
+    CHECK(NextHop::parse("srv:2525") == NextHop{NextHop::Kind::mx_of, "srv", 2525}); // a host of that name
+    for (const char* odd : {"srv:", "srv:-", "srv:a b", "srv:192.0.2.1", "srv:example.net:587"})
+        CHECK_FALSE(NextHop::parse(odd));
     CHECK(NextHop::parse("[relay]:2525") == NextHop{NextHop::Kind::host, "relay", 2525});
     CHECK(NextHop::parse("[192.0.2.1]") == NextHop{NextHop::Kind::host, "192.0.2.1", 25});
     CHECK(NextHop::parse("[2001:DB8::1]:26") == NextHop{NextHop::Kind::host, "2001:db8::1", 26});

@@ -89,3 +89,12 @@ TEST_CASE("what requires TLS goes to who proves its name and promises the same")
     play({secret}, script({begin, promises}), refused("has no certificate that proves its name"),
          {.tls = ClientSession::StartTls::if_offered});
 }
+
+TEST_CASE("wrapped: TLS comes first, then the greeting; STARTTLS is never said") {
+    const Setup setup{.quit = true, .tls = ClientSession::StartTls::wrapped};
+    play({mail(1)}, script({hello, tls_offered, "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\n"
+                            "S: 354 Go\n", body, "S: 250 2.0.0 Ok: queued as 1\nC: QUIT\n"}),
+         fmt::format("handshake\nup\n1: {}ended well\n", delivered), setup);
+    play({mail(1)}, "", "handshake\nended: temporary 5 4.7.5 [no common cipher]\n",
+         {.tls = ClientSession::StartTls::wrapped, .handshake = Handshake::fails});
+}

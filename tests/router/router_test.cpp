@@ -33,6 +33,14 @@ std::string answer_for(packet::Message& m) {
         if (name == "loop.example") return m.answer(mx(name, 120, 10, "selfaddress.example")).bytes();
         return no_data();
     }
+    if (m.type == 33) {
+        if (name == "_submissions._tcp.both.example")
+            return m.answer(srv(name, 120, 0, 5, 465, "mx1.example")).answer(srv(name, 120, 0, 1, 465, "mx2.example")).bytes();
+        if (name == "_submission._tcp.both.example") return m.answer(srv(name, 90, 0, 0, 587, "mx1.example")).bytes();
+        if (name.ends_with("not.example")) return m.answer(srv(name, 120, 0, 0, 0, "")).bytes();
+        if (name.ends_with("broken.example")) return m.code = 2, m.bytes();
+        return no_data();
+    }
     if (m.type == 1) {
         if (name == "selfaddress.example") return m.answer(a(name, 60, {"\x7f\0\0\1", 4})).bytes();
         if (name == "plain.example" || name.starts_with("mx"))
@@ -184,4 +192,42 @@ TEST_CASE("who we are") {
     CHECK(us.listens_on(25));
     CHECK(!us.listens_on(26));
     CHECK(!Ourselves::interfaces().empty());
+}
+
+TEST_CASE("where a domain takes submitted mail, its SRV records say") {
+    World w(R"(
+[route."*"]
+next_hop = "srv:both.example"
+[route."not.example"]
+next_hop = "srv:not.example"
+[route."broken.example"]
+next_hop = "srv:broken.example"
+)");
+    const auto routed = w.manager.ask<Routed>(proto::route::Route{1, "anything.example"});
+    CHECK(routed.kind == Kind::mx);
+    CHECK(routed.link == "mx1.example:465/tls,mx2.example:465/tls;mx1.example:587");
+    CHECK(routed.valid_seconds <= 90);
+    REQUIRE(routed.hosts.size() == 3);
+    CHECK(routed.hosts[0] == proto::route::Host{"mx1.example", 465, 0, 5, decide::Tier::first, true});
+    CHECK(routed.hosts[2] == proto::route::Host{"mx1.example", 587, 0, 0, decide::Tier::second, false});
+    CHECK(w.route("not.example") == "temporary 4.4.4"); // ours to mend
+    CHECK(w.route("broken.example") == "temporary 4.4.3");
+    CHECK(w.route("via:srv:both.example") == "mx " + routed.link);
+}
+
+TEST_CASE("a route's fallback stands behind the MX hosts, and alone where they cannot be found out") {
+    World w(R"(
+[listen.smtp]
+addresses = ["127.0.0.1:25"]
+[route."*"]
+next_hop = "mx"
+fallback = ["[relay.example]:2525", "[127.0.0.1]", "[me.example]"]
+)");
+    CHECK(w.route("good.example") == "mx mx1.example;mx2.example;[relay.example]:2525");
+    CHECK(w.manager.ask<Routed>(proto::route::Route{1, "good.example"}).hosts.back().tier == decide::Tier::fallback);
+    CHECK(w.route("fails.example") == "configured [relay.example]:2525");
+    CHECK(w.route("null.example") == "permanent 5.1.10");
+    CHECK(w.route("none.example") == "permanent 5.1.2");
+    CHECK(w.route("named.example") == "mx mx1.example"); // we are its second MX
+    CHECK(w.route("loop.example") == "permanent 5.4.6");
 }

@@ -60,6 +60,16 @@ List auth_mechanisms(decide::AuthRule& rule) {
             [&rule] { return rule.never ? std::vector<std::string>{"no"} : rule.mechanisms; }};
 }
 
+List hosts_in_brackets(std::vector<decide::NextHop>& values) {
+    return list_of<decide::NextHop>(values, [](std::string_view text, decide::NextHop& value) -> std::string {
+        const auto hop = decide::NextHop::parse(text);
+        if (!hop || hop->kind != decide::NextHop::Kind::host)
+            return fmt::format("\"{}\" is no host in brackets such as \"[relay.example.net]:25\"", text);
+        value = *hop;
+        return "";
+    });
+}
+
 List durations(std::vector<smtp::Duration>& values) {
     return {[&values] { values.clear(); },
             [&values](std::string_view text) -> std::string {
@@ -99,11 +109,21 @@ Section table_of(decide::RouteRule& s) {
                  "One place or a list in order of preference; places in a list inside the list are equals. "
                  "\"[host]:port\" and \"[address]:port\" are a host itself; \"name\" is the MX hosts of that "
                  "name; "
-                 "\"mx\" is the MX hosts of the recipient's domain. A rule is either hosts in brackets or "
-                 "one name. The next in order serves while the one before it is down "
+                 "\"mx\" is the MX hosts of the recipient's domain; \"srv:name\" is where that name takes "
+                 "submitted mail by its SRV records (_submissions: TLS from the first byte; then _submission). A "
+                 "rule is either hosts in brackets or one name. The next in order serves while the one before it is down "
                  "(queue.link_down_after).",
                  "\"[relay.example.net]:25\""},
                 {"pool", word(s.pool), "The [pool.<name>] of source addresses for mail that names none itself.", "\"bulk\""},
+                {"fallback", hosts_in_brackets(s.fallback),
+                 "Hosts in brackets, as \"[relay.example.net]:25\", that take the mail when none of the MX hosts "
+                 "can be looked up or reached, in the same attempt. Not when the domain itself refuses (5xx, no such domain), nor when this "
+                 "system is one of its MX hosts. Only with \"mx\" or a name.",
+                 ""},
+                {"tls_wrap", Flag{&s.tls_wrap},
+                 "TLS from the first byte, as at port 465; no STARTTLS, never plain text. Only for hosts in "
+                 "brackets.",
+                 ""},
                 {"tls", one_of(s.tls, tls_levels), "As smtp_client.tls, for mail to these domains.", "\"may\""},
                 {"auth", auth_mechanisms(s.auth),
                  "The only mechanisms of AUTH to be used where smtp_client.credentials has an account at the next "

@@ -217,6 +217,13 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
     if (hosts != all && all != 1)
         toml_.problem_at(path + ".next_hop",
                          fmt::format("{}.next_hop: several places must all be hosts in brackets", path));
+    if (!rule.fallback.empty() && hosts > 0)
+        toml_.problem_at(path + ".fallback",
+                         fmt::format("{}.fallback: next_hop names hosts in brackets: list it there, behind them", path));
+    if (!rule.fallback.empty() && all > 0 && rule.next_hops.front().front().kind == decide::NextHop::Kind::srv)
+        toml_.problem_at(path + ".fallback", fmt::format("{}.fallback: only where hosts are found by MX", path));
+    if (rule.tls_wrap && hosts != all)
+        toml_.problem_at(path + ".tls_wrap", fmt::format("{}.tls_wrap: only for hosts in brackets", path));
 }
 
 // Relative names are taken from the directory of the configuration.

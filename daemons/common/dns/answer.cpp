@@ -78,6 +78,12 @@ void take(const Packet& packet, const ns_rr& record, Type type, Answer& out) {
         const auto usable = canonical_name(*host);
         if (usable.empty() && !host->empty()) return;
         out.mx.push_back({static_cast<std::uint16_t>(ns_get16(data)), usable});
+    } else if (type == Type::srv && size >= 7) {
+        const auto target = packet.name_at(data + 6);
+        if (!target || (canonical_name(*target).empty() && !target->empty())) return;
+        out.srv.push_back({static_cast<std::uint16_t>(ns_get16(data)),
+                           static_cast<std::uint16_t>(ns_get16(data + 2)),
+                           static_cast<std::uint16_t>(ns_get16(data + 4)), canonical_name(*target)});
     } else if (type == Type::ptr && size >= 1) {
         const auto name = packet.name_at(data);
         if (!name || canonical_name(*name).empty()) return;
@@ -165,7 +171,7 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
         out.ttl = std::min(out.ttl, static_cast<std::uint32_t>(ns_rr_ttl(record)));
         take(packet, record, type, out);
     }
-    if (!out.mx.empty() || !out.addresses.empty() || !out.names.empty() || !out.texts.empty()) {
+    if (!out.mx.empty() || !out.srv.empty() || !out.addresses.empty() || !out.names.empty() || !out.texts.empty()) {
         out.said = Said::records;
         return out;
     }

@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/common/network.h"
 #include "daemons/decide/mx.h"
+#include "daemons/decide/srv.h"
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -13,14 +14,16 @@
 namespace dns {
 
 using decide::MxRecord;
+using decide::SrvRecord;
 using decide::Said;
 
-enum class Type : std::uint16_t { a = 1, ptr = 12, mx = 15, txt = 16, aaaa = 28 };
+enum class Type : std::uint16_t { a = 1, ptr = 12, mx = 15, txt = 16, aaaa = 28, srv = 33 };
 
 struct Answer {
     Said said = Said::failed;
     std::uint32_t ttl = 0;                    // seconds the answer may be believed from now on
     std::vector<MxRecord> mx;                 // Type::mx
+    std::vector<SrvRecord> srv;               // Type::srv
     std::vector<common::IpAddress> addresses; // Type::a, Type::aaaa
     std::vector<std::string> names;           // Type::ptr
     std::vector<std::string> texts;           // Type::txt: each record's strings put together; any bytes

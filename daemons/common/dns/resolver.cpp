@@ -1,12 +1,17 @@
 #include "daemons/common/dns/resolver.h"
+#include "daemons/common/random.h"
 #include <algorithm>
 #include <ares.h>
 #include <arpa/nameser.h>
+#include <cstring>
 #include <utility>
 
 namespace dns {
 
 namespace {
+
+// Open questions, at most; far fewer than there are ids.
+constexpr std::size_t most_questions = 20'000;
 
 // One key for cache and questions: the type's number, then the name.
 std::string key_of(std::string_view name, Type type) {
@@ -103,12 +108,18 @@ Lookup Resolver::look_up(std::string_view name, Type type, Done done) {
         return tell(std::move(none));
     }
     if (const auto* known = cached(canonical, type)) return tell(*known);
+    if (questions_.size() >= most_questions && !questions_.contains(key)) {
+        Answer none;
+        none.why = "too many look-ups at the same time";
+        return tell(std::move(none));
+    }
     auto& question = questions_[key];
     const bool is_new = !question;
-    if (is_new) question.reset(new Question{*this, key, std::move(canonical), type, {}});
+    if (is_new) question.reset(new Question{*this, key, std::move(canonical), type, fresh_id(), {}});
     auto& asked = *question;
     asked.waiters.push_back({nullptr, std::move(done), {}, &asked});
     Lookup lookup(*this, std::prev(asked.waiters.end()));
+    if (is_new) ids_.insert(asked.id);
     if (is_new) ask(asked); // may be answered at once, with a failure
     return lookup;
 }
@@ -119,9 +130,28 @@ void Resolver::ask(Question& question) {
         none.why = broken_;
         return answered(question, std::move(none));
     }
-    ares_query(channel_, question.name.c_str(), ns_c_in, static_cast<int>(question.type), on_answer,
-               &question);
+    unsigned char* query = nullptr;
+    int size = 0;
+    const int status = ares_create_query(question.name.c_str(), ns_c_in, static_cast<int>(question.type), question.id,
+                                         1, &query, &size, static_cast<int>(settings_.edns_size));
+    if (status == ARES_SUCCESS)
+        ares_send(channel_, query, size, on_answer, &question); // may answer at once, which ends the question
+    ares_free_string(query);
+    if (status != ARES_SUCCESS) {
+        Answer none;
+        none.why = ares_strerror(status);
+        return answered(question, std::move(none));
+    }
     wind_timer();
+}
+
+// Unlike that of any question under way: c-ares knows an answer by it.
+std::uint16_t Resolver::fresh_id() const {
+    while (true) {
+        std::uint16_t id;
+        std::memcpy(&id, common::random_bytes(sizeof id).data(), sizeof id);
+        if (!ids_.contains(id)) return id;
+    }
 }
 
 void Resolver::on_answer(void* asked, int status, int, unsigned char* packet, int size) {
@@ -146,6 +176,7 @@ void Resolver::answered(Question& question, Answer answer) {
     }
     if (!question.waiters.empty()) hook_.schedule();
     told_.splice(told_.end(), question.waiters);
+    ids_.erase(question.id);
     questions_.erase(std::string(question.key));
 }
 

@@ -1,5 +1,6 @@
 // Name look-ups on the loop, by c-ares: never waits. Look-ups of the same name under way are made once;
 // answers are kept for their TTL in a bounded cache, failures for a few seconds. One per daemon, owned by it.
+// Nobody can guess the number a query goes by: it is the kernel's, not that of c-ares' weak generator.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/dns/answer.h"
@@ -10,6 +11,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -51,6 +53,7 @@ private:
         Resolver& resolver;
         std::string key, name;
         Type type;
+        std::uint16_t id;
         Waiters waiters;
     };
     struct Kept {
@@ -59,6 +62,7 @@ private:
     };
     using Cache = std::unordered_map<std::string, Kept>;
 
+    std::uint16_t fresh_id() const;
     void ask(Question& question);
     void answered(Question& question, Answer answer);
     void keep(const std::string& key, const Answer& answer);
@@ -75,6 +79,7 @@ private:
     common::Timer timer_;
     common::TurnHook hook_;
     std::unordered_map<std::string, std::unique_ptr<Question>> questions_;
+    std::set<std::uint16_t> ids_; // of the questions
     Waiters told_;      // answered, about to be told
     Cache young_, old_; // two generations: when the young one is full it becomes the old one
     bool closing_ = false;

@@ -46,7 +46,8 @@ Names::Found Names::find_hosts(const std::string& domain, const decide::RouteRul
     if (hop.kind == NextHop::Kind::host)
         return {decide::best(*rule, [&](const std::string& link) { return down_.contains(decide::link_from(link, pool)); }),
                 configured_valid, rule};
-    const bool by_rule = hop.kind == NextHop::Kind::mx_of;
+    // Where a name takes submitted mail is as good as its MX: a scenario knows no other hosts of it.
+    const bool by_rule = hop.kind != NextHop::Kind::recipient;
     const auto& name = by_rule ? hop.name : domain;
     auto destination = look_up(name, hop.port, now);
     const auto* known = scenario_.domain(name);
@@ -54,6 +55,7 @@ Names::Found Names::find_hosts(const std::string& domain, const decide::RouteRul
     if (destination.kind == decide::Destination::Kind::permanent)
         valid = std::min(valid, config_.dns.negative_ttl);
     if (by_rule) destination = decide::named_by_rule(std::move(destination));
+    if (rule) destination = decide::with_fallback(std::move(destination), rule->fallback);
     if (destination.kind == decide::Destination::Kind::temporary) valid = config_.dns.failure_ttl;
     return {std::move(destination), valid, rule};
 }

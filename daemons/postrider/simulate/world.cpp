@@ -314,7 +314,7 @@ std::vector<std::string> World::untouched() const {
     const auto domain = [&](const std::string& d) {
         const bool mx_of = std::ranges::any_of(config_.routes, [&](const auto& rule) {
             const auto& hop = rule.next_hops.front().front();
-            return hop.kind == decide::NextHop::Kind::mx_of && hop.name == d;
+            return hop.kind != decide::NextHop::Kind::host && hop.name == d;
         });
         const bool used = std::ranges::find(places_, d, &Place::name) != places_.end();
         if (!used && !mx_of) names.push_back("domain " + d);

@@ -410,3 +410,22 @@ TEST_CASE("hosts may be moved for tests, and only there") {
         CHECK(bad("[mta]\nusers = false\n[testing]\nconnect_to = [\"" + odd + "\"]\n")
                   .find("\"" + odd + "\" makes no sense") != std::string::npos);
 }
+
+TEST_CASE("routes that fall back, ask for SRV records, or wrap") {
+    const auto c = good("[route.\"*\"]\nnext_hop = \"mx\"\nfallback = [\"[Relay.example.net]:2525\", \"[192.0.2.1]\"]\n"
+                        "[route.\"a.example\"]\nnext_hop = \"srv:example.net\"\n"
+                        "[route.\"b.example\"]\nnext_hop = \"[a]:465\"\ntls_wrap = true\n");
+    const decide::RouteTable table(c.routes);
+    REQUIRE(table.named("*")->fallback.size() == 2);
+    CHECK(table.named("*")->fallback[0].to_string() == "[relay.example.net]:2525");
+    CHECK(table.named("a.example")->next_hops[0][0].kind == decide::NextHop::Kind::srv);
+    CHECK(table.named("b.example")->tls_wrap);
+    CHECK(bad("[route.\"a\"]\nnext_hop = \"mx\"\nfallback = [\"relay.example.net\"]").find("is no host in brackets") !=
+          std::string::npos);
+    CHECK(bad("[route.\"a\"]\nnext_hop = \"[b]\"\nfallback = [\"[c]\"]") ==
+          "f.toml:3:1: route.\"a\".fallback: next_hop names hosts in brackets: list it there, behind them");
+    CHECK(bad("[route.\"a\"]\nnext_hop = \"srv:b\"\nfallback = [\"[c]\"]") ==
+          "f.toml:3:1: route.\"a\".fallback: only where hosts are found by MX");
+    CHECK(bad("[route.\"a\"]\nnext_hop = \"mx\"\ntls_wrap = true") ==
+          "f.toml:3:1: route.\"a\".tls_wrap: only for hosts in brackets");
+}

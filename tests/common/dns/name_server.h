@@ -6,6 +6,7 @@
 #include "tests/common/dns/packet.h"
 #include <arpa/inet.h>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -44,6 +45,7 @@ struct NameServer {
         message.type =
             static_cast<unsigned char>(query[at + 1]) << 8 | static_cast<unsigned char>(query[at + 2]);
         ++asked;
+        ids.insert(message.id);
         edns = edns || query.substr(at + 5).find(std::string("\0\0\x29", 3)) != query.npos;
         auto bytes = behave(message);
         if (bytes.empty()) return;
@@ -61,6 +63,7 @@ struct NameServer {
     common::Handle<uv_udp_t> udp;
     std::uint16_t port = 0;
     int asked = 0;
+    std::set<unsigned> ids;     // of the queries
     bool edns = false;
     char space[2048];
     std::function<std::string(packet::Message&)> behave;

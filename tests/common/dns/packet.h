@@ -26,6 +26,10 @@ inline std::string record(std::string_view owner, unsigned type, unsigned long t
 inline std::string mx(std::string_view owner, unsigned long ttl, unsigned preference, std::string_view host) {
     return record(owner, 15, ttl, u16(preference) + name(host));
 }
+inline std::string srv(std::string_view owner, unsigned long ttl, unsigned priority, unsigned weight, unsigned port,
+                       std::string_view target) {
+    return record(owner, 33, ttl, u16(priority) + u16(weight) + u16(port) + name(target));
+}
 inline std::string a(std::string_view owner, unsigned long ttl, std::string_view four) {
     return record(owner, 1, ttl, std::string(four));
 }

@@ -142,3 +142,88 @@ TEST_CASE("a client's name counts only if its addresses include the client") {
         CHECK(found == expected);
     }
 }
+
+TEST_CASE("queries go by numbers that are all over the place, each by one of its own") {
+    common::Loop loop;
+    NameServer server(loop);
+    server.behave = [](packet::Message& m) { return m.authority(packet::soa("example", 60, 60)).bytes(); };
+    Resolver resolver(loop, server.settings());
+    constexpr int many = 2000;
+    int told = 0;
+    std::vector<Lookup> lookups;
+    for (int i = 0; i < many; ++i) {
+        lookups.push_back(resolver.look_up("d" + std::to_string(i) + ".example", Type::a, [&](const Answer& answer) {
+            CHECK(answer.said == Said::no_data);
+            if (++told % 100 == 0) loop.stop();
+        }));
+        if (lookups.size() % 100 > 0) continue; // a hundred at a time: no more fits into a socket's buffer
+        while (told < i + 1) loop.run();
+    }
+    // Of 2000 numbers drawn by chance from 65,536 about 30 are drawn twice; a sequence would stay in its corner.
+    CHECK(server.ids.size() > many - 100);
+    int quarters[4] = {};
+    for (const auto id : server.ids) ++quarters[id >> 14];
+    for (const int in_quarter : quarters) CHECK(in_quarter > many / 8);
+}
+
+TEST_CASE("what answers another question, or goes by another number, is no answer") {
+    common::Loop loop;
+    NameServer server(loop);
+    bool lies = true;
+    const auto honest = [](packet::Message& m) { return m.answer(packet::mx(m.question, 300, 10, "mx.example")).bytes(); };
+    SUBCASE("another number") {
+        server.behave = [&](packet::Message& m) {
+            if (std::exchange(lies, false)) {
+                m.id ^= 1;
+                return m.answer(packet::mx(m.question, 300, 10, "evil.example")).bytes();
+            }
+            return honest(m);
+        };
+    }
+    SUBCASE("another name") {
+        server.behave = [&](packet::Message& m) {
+            if (std::exchange(lies, false)) {
+                m.question = "other.example";
+                return m.answer(packet::mx("victim.example", 300, 10, "evil.example")).bytes();
+            }
+            return honest(m);
+        };
+    }
+    SUBCASE("another type") {
+        server.behave = [&](packet::Message& m) {
+            if (std::exchange(lies, false)) {
+                m.type = 1;
+                return m.answer(packet::mx(m.question, 300, 10, "evil.example")).bytes();
+            }
+            return honest(m);
+        };
+    }
+    Resolver resolver(loop, server.settings());
+    const auto answer = ask(loop, resolver, "victim.example", Type::mx);
+    REQUIRE(answer.said == Said::records); // of the second try
+    CHECK(answer.mx.at(0).host == "mx.example");
+    CHECK(server.asked == 2);
+    CHECK(resolver.cached("other.example", Type::mx) == nullptr);
+}
+
+TEST_CASE("SRV records, and the bounds of any answer") {
+    common::Loop loop;
+    NameServer server(loop);
+    server.behave = [](packet::Message& m) {
+        if (m.type == 33)
+            return m.answer(packet::srv(m.question, 300, 1, 2, 465, "a.example"))
+                .answer(packet::srv(m.question, 300, 0, 0, 0, ""))
+                .answer(packet::srv(m.question, 300, 0, 0, 1, "no name.example"))
+                .bytes();
+        for (int i = 0; i < 60; ++i) m.answer(packet::a(m.question, 10'000'000, {"\xc0\0\2\1", 4}));
+        return m.bytes();
+    };
+    auto settings = server.settings();
+    settings.edns_size = 4096;
+    Resolver resolver(loop, settings);
+    const auto srv = ask(loop, resolver, "_submissions._tcp.example", Type::srv);
+    CHECK(srv.srv == std::vector<dns::SrvRecord>{{1, 2, 465, "a.example"}, {0, 0, 0, ""}});
+    const auto many = ask(loop, resolver, "x.example", Type::a);
+    CHECK(many.addresses.size() == dns::most_records);
+    CHECK(many.ttl == 24 * 3600); // maximum_ttl
+}

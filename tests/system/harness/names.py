@@ -7,7 +7,7 @@
 import socket
 import threading
 
-from dnslib import A, AAAA, CNAME, DNSHeader, DNSRecord, MX, PTR, QTYPE, RCODE, RR, SOA
+from dnslib import A, AAAA, CNAME, DNSHeader, DNSRecord, MX, PTR, QTYPE, RCODE, RR, SOA, SRV
 
 
 class Names:
@@ -38,6 +38,11 @@ class Names:
         """hosts: (preference, name)."""
         for preference, host in hosts:
             self.add(domain, "MX", MX(host or ".", preference), ttl)
+
+    def srv(self, name, *records):
+        """records: (priority, weight, port, target)."""
+        for priority, weight, port, target in records:
+            self.add(name, "SRV", SRV(priority, weight, port, target))
 
     def null_mx(self, domain):
         self.add(domain, "MX", MX(".", 0))
