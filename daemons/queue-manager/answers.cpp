@@ -60,7 +60,7 @@ void QueueManager::routed(const proto::route::Routed& answer) {
     if (reached) links_[answer.link] = {kind == RouteKind::mx, answer.rule, answer.hosts};
     tell([&](smtp::Now now, auto& out) {
         engine_.routed({answer.domain, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
-                        reached ? nullptr : &reason, answer.connections, answer.rule},
+                        reached ? nullptr : &reason, answer.connections, answer.rule, answer.secure},
                        now, out);
     });
 }

@@ -117,7 +117,8 @@ void QueueManager::carry_out(const Deliver& action, smtp::Now) {
                                                         action.location,
                                                         {numbers.begin(), numbers.end()},
                                                         to_wire(action.arrival),
-                                                        to_wire(action.queued)});
+                                                        to_wire(action.queued),
+                                                        action.secure});
 }
 
 void QueueManager::carry_out(const CloseConnection& action, smtp::Now) {

@@ -171,6 +171,7 @@ void Router::answer(std::uint64_t request, const std::string& domain, const Foun
     routed.valid_seconds = found.valid_seconds;
     routed.connections = found.connections;
     routed.rule = rule;
+    routed.secure = found.secure;
     routed.status = found.destination.status;
     routed.text = found.destination.text;
     queue_manager_.send(routed);

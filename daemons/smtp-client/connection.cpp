@@ -14,6 +14,8 @@ using namespace smtp::client_event;
 namespace delivery = proto::delivery;
 
 namespace {
+constexpr std::size_t most_early = 16 * 1024; // bytes of a greeting
+
 smtp::ClientSession::Timeouts timeouts(const config::SmtpClient& settings) {
     smtp::ClientSession::Timeouts out;
     out.banner = settings.greeting_timeout;
@@ -41,6 +43,8 @@ void Connection::leave_session() {
     deadline_.clear();
     session_.reset();
     wire_.reset();
+    early_.clear();
+    dane_lookup_.reset();
     handed_ = 0;
 }
 
@@ -80,11 +84,26 @@ void Connection::out_of_addresses(Dial::Owner::End end) {
     link_failed();
 }
 
+// Nobody's fault but the host's that is not to be used: its link works.
+void Connection::refused_by_policy(const std::string& text) {
+    auto& failure = (last_failure_ = {{}, relay(), "none"}).why;
+    failure.stage = smtp::Stage::tls;
+    failure.status = "4.7.5";
+    failure.text = text;
+    policy_failure_ = last_failure_;
+    voice().info("{}", text);
+    try_next();
+}
+
 void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire) {
-    const auto now = Loop::now().monotonic;
     current_ = candidate;
     wire_ = std::move(wire);
     session_number_ = office_.next_session();
+    find_demand(); // → greet(), refused_by_policy()
+}
+
+void Connection::greet() {
+    const auto now = Loop::now().monotonic;
     const bool pipelining =
         office_.settings.pipelining && office_.peers.may_pipeline(current_->endpoint.address, now);
     using Session = smtp::ClientSession;
@@ -93,13 +112,27 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
                          tls_wanted(), timeouts(office_.settings), idn::ascii_domain},
         now);
+    if (!early_.empty()) session_->feed(std::exchange(early_, {}), now);
+    hook_.schedule();
     rearm();
+}
+
+// The server greets while its records are still looked up.
+void Connection::read_early() {
+    auto space = office_.loop.read_buffer();
+    const auto n = wire_->read(space);
+    if (n > 0) early_.append(space.data(), static_cast<std::size_t>(n));
+    if ((n < 0 && errno == EAGAIN) || (n > 0 && early_.size() <= most_early)) return;
+    office_.peers.failed(current_->endpoint.address, Loop::now().monotonic);
+    unreachable(*current_, std::strerror(n == 0 ? ECONNRESET : n < 0 ? errno : EPROTO));
+    try_next();
 }
 
 // --- the conversation
 // -----------------------------------------------------------------------------------------
 
 void Connection::readable() {
+    if (!session_ && wire_ && !over_) return read_early();
     bool more = true;
     while (more && !over_ && session_) {
         if (shaking_hands_) {
@@ -184,6 +217,7 @@ void Connection::take(smtp::ClientEvent& event) {
     } else if (std::holds_alternative<Up>(event)) {
         setup_ = Loop::now().monotonic - began_;
         office_.peers.worked(current_->endpoint.address);
+        tell_tls(tls_.encrypted ? decide::TlsResult::success : decide::TlsResult::starttls_not_supported, "");
         up_ = true;
         if (!std::exchange(was_up_, true)) {
             owner_.connected(*this);
@@ -219,6 +253,7 @@ void Connection::ended(Ended& end) {
     const bool told =
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
     last_failure_ = {end.why, relay(), tls_named()};
+    if (end.why.stage == smtp::Stage::tls) tell_tls(tls_result_, end.why.text);
     if (fresh && again_in_plain_text(end.why)) return;
     if (end.why.stage == smtp::Stage::tls) {
         policy_failure_ = last_failure_;

@@ -4,6 +4,8 @@
 #pragma once
 #include "daemons/common/delivery_line.h"
 #include "daemons/decide/failure.h"
+#include "daemons/decide/tls_policy.h"
+#include "daemons/smtp-client/dane_lookup.h"
 #include "daemons/smtp-client/dial.h"
 #include "daemons/smtp-client/results.h"
 #include "libsmtp/client_session.h"
@@ -48,8 +50,13 @@ public:
     std::uint64_t number() const { return order_.connection; }
 
 private:
+    struct Needs { // as far as TLS is concerned
+        decide::TlsLevel level = decide::TlsLevel::may;
+        std::string domain; // of its recipients
+    };
     struct Job {
         proto::delivery::Deliver order;
+        std::optional<Needs> needs = {};
         std::optional<spool::MessageReader> message = {}; // open while it is with the session
         std::uint64_t sent = 0;                           // bytes of content handed to the session
         bool damaged = false;
@@ -62,12 +69,20 @@ private:
     };
 
     // TLS: secure.cpp.
-    decide::TlsLevel level_of(Job& job);
+    Needs needs_of(Job& job);
+    Needs needs_of(const spool::MessageReader& message, const std::vector<std::uint32_t>& numbers);
+    bool dane_applies(const Job& job) const;
+    void find_demand();
+    void demand_found();
+    bool suffices(Job& job);
     smtp::ClientSession::StartTls tls_wanted();
+    tls::ServerIdentity identity() const;
     void start_tls();
     void shake_hands();
     void judge_certificate();
     std::string resumption_name() const;
+    std::string unproven(const tls::Judgement& judgement) const;
+    void tell_tls(decide::TlsResult result, const std::string& reason) const;
     void keep_resumption();
     bool again_in_plain_text(const smtp::Verdict& why);
 
@@ -81,6 +96,9 @@ private:
     void out_of_addresses(Dial::Owner::End end) override;
     void readable() override;
     void writable() override { pump(); }
+    void refused_by_policy(const std::string& text);
+    void greet();
+    void read_early();
 
     void leave_session();
     void pump();
@@ -119,8 +137,14 @@ private:
     std::unique_ptr<Wire> wire_;
     std::optional<smtp::ClientSession> session_;
     std::optional<Candidate> current_;
-    decide::TlsLevel level_ = decide::TlsLevel::may; // of this session
+    // Of the delivery that the session is made for:
+    Needs needs_;
+    decide::TlsDemand demand_ = decide::TlsDemand::welcome;
+    std::optional<DaneLookup> dane_lookup_;
+    std::string early_; // what the server has said before that was over
+    std::optional<decide::DaneFindings> findings_; // of the current host, if it was asked about
     decide::TlsState tls_;
+    decide::TlsResult tls_result_ = decide::TlsResult::starttls_not_supported; // until it is known better
     std::string tls_text_;        // "TLSv1.3 …"; "" in plain text
     bool shaking_hands_ = false, plain_text_ = false; // plain_text_: TLS has failed with this address
     std::deque<std::unique_ptr<Job>> jobs_;

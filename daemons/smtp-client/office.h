@@ -9,6 +9,7 @@
 #include "daemons/smtp-client/peers.h"
 #include "daemons/smtp-client/resumptions.h"
 #include "libspool/disk.h"
+#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -31,6 +32,8 @@ struct Office {
     std::optional<decide::RouteTable> tls_routes = {}; // if there are any with a TLS level of their own
     std::shared_ptr<const tls::Context> tls = nullptr; // null: TLS cannot be had, and the log said why
     Resumptions resumptions = {};
+    // Told what came of every try to have TLS with a host (RFC 8460). May be empty.
+    std::function<void(const decide::TlsOutcome&)> tls_outcome = {};
 
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
 

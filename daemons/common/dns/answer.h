@@ -2,6 +2,7 @@
 // server sends becomes an Answer with at most 50 records. Knows no network.
 #pragma once
 #include "daemons/common/network.h"
+#include "daemons/decide/dane.h"
 #include "daemons/decide/mx.h"
 #include <cstddef>
 #include <cstdint>
@@ -14,15 +15,19 @@ namespace dns {
 
 using decide::MxRecord;
 using decide::Said;
+using decide::TlsaRecord;
 
-enum class Type : std::uint16_t { a = 1, ptr = 12, mx = 15, aaaa = 28 };
+enum class Type : std::uint16_t { a = 1, cname = 5, ptr = 12, mx = 15, aaaa = 28, tlsa = 52 };
 
 struct Answer {
     Said said = Said::failed;
     std::uint32_t ttl = 0;                    // seconds the answer may be believed from now on
     std::vector<MxRecord> mx;                 // Type::mx
     std::vector<common::IpAddress> addresses; // Type::a, Type::aaaa
-    std::vector<std::string> names;           // Type::ptr
+    std::vector<std::string> names;           // Type::ptr, Type::cname
+    std::vector<TlsaRecord> tlsa;             // Type::tlsa
+    std::string canonical; // records: whose they are, at the end of all aliases
+    bool secure = false;   // the name server has validated all of it (the AD bit), also that there is nothing
     std::string why;                          // failed: "SERVFAIL", "timeout" …; for a log line
     bool operator==(const Answer&) const = default;
 };
@@ -30,7 +35,7 @@ struct Answer {
 inline constexpr std::size_t most_records = 50;
 
 // The answer to a query for `name` (lower case, no dot at the end). Aliases (CNAME) are followed within the
-// packet.
+// packet. `secure` is what the server says: whether it is to be believed is the caller's business.
 Answer parse_answer(std::span<const unsigned char> packet, std::string_view name, Type type);
 
 // "1.2.0.192.in-addr.arpa", "…8.b.d.0.1.0.0.2.ip6.arpa".

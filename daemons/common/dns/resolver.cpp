@@ -1,7 +1,10 @@
 #include "daemons/common/dns/resolver.h"
+#include "daemons/common/random.h"
 #include <algorithm>
 #include <ares.h>
 #include <arpa/nameser.h>
+#include <memory>
+#include <netinet/in.h>
 #include <utility>
 
 namespace dns {
@@ -25,6 +28,25 @@ std::string said_by(int status) {
         return "no name server gave an answer"; // c-ares: refused, SERVFAIL or unreachable, all of them
     default: return ares_strerror(status);
     }
+}
+
+// Of a query: nobody shall be able to answer one he has not seen.
+unsigned short fresh_id() {
+    const auto bytes = common::random_bytes(2);
+    return static_cast<unsigned short>(static_cast<unsigned char>(bytes[0]) << 8 | static_cast<unsigned char>(bytes[1]));
+}
+
+// Whoever can put himself between us and another host can set a bit.
+bool only_on_loopback(ares_channel channel) {
+    ares_addr_port_node* servers = nullptr;
+    if (ares_get_servers_ports(channel, &servers) != ARES_SUCCESS) return false;
+    bool only = servers != nullptr;
+    for (const auto* each = servers; each; each = each->next)
+        only = only && (each->family == AF_INET
+                            ? (ntohl(each->addr.addr4.s_addr) >> 24) == 127
+                            : IN6_IS_ADDR_LOOPBACK(reinterpret_cast<const in6_addr*>(&each->addr.addr6)) != 0);
+    ares_free_data(servers);
+    return only;
 }
 
 } // namespace
@@ -79,6 +101,7 @@ Resolver::Resolver(common::Loop& loop, const config::Dns& settings)
         status = ares_set_servers_ports_csv(channel_, servers.c_str());
     }
     if (status != ARES_SUCCESS) broken_ = std::string("resolver: ") + ares_strerror(status);
+    trusts_ad_ = status == ARES_SUCCESS && settings.trust_ad && only_on_loopback(channel_);
 }
 
 Resolver::~Resolver() {
@@ -119,8 +142,21 @@ void Resolver::ask(Question& question) {
         none.why = broken_;
         return answered(question, std::move(none));
     }
-    ares_query(channel_, question.name.c_str(), ns_c_in, static_cast<int>(question.type), on_answer,
-               &question);
+    // ares_query() with one bit more: in a question AD asks whether the answer was validated (RFC 6840, 5.7).
+    unsigned char* query = nullptr;
+    int size = 0;
+    const int status =
+        ares_create_query(question.name.c_str(), ns_c_in, static_cast<int>(question.type), fresh_id(), 1, &query,
+                          &size, static_cast<int>(settings_.edns_size));
+    if (status != ARES_SUCCESS) {
+        Answer none;
+        none.why = said_by(status);
+        return answered(question, std::move(none));
+    }
+    const std::unique_ptr<unsigned char, decltype(&ares_free_string)> owned(
+        query, [](void* bytes) { ares_free_string(bytes); });
+    if (trusts_ad_) query[3] |= 0x20;
+    ares_send(channel_, query, size, on_answer, &question);
     wind_timer();
 }
 
@@ -133,6 +169,7 @@ void Resolver::on_answer(void* asked, int status, int, unsigned char* packet, in
         answer = parse_answer({packet, static_cast<std::size_t>(size)}, question.name, question.type);
     else
         answer.why = said_by(status);
+    answer.secure = answer.secure && self.trusts_ad_;
     self.answered(question, std::move(answer));
 }
 

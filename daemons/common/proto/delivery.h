@@ -50,6 +50,7 @@ struct Deliver { // queue-manager → agent
     std::vector<std::uint32_t> recipients; // numbers in spool::MessageState::recipients
     std::int64_t arrived = 0;              // µs since 1970: when the message was accepted
     std::int64_t queued = 0;               // µs since 1970: when the queue-manager had it ready
+    bool secure = false;                   // as route::Routed says of the domain's hosts
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("delivery", m.delivery);
@@ -58,6 +59,7 @@ struct Deliver { // queue-manager → agent
         f("recipients", m.recipients);
         f("arrived", m.arrived);
         f("queued", m.queued);
+        f("secure", m.secure);
     }
 };
 

@@ -59,7 +59,8 @@ struct Routed { // router → queue-manager
     std::uint32_t valid_seconds = 60; // ask again after that
     std::uint32_t connections = 0;    // at a time, at most, by the rule; 0: the queue's setting
     std::string rule;                 // the route's pattern; "" none
-    std::string status, text;         // temporary, permanent
+    bool secure = false;      // nobody on the way could have put other hosts in: DNSSEC, or our own configuration
+    std::string status, text; // temporary, permanent
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("domain", m.domain);
@@ -69,6 +70,7 @@ struct Routed { // router → queue-manager
         f("valid_seconds", m.valid_seconds);
         f("connections", m.connections);
         f("rule", m.rule);
+        f("secure", m.secure);
         f("status", m.status);
         f("text", m.text);
     }

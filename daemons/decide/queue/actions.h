@@ -39,6 +39,7 @@ struct Deliver {
     smtp::WallTime arrival{}; // when accepted
     smtp::WallTime queued{};  // when its wait for a connection began
     Numbers numbers;
+    bool secure = false; // as Routed said of the destination
 };
 
 struct CloseConnection {
