@@ -1,13 +1,14 @@
 #include "libsmtp/header_scan.h"
 #include "libsmtp/text.h"
+#include <algorithm>
 #include <cstring>
 
 namespace smtp {
 
-static constexpr std::size_t max_name = 77, max_message_id = 998;
+static constexpr std::size_t max_name = 77, max_message_id = 998, max_tls_required = 100;
 
 // A view may end anywhere, so the place in the line is remembered between calls; only a field's name and the
-// Message-ID are ever copied.
+// values that are asked for are ever copied.
 void HeaderScan::scan(std::string_view content) {
     while (!content.empty() && !ended_) {
         const char c = content.front();
@@ -21,9 +22,9 @@ void HeaderScan::scan(std::string_view content) {
                 place_ = Place::header_end;
             } else if (c == ' ' || c == '\t') { // goes on with the field before
                 if (fields_ == 0) ended_ = true;
-                place_ = in_message_id_ ? Place::message_id : Place::rest_of_line;
+                place_ = Place::rest_of_line;
             } else {
-                in_message_id_ = false;
+                kept_ = Kept::nothing;
                 name_.clear();
                 place_ = Place::name;
             }
@@ -56,12 +57,13 @@ void HeaderScan::scan(std::string_view content) {
             ++size_;
             content.remove_prefix(1);
             break;
-        case Place::message_id:
         case Place::rest_of_line: {
             const void* hit = std::memchr(content.data(), '\n', content.size());
             const auto length = hit ? static_cast<const char*>(hit) - content.data() + 1 : content.size();
             const auto piece = content.substr(0, length);
-            if (place_ == Place::message_id && message_id_.size() < max_message_id) message_id_ += piece;
+            if (kept_ == Kept::message_id && message_id_.size() < max_message_id) message_id_ += piece;
+            if (kept_ == Kept::tls_required)
+                tls_required_ += piece.substr(0, max_tls_required - tls_required_.size());
             size_ += piece.size();
             content.remove_prefix(piece.size());
             if (hit) place_ = Place::line_start;
@@ -74,8 +76,17 @@ void HeaderScan::scan(std::string_view content) {
 void HeaderScan::field_named(std::string_view name) {
     ++fields_;
     if (same_ignoring_case(name, "received")) ++received_;
-    in_message_id_ = message_id_.empty() && same_ignoring_case(name, "message-id");
-    place_ = in_message_id_ ? Place::message_id : Place::rest_of_line;
+    if (message_id_.empty() && same_ignoring_case(name, "message-id")) kept_ = Kept::message_id;
+    if (same_ignoring_case(name, "tls-required") && ++tls_requireds_ == 1) kept_ = Kept::tls_required;
+    place_ = Place::rest_of_line;
+}
+
+bool HeaderScan::tls_optional() const {
+    constexpr std::string_view blank = " \t\r\n";
+    std::string_view value = tls_required_;
+    value.remove_prefix(std::min(value.size(), value.find_first_not_of(blank)));
+    value = value.substr(0, value.find_last_not_of(blank) + 1);
+    return tls_requireds_ == 1 && same_ignoring_case(value, "no");
 }
 
 std::string HeaderScan::message_id() const {

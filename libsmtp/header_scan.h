@@ -1,5 +1,5 @@
-// Looks at a message's header while its content streams past: the Message-ID, the number of Received fields,
-// sizes. Sees every byte of the header once, in views of any length, and keeps only what it reports. Changes
+// Looks at a message's header while its content streams past: the Message-ID, whether TLS may be done without, the
+// number of Received fields, sizes. Sees every byte of the header once, in views of any length, and keeps only what it reports. Changes
 // nothing.
 #pragma once
 #include <cstdint>
@@ -18,6 +18,7 @@ public:
     bool ended() const { return ended_; } // the empty line, or a line that is no header field, was seen
     // "<id@example.org>", unfolded and made printable, at most 998 bytes; "" if there is none (yet).
     std::string message_id() const;
+    bool tls_optional() const; // "TLS-Required: No" (RFC 8689, 5), once
     std::uint32_t received() const { return received_; } // Received fields: hops so far
     std::uint32_t fields() const { return fields_; }
     std::uint64_t size() const { return size_; } // bytes of header so far
@@ -26,12 +27,14 @@ private:
     void scan(std::string_view content);
     void field_named(std::string_view name);
 
-    enum class Place : std::uint8_t { line_start, name, after_name, rest_of_line, message_id, header_end };
+    enum class Place : std::uint8_t { line_start, name, after_name, rest_of_line, header_end };
+    enum class Kept : std::uint8_t { nothing, message_id, tls_required }; // of the field at hand
     Place place_ = Place::line_start;
-    bool ended_ = false, in_message_id_ = false;
-    std::uint32_t received_ = 0, fields_ = 0;
+    Kept kept_ = Kept::nothing;
+    bool ended_ = false;
+    std::uint32_t received_ = 0, fields_ = 0, tls_requireds_ = 0;
     std::uint64_t size_ = 0;
-    std::string name_, message_id_;
+    std::string name_, message_id_, tls_required_;
 };
 
 } // namespace smtp

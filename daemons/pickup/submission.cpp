@@ -253,8 +253,10 @@ void Submission::end() {
             return refuse(EX_TEMPFAIL, "you have submitted too much mail lately, try again later");
     }
     if (importing_) return commit(); // accepted once, with all that was to be said of it
+    envelope_.tls_optional = scan_.tls_optional();
     if (service_.advisers->none()) {
-        if (common::add_copies(*service_.config, envelope_)) writer_->set_envelope(envelope_);
+        if (common::add_copies(*service_.config, envelope_) || envelope_.tls_optional)
+            writer_->set_envelope(envelope_);
         return commit();
     }
     review();

@@ -63,7 +63,7 @@ void QueueManager::routed(const proto::route::Routed& answer) {
     if (reached) policies_.routed(answer);
     tell([&](smtp::Now now, auto& out) {
         engine_.routed({answer.domain, answer.asked_pool, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
-                        reached ? nullptr : &reason, answer.connections, answer.rule},
+                        reached ? nullptr : &reason, answer.connections, answer.rule, answer.secure},
                        now, out);
     });
 }

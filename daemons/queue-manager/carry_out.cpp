@@ -129,7 +129,8 @@ void QueueManager::carry_out(const Deliver& action, smtp::Now) {
                                                         action.location,
                                                         {numbers.begin(), numbers.end()},
                                                         to_wire(action.arrival),
-                                                        to_wire(action.queued), policies_.of(action.domain)});
+                                                        to_wire(action.queued), policies_.of(action.domain),
+                                                        action.secure});
 }
 
 void QueueManager::carry_out(const CloseConnection& action, smtp::Now) {

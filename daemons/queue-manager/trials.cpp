@@ -147,7 +147,7 @@ void Trials::go_on(Place at) {
     trial.sent = Loop::now().monotonic;
     trial.domain = next.route.domain;
     trial.agent = hands_.send({number, hands_.connect(next.route), std::move(next.reverse_path),
-                               std::move(next.recipients), trial.order.every_host});
+                               std::move(next.recipients), trial.order.every_host, next.route.secure, next.route.sts});
     if (trial.agent) return;
     const auto listener = std::move(trial.listener);
     trials_.erase(at);

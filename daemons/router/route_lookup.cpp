@@ -16,7 +16,7 @@ constexpr std::uint32_t configured_valid = 3600; // a reload asks anew anyway
 } // namespace
 
 Found of_rule(Destination destination, std::uint32_t connections) {
-    return {std::move(destination), configured_valid, connections};
+    return {std::move(destination), configured_valid, connections, true};
 }
 
 Found literal(const std::string& domain, const Ourselves& ourselves) {
@@ -110,7 +110,7 @@ bool RouteLookup::is_self(const std::string& host) const {
 void RouteLookup::finish(Destination destination) {
     if (by_rule_) destination = decide::named_by_rule(std::move(destination));
     const auto done = std::move(done_);
-    done({std::move(destination), std::max(ttl_, 1u)});
+    done({std::move(destination), std::max(ttl_, 1u), 0, mx_.secure});
 }
 
 } // namespace router

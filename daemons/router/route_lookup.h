@@ -19,6 +19,7 @@ struct Found {
     decide::Destination destination;
     std::uint32_t valid_seconds = 0;
     std::uint32_t connections = 0; // by the rule
+    bool secure = false;           // the hosts' names are DNSSEC's word, or the configuration's
 };
 
 // Hosts that a rule names (daemons/decide/rerouting.h). It takes no look-up.

@@ -302,6 +302,7 @@ void Router::answer(const Question& question, const std::string& domain, const F
     routed.valid_seconds = found.valid_seconds;
     routed.connections = found.connections;
     routed.rule = rule;
+    routed.secure = found.secure;
     routed.sts = sts;
     routed.status = destination.status;
     routed.text = destination.text;

@@ -14,6 +14,8 @@ using namespace smtp::client_event;
 namespace delivery = proto::delivery;
 
 namespace {
+constexpr std::size_t most_early = 16 * 1024; // bytes of a greeting
+
 smtp::ClientSession::Timeouts timeouts(const config::SmtpClient& settings) {
     smtp::ClientSession::Timeouts out;
     out.banner = settings.greeting_timeout;
@@ -43,6 +45,8 @@ void Connection::leave_session() {
     deadline_.clear();
     session_.reset();
     wire_.reset();
+    early_.clear();
+    dane_lookup_.reset();
     handed_ = 0;
     preparing_ = false;
     for (auto& job : jobs_) job->content.reset(); // the next session's server may take it in another form
@@ -106,15 +110,28 @@ void Connection::out_of_addresses(Dial::Owner::End end) {
     link_failed();
 }
 
+// Nobody's fault but the host's that is not to be used: its link works.
+void Connection::refused_by_policy(const std::string& text) {
+    auto& failure = (last_failure_ = {{}, relay(), "none"}).why;
+    failure.stage = smtp::Stage::tls;
+    failure.status = "4.7.5";
+    failure.text = text;
+    policy_failure_ = last_failure_;
+    voice().info("{}", text);
+    try_next();
+}
+
 void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire) {
-    const auto now = Loop::now().monotonic;
     current_ = candidate;
     sources_.reached(candidate.source);
     wire_ = std::move(wire);
     session_number_ = office_.next_session();
     if (watcher_) watcher_->connected(relay());
-    if (!jobs_.empty())
-        if (const auto why = forbidden(*jobs_.front()); !why.empty()) return refused_by_policy(why);
+    find_demand(); // → greet(), refused_by_policy()
+}
+
+void Connection::greet() {
+    const auto now = Loop::now().monotonic;
     const bool pipelining =
         office_.settings.pipelining && office_.peers.may_pipeline(current_->endpoint.address, now);
     using Session = smtp::ClientSession;
@@ -123,13 +140,27 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
                          tls_wanted(), timeouts(office_.settings), idn::ascii_domain, auth_wanted(), watcher_ != nullptr},
         now);
-    pump(); // TLS may come first
+    if (!early_.empty()) session_->feed(std::exchange(early_, {}), now);
+    hook_.schedule(); // TLS may come first
+    rearm();
+}
+
+// The server greets while its records are still looked up.
+void Connection::read_early() {
+    auto space = office_.loop.read_buffer();
+    const auto n = wire_->read(space);
+    if (n > 0) early_.append(space.data(), static_cast<std::size_t>(n));
+    if ((n < 0 && errno == EAGAIN) || (n > 0 && early_.size() <= most_early)) return;
+    office_.peers.failed(current_->endpoint.address, Loop::now().monotonic);
+    unreachable(*current_, std::strerror(n == 0 ? ECONNRESET : n < 0 ? errno : EPROTO));
+    try_next();
 }
 
 // --- the conversation
 // -----------------------------------------------------------------------------------------
 
 void Connection::readable() {
+    if (!session_ && wire_ && !over_) return read_early();
     bool more = true;
     while (more && !over_ && session_) {
         if (shaking_hands_) {

@@ -4,7 +4,9 @@
 #pragma once
 #include "daemons/common/delivery_line.h"
 #include "daemons/decide/failure.h"
+#include "daemons/decide/tls_policy.h"
 #include "daemons/smtp-client/content.h"
+#include "daemons/smtp-client/dane_lookup.h"
 #include "daemons/smtp-client/dial.h"
 #include "daemons/smtp-client/introduction.h"
 #include "daemons/smtp-client/results.h"
@@ -48,7 +50,7 @@ public:
     void permit(Permit permit) { dial_.permit(permit == Permit::yes); }
     void deliver(proto::delivery::Deliver order);
     // A transaction without a message, which the watcher hears of instead of the owner.
-    void probe(smtp::Transaction transaction);
+    void probe(smtp::Transaction transaction, bool secure, const proto::route::StsPolicy& sts);
     // QUIT after all that was handed over.
     enum class Unbegun : std::uint8_t { deliver, drop };
     void close(Unbegun unbegun = Unbegun::deliver);
@@ -58,9 +60,15 @@ public:
     std::string source() const { return sources_.current_text(); } // of its pool; "" none
 
 private:
+    struct Needs { // as far as TLS is concerned
+        decide::TlsLevel level = decide::TlsLevel::may;
+        std::string domain; // of its recipients
+        bool of_report = false; // the mail is a report of ours on TLS
+    };
     struct Job {
         proto::delivery::Deliver order;
         std::optional<smtp::Transaction> probe = {};      // then there is no message
+        std::optional<Needs> needs = {};
         std::optional<spool::MessageReader> message = {}; // open while it is with the session
         std::unique_ptr<Content> content = {};            // of the message, for this session's server
         bool damaged = false;
@@ -74,22 +82,27 @@ private:
     };
 
     // TLS: secure.cpp.
-    decide::TlsLevel level_of(Job& job);
-    decide::TlsLevel configured_level(Job& job);
-    std::string forbidden(const Job& job) const;
+    decide::TlsLevel level_of(std::string_view domain) const;
+    Needs needs_of(Job& job);
+    Needs needs_of(const spool::MessageReader& message, const std::vector<std::uint32_t>& numbers);
+    bool dane_applies(const Job& job) const;
+    decide::StsWord sts_word(const Job& job) const;
     std::string outside(const proto::route::StsPolicy& policy) const;
+    void find_demand();
+    void demand_found();
+    bool suffices(Job& job);
     // What came of it, for reports: tell.cpp.
-    struct Subject {
-        std::string reverse_path, domain;
-    };
-    std::optional<Subject> subject_of(const Job& job) const;
     void tell_tls(decide::TlsResult result, const std::string& reason) const;
     void tell_up() const;
+    bool findings_speak() const; // TLSA records say something
     smtp::ClientSession::StartTls tls_wanted();
+    tls::ServerIdentity identity() const;
     void start_tls();
     void shake_hands();
     void judge_certificate();
     std::string resumption_name() const;
+    std::string unproven(const tls::Judgement& judgement) const;
+    void tell_tls(decide::TlsResult result, const std::string& reason) const;
     void keep_resumption();
     bool again_in_plain_text(const smtp::Verdict& why);
 
@@ -116,7 +129,9 @@ private:
     void out_of_addresses(Dial::Owner::End end) override;
     void readable() override;
     void writable() override { pump(); }
-    void refused_by_policy(const std::string& why);
+    void refused_by_policy(const std::string& text);
+    void greet();
+    void read_early();
 
     void leave_session();
     void pump();
@@ -158,7 +173,12 @@ private:
     std::unique_ptr<Wire> wire_;
     std::optional<smtp::ClientSession> session_;
     std::optional<Candidate> current_;
-    decide::TlsLevel level_ = decide::TlsLevel::may; // of this session
+    // Of the delivery that the session is made for:
+    Needs needs_;
+    decide::TlsDemand demand_ = decide::TlsDemand::welcome;
+    std::optional<DaneLookup> dane_lookup_;
+    std::string early_; // what the server has said before that was over
+    std::optional<decide::DaneFindings> findings_; // of the current host, if it was asked about
     decide::TlsState tls_;
     decide::TlsResult tls_result_ = decide::TlsResult::starttls_not_supported; // until it is known better
     decide::TlsResult certificate_ = decide::TlsResult::success;               // what it would be worth

@@ -17,10 +17,12 @@ void Connection::deliver(delivery::Deliver order) {
     hook_.schedule();
 }
 
-void Connection::probe(smtp::Transaction transaction) {
+void Connection::probe(smtp::Transaction transaction, bool secure, const proto::route::StsPolicy& sts) {
     if (over_) return;
     auto& job = *jobs_.emplace_back(std::make_unique<Job>());
     job.order.delivery = transaction.id;
+    job.order.secure = secure;
+    job.order.sts = sts;
     job.probe = std::move(transaction);
     hook_.schedule();
 }
@@ -64,15 +66,15 @@ Connection::HandedOver Connection::hand_over(Job& job) {
         refuse(job, error);
         return HandedOver::refused;
     };
-    if (!job.message && !job.probe) { // else it was open for the address before
+    if (!job.message && !job.probe) { // else it was open for the session before
         auto message = spool::MessageReader::open(office_.disk, job.order.queue_id, job.order.location);
         if (!message) return refuse_it(message.error());
         job.message = *std::move(message);
-        // A damaged message is found before the server hears of it, where the whole is at hand.
-        if (job.message->is_small())
-            if (auto content = job.message->small_content(); !content) return refuse_it(content.error());
     }
-    if (!satisfies(tls_, level_of(job)) || !forbidden(job).empty()) { // the connection was made for mail that needs less
+    // A damaged message is found before the server hears of it, where the whole is at hand.
+    if (job.message && job.message->is_small())
+        if (auto content = job.message->small_content(); !content) return refuse_it(content.error());
+    if (!suffices(job)) { // the connection was made for mail that needs less
         job.content.reset();
         job.message.reset();
         return HandedOver::not_now;

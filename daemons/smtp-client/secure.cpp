@@ -4,24 +4,83 @@
 #include "daemons/smtp-client/connection.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <ranges>
 
 namespace smtp_client {
 
 using common::Loop;
+using decide::TlsDemand;
 using decide::TlsLevel;
 
-// What the domain's policy makes of the level: with the policy in force, as with `verify`; else as with `may`.
-TlsLevel Connection::level_of(Job& job) {
-    const auto level = configured_level(job);
-    if (level != TlsLevel::sts) return level;
-    return job.order.sts.mode == decide::sts::Mode::enforce ? TlsLevel::verify : TlsLevel::may;
+namespace {
+std::string domain_of(std::string_view address) {
+    return idn::ascii_domain(address.substr(address.rfind('@') + 1));
+}
+} // namespace
+
+TlsLevel Connection::level_of(std::string_view domain) const {
+    const auto otherwise = office_.settings.tls;
+    return office_.tls_routes ? office_.tls_routes->tls_level(domain, otherwise) : otherwise;
 }
 
-// "" or why the policy of the mail's domain keeps it from this host.
-std::string Connection::forbidden(const Job& job) const {
+Connection::Needs Connection::needs_of(Job& job) {
+    if (job.needs) return *job.needs;
+    const auto& order = job.order;
+    if (job.probe) {
+        job.needs = Needs{office_.settings.tls, ""};
+        std::optional<TlsLevel> strictest;
+        for (const auto& recipient : job.probe->recipients) {
+            job.needs->domain = domain_of(recipient.address);
+            strictest = std::max(strictest.value_or(TlsLevel::none), level_of(job.needs->domain));
+        }
+        job.needs->level = strictest.value_or(job.needs->level);
+        return *job.needs;
+    }
+    if (job.message) {
+        job.needs = needs_of(*job.message, order.recipients);
+    } else { // it is looked into only: who waits for a server needs no descriptor
+        const auto message = spool::MessageReader::open(office_.disk, order.queue_id, order.location);
+        if (!message) return {office_.settings.tls, ""}; // why, is found again when it is handed over
+        job.needs = needs_of(*message, order.recipients);
+    }
+    return *job.needs;
+}
+
+// The recipients are of one domain, unless an operator rerouted the message: then the strictest counts.
+Connection::Needs Connection::needs_of(const spool::MessageReader& message, const std::vector<std::uint32_t>& numbers) {
+    const auto& recipients = message.state().recipients;
+    const auto otherwise = office_.settings.tls;
+    std::optional<TlsLevel> strictest;
+    Needs needs{otherwise, ""};
+    for (const auto number : numbers) {
+        if (number >= recipients.size()) continue;
+        const auto domain = domain_of(recipients[number].address);
+        const auto level = level_of(domain);
+        if (!strictest) {
+            needs.domain = domain;
+            const auto& reporter = office_.tls_reports_from;
+            needs.of_report = !reporter.empty() && message.state().reverse_path_of(recipients[number]) == reporter;
+        }
+        strictest = std::max(strictest.value_or(level), level);
+        if (!office_.tls_routes) break;
+    }
+    const auto& envelope = message.envelope();
+    const auto wish = envelope.require_tls    ? decide::TlsWish::required
+                      : envelope.tls_optional ? decide::TlsWish::optional
+                                              : decide::TlsWish::none;
+    needs.level = level_for(wish, strictest.value_or(otherwise));
+    return needs;
+}
+
+// Nobody can have put the current host in the place of another one, and it has a name that may have records.
+bool Connection::dane_applies(const Job& job) const {
+    return job.order.secure && !common::IpAddress::parse(current_->name());
+}
+
+decide::StsWord Connection::sts_word(const Job& job) const {
     const auto& policy = job.order.sts;
-    if (policy.mode != decide::sts::Mode::enforce || decide::sts::admits(policy.mx, current_->name())) return "";
-    return outside(policy);
+    if (policy.mode != decide::sts::Mode::enforce) return decide::StsWord::nothing;
+    return decide::sts::admits(policy.mx, current_->name()) ? decide::StsWord::usable : decide::StsWord::other;
 }
 
 std::string Connection::outside(const proto::route::StsPolicy& policy) const {
@@ -29,27 +88,40 @@ std::string Connection::outside(const proto::route::StsPolicy& policy) const {
                        policy.id);
 }
 
-TlsLevel Connection::configured_level(Job& job) {
-    const auto otherwise = office_.settings.tls;
-    if (!office_.tls_routes) return otherwise;
-    auto strictest = TlsLevel::none;
-    const auto take = [&](std::string_view address) {
-        const auto domain = idn::ascii_domain(address.substr(address.rfind('@') + 1));
-        strictest = std::max(strictest, office_.tls_routes->tls_level(domain, otherwise));
-    };
-    if (job.probe) {
-        for (const auto& recipient : job.probe->recipients) take(recipient.address);
-        return strictest;
-    }
-    if (job.order.recipients.empty()) return otherwise;
-    if (!job.message)
-        if (auto message = spool::MessageReader::open(office_.disk, job.order.queue_id, job.order.location))
-            job.message = *std::move(message);
-    if (!job.message) return otherwise; // why, is found again when it is handed over
-    const auto& recipients = job.message->state().recipients;
-    for (const auto number : job.order.recipients) // of one domain, unless an operator rerouted the message
-        if (number < recipients.size()) take(recipients[number].address);
-    return strictest;
+// Before a host is spoken to: what must it show for the delivery that is to go first?
+void Connection::find_demand() {
+    findings_.reset();
+    needs_ = jobs_.empty() ? Needs{office_.settings.tls, ""} : needs_of(*jobs_.front());
+    if (!asks_dane(needs_.level) || jobs_.empty() || !dane_applies(*jobs_.front())) return demand_found();
+    dane_lookup_.emplace(office_.resolver, current_->name(), current_->endpoint.port, true,
+                         [this](const decide::DaneFindings& findings) {
+                             findings_ = findings;
+                             if (!over_) demand_found();
+                         });
+    dane_lookup_->start();
+}
+
+void Connection::demand_found() {
+    const auto word = jobs_.empty() ? decide::StsWord::nothing : sts_word(*jobs_.front());
+    auto decision =
+        decide_tls(needs_.level, findings_.value_or(decide::DaneFindings{}), word, current_->name());
+    demand_ = decision.demand;
+    if (decision.result == decide::TlsResult::validation_failure) decision.refusal = outside(jobs_.front()->order.sts);
+    if (decision.result != decide::TlsResult::success) tell_tls(decision.result, decision.refusal);
+    if (decision.refusal.empty())
+        greet();
+    else
+        refused_by_policy(decision.refusal);
+}
+
+// May this delivery, too, go over the session that is up?
+bool Connection::suffices(Job& job) {
+    const auto [level, domain, of_report] = needs_of(job);
+    const bool dane = asks_dane(level) && dane_applies(job);
+    if (dane && !findings_) return false; // nobody has asked about the host
+    const auto decision =
+        decide_tls(level, dane ? *findings_ : decide::DaneFindings{}, sts_word(job), current_->name());
+    return decision.refusal.empty() && satisfies(tls_, decision.demand, domain);
 }
 
 smtp::ClientSession::StartTls Connection::tls_wanted() {
@@ -58,23 +130,30 @@ smtp::ClientSession::StartTls Connection::tls_wanted() {
     tls_text_.clear();
     tls_result_ = decide::TlsResult::starttls_not_supported;
     shaking_hands_ = false;
-    level_ = jobs_.empty() ? office_.settings.tls : level_of(*jobs_.front());
     if (current_->host.tls_wrap) return StartTls::wrapped;
-    if (is_mandatory(level_)) return StartTls::always;
-    return level_ == TlsLevel::none || plain_text_ || !office_.tls ? StartTls::never : StartTls::if_offered;
+    if (is_mandatory(demand_)) return StartTls::always;
+    return demand_ == TlsDemand::plain || plain_text_ || !office_.tls ? StartTls::never : StartTls::if_offered;
 }
 
-// A session may only be resumed by who would have agreed on it: same host, same address, same demands, and
-// to the server the same client.
+tls::ServerIdentity Connection::identity() const {
+    if (demand_ != TlsDemand::records) return {current_->name()};
+    tls::ServerIdentity out{findings_->base, findings_->records};
+    // Also the names that led there (RFC 7672, 3.2.2).
+    if (current_->name() != out.host) out.other_names.push_back(current_->name());
+    if (order_.mx && !needs_.domain.empty()) out.other_names.push_back(needs_.domain);
+    return out;
+}
+
+// A session may only be resumed by who would have agreed on it: same address, same demands and expectations.
 std::string Connection::resumption_name() const {
-    return fmt::format("{} {} {} {}", current_->name(), current_->relay(), static_cast<int>(level_), source());
+    return fmt::format("{} {} {} {}", relay(), static_cast<int>(demand_), identity().fingerprint(), source());
 }
 
 void Connection::start_tls() {
-    tls_result_ = decide::TlsResult::validation_failure;
     // Whoever looks on wants to see the whole of it.
     const auto from = watcher_ ? tls::Resumption() : office_.resumptions.take(resumption_name());
-    auto session = office_.tls ? tls::Session::connect(office_.tls, current_->name(), from.get()) : nullptr;
+    auto session = office_.tls ? tls::Session::connect(office_.tls, identity(), from.get()) : nullptr;
+    tls_result_ = decide::TlsResult::validation_failure;
     if (!session)
         return session_->tls_failed("TLS cannot be started on this system", Loop::now().monotonic);
     wire_->start_tls(std::move(session));
@@ -94,29 +173,43 @@ void Connection::shake_hands() {
 }
 
 void Connection::judge_certificate() {
-    using Peer = tls::Facts::Peer;
+    using Proof = decide::TlsState::Proof;
     const auto facts = wire_->tls()->facts();
-    tls_ = {true, facts.peer == Peer::trusted};
-    tls_text_ = facts.version + " " + facts.cipher + (tls_.verified ? ", verified" : "");
-    voice().info("{} TLS connection established to {}: {}",
-                 tls_.verified                  ? "Verified"
-                 : facts.peer == Peer::untrusted ? "Untrusted"
-                                                 : "Anonymous",
-                 relay(), facts.text());
-    if (watcher_) watcher_->shook_hands(relay(), facts, level_);
-    certificate_problem_ = facts.problem.empty() ? "there is none" : facts.problem;
-    certificate_ = facts.problem.contains("mismatch")  ? decide::TlsResult::certificate_host_mismatch
-                   : facts.problem.contains("expired") ? decide::TlsResult::certificate_expired
-                                                       : decide::TlsResult::certificate_not_trusted;
+    const auto judgement = wire_->tls()->judgement();
+    tls_ = {true, judgement.proof, ""};
+    if (tls_.verified() && !judgement.of_host) tls_.only_for = needs_.domain;
+    const auto how = tls_.proof == Proof::records ? "by DANE" : tls_.proof == Proof::authority ? "by authority" : "";
+    tls_text_ = facts.version + " " + facts.cipher + (tls_.verified() ? fmt::format(", verified {}", how) : "");
+    voice().info("{} TLS connection established to {}: {}{}{}",
+                 tls_.verified()                 ? "Verified"
+                 : judgement.certificate.empty() ? "Anonymous"
+                                                 : "Untrusted",
+                 relay(), facts.text(), tls_.verified() ? ", " : "", how);
+    if (watcher_) watcher_->shook_hands(relay(), facts, judgement, how, needs_.level);
+    certificate_ = judgement.result;
+    certificate_problem_ = judgement.certificate.empty() ? "there is none" : judgement.problem;
     const auto now = Loop::now().monotonic;
-    if (!satisfies(tls_, level_)) tls_result_ = certificate_;
-    if (!satisfies(tls_, level_))
-        return session_->tls_failed(
-            fmt::format("the certificate of {} does not prove that it is {}: {}", current_->peer(),
-                        current_->name(), certificate_problem_),
-            now);
+    if (!satisfies(tls_, demand_, needs_.domain)) {
+        tls_result_ = judgement.result;
+        return session_->tls_failed(unproven(judgement), now);
+    }
     using Session = smtp::ClientSession;
-    session_->tls_up(tls_.verified ? Session::Peer::verified : Session::Peer::unverified, now);
+    session_->tls_up(tls_.verified() ? Session::Peer::verified : Session::Peer::unverified, now);
+}
+
+std::string Connection::unproven(const tls::Judgement& judgement) const {
+    const std::string problem = judgement.certificate.empty() ? "there is none" : judgement.problem;
+    if (demand_ != TlsDemand::records)
+        return fmt::format("the certificate of {} does not prove that it is {}: {}", current_->peer(),
+                           current_->name(), problem);
+    constexpr std::size_t told = 2;
+    std::string records;
+    for (const auto& record : findings_->records | std::views::take(told))
+        records += (records.empty() ? "" : ", ") + record.to_string().substr(0, 70);
+    if (findings_->records.size() > told)
+        records += fmt::format(" and {} more", findings_->records.size() - told);
+    return fmt::format("the certificate of {} ({}) is not what the TLSA records of {} demand ({}): {}",
+                       current_->peer(), judgement.certificate, findings_->owner, records, problem);
 }
 
 // Of a session that served: one whose certificate was refused would bring that verdict back with it. Nor from
@@ -129,7 +222,7 @@ void Connection::keep_resumption() {
 // Where TLS is only welcome, a server that offers it and cannot do it gets its mail without: once more to the
 // same address.
 bool Connection::again_in_plain_text(const smtp::Verdict& why) {
-    if (why.stage != smtp::Stage::tls || level_ != TlsLevel::may || plain_text_ || current_->host.tls_wrap)
+    if (why.stage != smtp::Stage::tls || demand_ != TlsDemand::welcome || plain_text_ || current_->host.tls_wrap)
         return false;
     voice().info("{}; trying again in plain text", why.text);
     plain_text_ = true;

@@ -94,6 +94,11 @@ void SmtpClient::settle_tls(const config::Config& config) {
     if (!context)
         surroundings_.log.error("{}; mail that requires TLS waits, other mail goes in plain text",
                                 context.error().what);
+    const bool dane = asks_dane(settings.tls) ||
+                      std::ranges::any_of(config.routes, [](auto& r) { return asks_dane(r.tls); });
+    if (dane && !office_.resolver->trusts_ad())
+        surroundings_.log.warning("smtp_client.tls: DANE cannot be had: that needs a name server on this host "
+                                  "(dns.servers) that validates, and dns.trust_ad");
 }
 
 // Connections that stand go on as who they are.
@@ -116,13 +121,13 @@ void SmtpClient::settle_reports(const config::Config& config) {
 void SmtpClient::reconfigure(common::Orders orders) {
     office_.settings = orders.config.smtp_client; // for connections from now on
     office_.connect_to = orders.config.testing.connect_to;
-    settle_tls(orders.config);
     settle_accounts(orders);
     settle_pools(orders.config);
     settle_reports(orders.config);
     settle_signing(orders);
     dns_ = orders.config.dns;
     office_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, dns_);
+    settle_tls(orders.config);
 }
 
 void SmtpClient::stop(smtp::Duration, std::function<void()> done) {

@@ -50,11 +50,8 @@ std::string joined(std::string_view text) {
 }
 
 std::string_view word_of(decide::TlsLevel level) {
-    switch (level) {
-    case decide::TlsLevel::encrypt: return "encrypt";
-    case decide::TlsLevel::verify: return "verify";
-    default: return "may";
-    }
+    constexpr std::string_view words[] = {"may", "none", "may", "dane", "sts", "encrypt", "verify", "dane-only"};
+    return words[static_cast<std::size_t>(level)];
 }
 
 } // namespace
@@ -86,7 +83,7 @@ void Trial::go_on() {
     transaction.probe = true;
     transaction.reverse_path = order_.reverse_path;
     for (const auto& address : order_.recipients) transaction.recipients.push_back({address, {}});
-    connection_->probe(std::move(transaction));
+    connection_->probe(std::move(transaction), order_.secure, order_.sts);
     connection_->close();
 }
 
@@ -202,17 +199,17 @@ void Trial::said(const std::string& relay, const smtp::client_event::Said& said)
     held_ = std::move(out);
 }
 
-void Trial::shook_hands(const std::string& relay, const tls::Facts& facts, decide::TlsLevel level) {
+void Trial::shook_hands(const std::string& relay, const tls::Facts& facts, const tls::Judgement& judgement,
+                        std::string_view how, decide::TlsLevel level) {
     auto out = step(Step::tls, relay);
-    const bool proved = facts.peer == tls::Facts::Peer::trusted;
-    out.finding = proved ? Finding::good : Finding::notice;
+    out.finding = how.empty() ? Finding::notice : Finding::good;
     out.reply.stage = Stage::tls;
-    out.reply.text = fmt::format(
-        "{}; {} (tls = {})", facts.text(),
-        proved ? fmt::format("the certificate proves the host's name")
-               : fmt::format("the certificate does not prove the host's name: {}",
-                             facts.problem.empty() ? "there is none" : facts.problem),
-        word_of(level));
+    out.reply.text =
+        fmt::format("{}; {} (tls = {})", facts.text(),
+                    how.empty() ? fmt::format("the certificate does not prove the host's name: {}",
+                                              judgement.certificate.empty() ? "there is none" : judgement.problem)
+                                : fmt::format("the certificate proves the host's name, {}", how),
+                    word_of(level));
     tell(out);
 }
 

@@ -37,7 +37,8 @@ private:
     void connected(const std::string& relay) override;
     void sent(const std::string& relay, const smtp::client_event::Sent& sent) override;
     void said(const std::string& relay, const smtp::client_event::Said& said) override;
-    void shook_hands(const std::string& relay, const tls::Facts& facts, decide::TlsLevel level) override;
+    void shook_hands(const std::string& relay, const tls::Facts& facts, const tls::Judgement& judgement,
+                     std::string_view how, decide::TlsLevel level) override;
     void failed(const std::string& relay, const smtp::Verdict& why) override;
     void probed(const std::string& relay, const smtp::TransactionResult& result) override;
 

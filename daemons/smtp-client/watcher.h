@@ -16,8 +16,9 @@ public:
     virtual void connected(const std::string& relay) = 0;
     virtual void sent(const std::string& relay, const smtp::client_event::Sent& sent) = 0;
     virtual void said(const std::string& relay, const smtp::client_event::Said& said) = 0;
-    // `level`: what the mail's domain asks for.
-    virtual void shook_hands(const std::string& relay, const tls::Facts& facts, decide::TlsLevel level) = 0;
+    // `how` the certificate was proven ("by DANE"), "" not at all; `level`: what the mail's domain asks for.
+    virtual void shook_hands(const std::string& relay, const tls::Facts& facts, const tls::Judgement& judgement,
+                             std::string_view how, decide::TlsLevel level) = 0;
     // The address, or the session with it, is given up; or (relay is "") the host looked up last has none.
     virtual void failed(const std::string& relay, const smtp::Verdict& why) = 0;
     // What became of the transaction without a message.

@@ -426,6 +426,7 @@ void Connection::operator()(smtp::event::EndOfData&) {
         reject("END-OF-MESSAGE", *transaction.refusal);
         return end_transaction();
     }
+    transaction.envelope.tls_optional = transaction.header.tls_optional();
     if (screen_)
         screen_->facts.message = &transaction.review.emplace(*transaction.writer, transaction.envelope);
     screened(Stage::end_of_data, [this] { commit(); });
@@ -447,7 +448,7 @@ void Connection::commit() {
     const bool copied = common::add_copies(*rules_->config, transaction.envelope);
     if (transaction.review)
         transaction.review->seal();
-    else if (copied || !transaction.envelope.pool.empty())
+    else if (copied || !transaction.envelope.pool.empty() || transaction.envelope.tls_optional)
         transaction.writer->set_envelope(transaction.envelope);
     KILL_POINT("smtpd.before_sync");
     service_.intake.commit(*transaction.writer, [this, hint = transaction.writer->encoded_envelope()](

@@ -3,13 +3,13 @@
 #include <cstdlib>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    for (const auto type : {dns::Type::mx, dns::Type::a, dns::Type::aaaa, dns::Type::ptr, dns::Type::txt}) {
+    for (const auto type : {dns::Type::mx, dns::Type::a, dns::Type::aaaa, dns::Type::ptr, dns::Type::txt, dns::Type::srv,
+                            dns::Type::cname, dns::Type::tlsa}) {
         const auto answer = dns::parse_answer({data, size}, "example.com", type);
-        if (answer.mx.size() + answer.addresses.size() + answer.names.size() + answer.texts.size() >
-            dns::most_records)
-            std::abort();
-        const bool some = !answer.mx.empty() || !answer.addresses.empty() || !answer.names.empty() ||
-                          !answer.texts.empty();
+        const auto records = answer.mx.size() + answer.addresses.size() + answer.names.size() + answer.texts.size() +
+                             answer.srv.size() + answer.tlsa.size();
+        if (records > dns::most_records) std::abort();
+        const bool some = records > 0;
         for (const auto& text : answer.texts)
             if (text.size() > dns::longest_text) std::abort();
         if (some != (answer.said == dns::Said::records)) std::abort();

@@ -42,6 +42,30 @@ TEST_CASE("what a header says, however it is cut") {
     }
 }
 
+TEST_CASE("a message may do without TLS if its header says so, once (RFC 8689, 5)") {
+    struct {
+        std::string text;
+        bool optional;
+    } const table[] = {
+        {"Subject: x\r\nTLS-Required: No\r\n\r\n", true},
+        {"tls-required:no\r\n\r\n", true},
+        {"TLS-Required:\r\n \tNO \r\nSubject: x\r\n\r\n", true},
+        {"TLS-Required: Yes\r\n\r\n", false},
+        {"TLS-Required: No, really\r\n\r\n", false},
+        {"TLS-Required:\r\n\r\n", false},
+        {"TLS-Required: No\r\nTLS-Required: No\r\n\r\n", false},
+        {"Subject: x\r\n\r\nTLS-Required: No\r\n", false},
+        {"TLS-Required: " + std::string(5000, ' ') + "No\r\n\r\n", false},
+    };
+    for (auto& row : table)
+        for (auto& way : pieces::every_way(row.text)) {
+            HeaderScan scan;
+            for (auto piece : way) scan.feed(piece);
+            INFO(row.text.substr(0, 60));
+            CHECK(scan.tls_optional() == row.optional);
+        }
+}
+
 TEST_CASE("a long field name is no field; a long Message-ID is cut") {
     HeaderScan scan;
     scan.feed(std::string(200, 'x') + ": y\r\n");

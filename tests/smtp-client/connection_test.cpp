@@ -670,3 +670,38 @@ TEST_CASE("a TLS session whose certificate was refused is not come back to, one 
         CHECK(world.told.ends_with("connected\nclosed\n"));
     }
 }
+
+TEST_CASE("what came of every try to have TLS is told, for reports") {
+    const auto context = server_context(tls::testing::make_certificate("mx", "DNS:mx.test"));
+    using decide::TlsResult;
+    struct {
+        decide::TlsLevel level;
+        std::string script;
+        TlsResult result;
+    } const table[] = {
+        {decide::TlsLevel::may, starttls + "C: QUIT\nclose", TlsResult::success},
+        {decide::TlsLevel::may, no_tls, TlsResult::starttls_not_supported},
+        {decide::TlsLevel::encrypt, no_tls, TlsResult::starttls_not_supported},
+        {decide::TlsLevel::encrypt, "S: 220 mx.test\nC: EHLO client.test\nS: 250-mx.test\nS: 250 STARTTLS\n"
+                                    "C: STARTTLS\nS: 220 Go\nclose",
+         TlsResult::validation_failure},
+        {decide::TlsLevel::verify, starttls, TlsResult::certificate_not_trusted},
+    };
+    for (const auto& row : table) {
+        Server server({row.script}, context);
+        World world;
+        world.office().tls = client_context();
+        world.office().settings.tls = row.level;
+        std::vector<decide::TlsOutcome> outcomes;
+        world.office().tls_outcome = [&](const decide::TlsOutcome& outcome) { outcomes.push_back(outcome); };
+        auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
+        world.on_connected = [&] { connection.close(); };
+        world.run();
+        static_cast<void>(server.problems());
+        REQUIRE(outcomes.size() == 1);
+        CHECK(outcomes[0].result == row.result);
+        CHECK(outcomes[0].host == "127.0.0.1");
+        CHECK(outcomes[0].policy == decide::TlsPolicyType::none);
+        CHECK(outcomes[0].reason.empty() == (row.result == TlsResult::success || row.level == decide::TlsLevel::may));
+    }
+}

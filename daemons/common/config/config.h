@@ -143,6 +143,7 @@ struct Dns {
     Duration minimum_ttl = 5s;
     Duration negative_ttl = 5min; // at most, for "no such name" and "no such record"
     Duration failure_ttl = 10s;   // a failed look-up is not repeated before that
+    bool trust_ad = true;         // of name servers on loopback; others are never believed to have validated
 };
 
 enum class TlsVersion { tls_1_2, tls_1_3 };

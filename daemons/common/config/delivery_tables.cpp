@@ -11,9 +11,11 @@ namespace {
 
 constexpr Word<decide::TlsLevel> tls_levels[] = {{"none", decide::TlsLevel::none},
                                                  {"may", decide::TlsLevel::may},
+                                                 {"dane", decide::TlsLevel::dane},
                                                  {"sts", decide::TlsLevel::sts},
                                                  {"encrypt", decide::TlsLevel::encrypt},
-                                                 {"verify", decide::TlsLevel::verify}};
+                                                 {"verify", decide::TlsLevel::verify},
+                                                 {"dane-only", decide::TlsLevel::dane_only}};
 using PolicyKind = decide::queue::RetryPolicy::Kind;
 constexpr Word<PolicyKind> policy_kinds[] = {{"exchange", PolicyKind::exchange},
                                              {"exponential", PolicyKind::exponential},
@@ -228,6 +230,10 @@ Section table_of(Dns& s) {
              "\"No such name\" and \"no such record\" are believed for no longer.", ""},
             {"failure_ttl", Span{&s.failure_ttl, 0s, 1h},
              "A look-up that failed is not repeated before that.", ""},
+            {"trust_ad", Flag{&s.trust_ad},
+             "A name server on this host (127.0.0.0/8, ::1) that says it has validated an answer by DNSSEC is "
+             "believed; DANE needs that. One that is not on this host never is.",
+             ""},
         }};
 }
 
@@ -359,12 +365,16 @@ Section table_of(SmtpClient& s) {
              ""},
             {"tls", one_of(s.tls, tls_levels),
              "\"none\": plain text always. \"may\": TLS where a server offers STARTTLS and it works, else "
-             "plain text. \"encrypt\": TLS or not at all; mail waits where there is none. \"verify\": the same, "
-             "and the server's certificate must prove the name of the host it was reached by. \"sts\": as "
-             "\"may\", but where the domain publishes an MTA-STS policy (RFC 8461) mail goes as that demands: "
-             "only to hosts the policy names, and only with a certificate that proves their names. A policy is "
-             "that of the name whose MX hosts are used; for hosts in brackets there is none. A route's tls says "
-             "otherwise for its domains.",
+             "plain text. \"dane\": where DNSSEC vouches for a host's TLSA records (RFC 7672) its certificate must "
+             "be one that they name, and mail waits while it is not; other hosts as with \"may\". "
+             "\"sts\": as \"dane\", and where the domain publishes an MTA-STS policy (RFC 8461) and a host has no such "
+             "records, mail goes as the policy demands: only to hosts it names, and only with a certificate that "
+             "proves their names. A policy is that of the name whose MX hosts are used; for hosts in brackets there "
+             "is none. "
+             "\"encrypt\": TLS or not at all; mail waits where there is none. \"verify\": the same, "
+             "and the server's certificate must prove the name of the host it was reached by. \"dane-only\": "
+             "as \"dane\", and mail waits where there are no such records. DANE needs a name server on this host "
+             "that validates (dns.trust_ad). A route's tls says otherwise for its domains.",
              ""},
             {"tls_minimum_version", one_of(s.tls_minimum_version, tls_versions),
              "The oldest version of TLS spoken: \"1.2\" or \"1.3\".", ""},

@@ -90,6 +90,11 @@ void take(const Packet& packet, const ns_rr& record, Type type, Answer& out) {
         out.names.push_back(canonical_name(*name));
     } else if (type == Type::txt) {
         if (auto text = text_of({data, size})) out.texts.push_back(*std::move(text));
+    } else if (type == Type::cname && size >= 1) {
+        const auto name = packet.name_at(data);
+        if (name && !canonical_name(*name).empty()) out.names.push_back(canonical_name(*name));
+    } else if (type == Type::tlsa && size >= 3) {
+        out.tlsa.push_back({data[0], data[1], data[2], {reinterpret_cast<const char*>(data) + 3, size - 3}});
     } else if (type == Type::a && size == 4) {
         sockaddr_in in{};
         in.sin_family = AF_INET;
@@ -128,6 +133,7 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
         return failed("malformed answer");
     ns_msg& message = packet.message;
     const auto code = ns_msg_getflag(message, ns_f_rcode);
+    const bool secure = ns_msg_getflag(message, ns_f_ad) != 0;
     if (ns_msg_getflag(message, ns_f_qr) == 0) return failed("malformed answer");
     if (code == ns_r_nxdomain) {
         const auto ttl = negative_ttl(packet);
@@ -135,6 +141,7 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
         Answer out;
         out.said = Said::no_name;
         out.ttl = *ttl;
+        out.secure = secure;
         return out;
     }
     if (code == ns_r_servfail) return failed("SERVFAIL");
@@ -149,7 +156,7 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
         ns_rr record;
         if (ns_parserr(&message, ns_s_an, i, &record) != 0) return failed("malformed answer");
         if (ns_rr_class(record) != ns_c_in) continue;
-        if (ns_rr_type(record) == ns_t_cname) {
+        if (ns_rr_type(record) == ns_t_cname && type != Type::cname) {
             if (auto target = packet.name_at(ns_rr_rdata(record)))
                 aliases.emplace(plain(ns_rr_name(record)),
                                 std::pair(*target, static_cast<std::uint32_t>(ns_rr_ttl(record))));
@@ -158,6 +165,7 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
         }
     }
     Answer out;
+    out.secure = secure;
     out.ttl = 0x7fffffff;
     std::string owner = plain(name);
     for (int i = 0; i < most_aliases; ++i) {
@@ -171,8 +179,10 @@ Answer parse_answer(std::span<const unsigned char> bytes, std::string_view name,
         out.ttl = std::min(out.ttl, static_cast<std::uint32_t>(ns_rr_ttl(record)));
         take(packet, record, type, out);
     }
-    if (!out.mx.empty() || !out.srv.empty() || !out.addresses.empty() || !out.names.empty() || !out.texts.empty()) {
+    if (!out.mx.empty() || !out.srv.empty() || !out.addresses.empty() || !out.names.empty() || !out.texts.empty() ||
+        !out.tlsa.empty()) {
         out.said = Said::records;
+        out.canonical = std::move(owner);
         return out;
     }
     out.said = Said::no_data;

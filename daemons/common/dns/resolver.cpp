@@ -4,6 +4,8 @@
 #include <ares.h>
 #include <arpa/nameser.h>
 #include <cstring>
+#include <memory>
+#include <netinet/in.h>
 #include <utility>
 
 namespace dns {
@@ -30,6 +32,19 @@ std::string said_by(int status) {
         return "no name server gave an answer"; // c-ares: refused, SERVFAIL or unreachable, all of them
     default: return ares_strerror(status);
     }
+}
+
+// Whoever can put himself between us and another host can set a bit.
+bool only_on_loopback(ares_channel channel) {
+    ares_addr_port_node* servers = nullptr;
+    if (ares_get_servers_ports(channel, &servers) != ARES_SUCCESS) return false;
+    bool only = servers != nullptr;
+    for (const auto* each = servers; each; each = each->next)
+        only = only && (each->family == AF_INET
+                            ? (ntohl(each->addr.addr4.s_addr) >> 24) == 127
+                            : IN6_IS_ADDR_LOOPBACK(reinterpret_cast<const in6_addr*>(&each->addr.addr6)) != 0);
+    ares_free_data(servers);
+    return only;
 }
 
 } // namespace
@@ -84,6 +99,7 @@ Resolver::Resolver(common::Loop& loop, const config::Dns& settings)
         status = ares_set_servers_ports_csv(channel_, servers.c_str());
     }
     if (status != ARES_SUCCESS) broken_ = std::string("resolver: ") + ares_strerror(status);
+    trusts_ad_ = status == ARES_SUCCESS && settings.trust_ad && only_on_loopback(channel_);
 }
 
 Resolver::~Resolver() {
@@ -134,8 +150,11 @@ void Resolver::ask(Question& question) {
     int size = 0;
     const int status = ares_create_query(question.name.c_str(), ns_c_in, static_cast<int>(question.type), question.id,
                                          1, &query, &size, static_cast<int>(settings_.edns_size));
-    if (status == ARES_SUCCESS)
+    if (status == ARES_SUCCESS) {
+        // In a question AD asks whether the answer was validated (RFC 6840, 5.7).
+        if (trusts_ad_) query[3] |= 0x20;
         ares_send(channel_, query, size, on_answer, &question); // may answer at once, which ends the question
+    }
     ares_free_string(query);
     if (status != ARES_SUCCESS) {
         Answer none;
@@ -163,6 +182,7 @@ void Resolver::on_answer(void* asked, int status, int, unsigned char* packet, in
         answer = parse_answer({packet, static_cast<std::size_t>(size)}, question.name, question.type);
     else
         answer.why = said_by(status);
+    answer.secure = answer.secure && self.trusts_ad_;
     self.answered(question, std::move(answer));
 }
 

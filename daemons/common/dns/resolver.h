@@ -36,6 +36,9 @@ public:
     // before. It may start and drop look-ups, but not destroy the Resolver.
     [[nodiscard]] Lookup look_up(std::string_view name, Type type, Done done);
 
+    // Answers may be `secure`: all name servers are on this host, and the configuration does not say otherwise.
+    bool trusts_ad() const { return trusts_ad_; }
+
     // What the cache knows; null: ask. Good until the next call of anything here.
     const Answer* cached(std::string_view name, Type type);
 
@@ -82,7 +85,7 @@ private:
     std::set<std::uint16_t> ids_; // of the questions
     Waiters told_;      // answered, about to be told
     Cache young_, old_; // two generations: when the young one is full it becomes the old one
-    bool closing_ = false;
+    bool closing_ = false, trusts_ad_ = false;
 };
 
 // A look-up under way; destroying it means nobody wants to know any more.

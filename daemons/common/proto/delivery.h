@@ -63,6 +63,7 @@ struct Deliver { // queue-manager → agent
     std::int64_t arrived = 0;              // µs since 1970: when the message was accepted
     std::int64_t queued = 0;               // µs since 1970: when the queue-manager had it ready
     route::StsPolicy sts;                  // that the mail's domain has
+    bool secure = false;                   // as route::Routed says of the domain's hosts
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("delivery", m.delivery);
@@ -72,6 +73,7 @@ struct Deliver { // queue-manager → agent
         f("arrived", m.arrived);
         f("queued", m.queued);
         f("sts", m.sts);
+        f("secure", m.secure);
     }
 };
 
@@ -232,12 +234,16 @@ struct Try { // queue-manager → agent
     std::string reverse_path; // "" is the null sender
     std::vector<std::string> recipients;
     bool every_host = false; // each of them, not only until one has answered
+    bool secure = false;     // as of Deliver
+    route::StsPolicy sts;
     static void fields(auto& m, auto& f) {
         f("attempt", m.attempt);
         f("connect", m.connect);
         f("reverse_path", m.reverse_path);
         f("recipients", m.recipients);
         f("every_host", m.every_host);
+        f("secure", m.secure);
+        f("sts", m.sts);
     }
 };
 

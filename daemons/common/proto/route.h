@@ -81,7 +81,8 @@ struct Routed { // router → queue-manager
     std::uint32_t connections = 0;    // at a time, at most, by the rule; 0: the queue's setting
     std::string rule;                 // the route's pattern; "" none
     StsPolicy sts;                    // where the domain's TLS level asks for it
-    std::string status, text;         // temporary, permanent
+    bool secure = false;      // nobody on the way could have put other hosts in: DNSSEC, or our own configuration
+    std::string status, text; // temporary, permanent
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("domain", m.domain);
@@ -93,6 +94,7 @@ struct Routed { // router → queue-manager
         f("connections", m.connections);
         f("rule", m.rule);
         f("sts", m.sts);
+        f("secure", m.secure);
         f("status", m.status);
         f("text", m.text);
     }

@@ -107,6 +107,7 @@ Result<std::shared_ptr<const Context>> Context::client(const ClientOptions& opti
         TRY(each_certificate(options.authorities, "smtp_client.tls_authorities", [&](X509* one) {
             return X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl), one) == 1;
         }));
+    if (SSL_CTX_dane_enable(ssl) != 1) return failed("DANE", "cannot be had");
     SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, nullptr); // judged all the same: SSL_get_verify_result()
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(ssl, Session::keep_resumption);

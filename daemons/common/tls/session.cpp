@@ -4,7 +4,6 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <openssl/err.h>
-#include <openssl/x509v3.h>
 
 namespace tls {
 
@@ -57,18 +56,14 @@ std::unique_ptr<Session> Session::accept(std::shared_ptr<const Context> context)
     return session;
 }
 
-std::unique_ptr<Session> Session::connect(std::shared_ptr<const Context> context, const std::string& host,
+std::unique_ptr<Session> Session::connect(std::shared_ptr<const Context> context, ServerIdentity identity,
                                           SSL_SESSION* from) {
     std::unique_ptr<Session> session(new Session(std::move(context)));
     if (!session->plug_in()) return nullptr;
     auto* const ssl = session->ssl_.get();
     SSL_set_app_data(ssl, session.get());
-    auto* const wanted = SSL_get0_param(ssl);
-    if (X509_VERIFY_PARAM_set1_ip_asc(wanted, host.c_str()) != 1) { // a name, then
-        X509_VERIFY_PARAM_set_hostflags(wanted, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-        if (SSL_set1_host(ssl, host.c_str()) != 1 || SSL_set_tlsext_host_name(ssl, host.c_str()) != 1)
-            return nullptr;
-    }
+    session->identity_ = std::move(identity);
+    if (!expect(ssl, session->identity_)) return nullptr;
     ERR_clear_error();
     if (from) SSL_set_session(ssl, from);
     SSL_set_connect_state(ssl);
@@ -142,10 +137,7 @@ Facts Session::facts() const {
     if (!peer) return facts;
     facts.peer =
         SSL_get_verify_result(ssl_.get()) == X509_V_OK ? Facts::Peer::trusted : Facts::Peer::untrusted;
-    if (facts.peer != Facts::Peer::trusted) {
-        facts.problem = X509_verify_cert_error_string(SSL_get_verify_result(ssl_.get()));
-        return facts;
-    }
+    if (facts.peer != Facts::Peer::trusted) return facts;
     char name[256] = "";
     const int n = X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, name, sizeof name);
     if (n > 0) facts.peer_name = smtp::printable({name, static_cast<std::size_t>(n)}, 255);

@@ -2,6 +2,7 @@
 // the server's side and the client's. Knows OpenSSL; must not know SMTP, loop or file descriptors.
 #pragma once
 #include "daemons/common/tls/context.h"
+#include "daemons/common/tls/server_identity.h"
 #include <memory>
 #include <span>
 #include <string>
@@ -17,7 +18,6 @@ struct Facts {
     std::string server_name; // asked for by the client; "" none
     enum class Peer : std::uint8_t { anonymous, untrusted, trusted } peer = Peer::anonymous;
     std::string peer_name; // trusted: the certificate's common name, printable
-    std::string problem;   // untrusted: what is wrong with the certificate, in a few words
 
     std::string text() const; // "TLSv1.3 with cipher TLS_AES_256_GCM_SHA384 (256/256 bits)"
 };
@@ -26,9 +26,8 @@ class Session {
 public:
     // The server's side. Null if OpenSSL has no memory for it.
     static std::unique_ptr<Session> accept(std::shared_ptr<const Context> context);
-    // The client's, to the host of that name (or literal address): its certificate is trusted if it proves
-    // exactly this name. `from`: an earlier session with it, or null.
-    static std::unique_ptr<Session> connect(std::shared_ptr<const Context> context, const std::string& host,
+    // The client's. `from`: an earlier session with the same server, made under the same expectations, or null.
+    static std::unique_ptr<Session> connect(std::shared_ptr<const Context> context, ServerIdentity identity,
                                             SSL_SESSION* from);
     ~Session();
     Session(const Session&) = delete;
@@ -59,6 +58,7 @@ public:
 
     bool is_of(const Context* context) const { return context_.get() == context; }
     Facts facts() const;
+    Judgement judgement() const { return judge(ssl_.get(), identity_); } // the client's, after the handshake
     const std::string& error() const { return error_; }
     // The client's: what the next session with this host may begin with, taken away; null: nothing (yet).
     Resumption resumption() { return std::move(resumption_); }
@@ -74,6 +74,7 @@ private:
     Progress ended(int result);
 
     std::shared_ptr<const Context> context_;
+    ServerIdentity identity_; // the client's
     std::unique_ptr<SSL, Freeing<SSL_free>> ssl_;
     std::string_view in_;
     std::string out_, error_;

@@ -41,6 +41,7 @@ struct Deliver {
     smtp::WallTime queued{};  // when its wait for a connection began
     Numbers numbers;
     std::string_view domain; // whose route it goes by
+    bool secure = false; // as Routed said of the destination
 };
 
 struct CloseConnection {

@@ -195,7 +195,7 @@ void Core::hand(Slot connection, Slot slot) {
     ++agent(c.agent)->in_flight;
     emit(Deliver{c.agent, id_of(connection, c.generation), (std::uint64_t{d.generation} << 32) | slot,
                  spool::QueueId{m.id}, m.location, smtp::WallTime(smtp::Duration(m.arrival)), queued,
-                 numbers_of(slot), q.domain()});
+                 numbers_of(slot), q.domain(), q.secure});
 }
 
 void Core::settle(Slot slot) {

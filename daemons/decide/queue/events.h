@@ -106,6 +106,7 @@ struct Routed {
     const Reason* reason = nullptr;                  // temporary, permanent
     std::uint32_t connections = 0;                   // the link's limit; 0: the setting for its kind
     std::string_view rule;                           // the route's pattern: Settings::routes; "" none
+    bool secure = false; // nobody on the way could have put other hosts in (DNSSEC, or our own configuration)
 };
 
 // ---- agents ----

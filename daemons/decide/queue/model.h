@@ -136,6 +136,7 @@ struct Queue {
     std::uint32_t head_generation = 0;
     std::uint16_t rule = 0; // Core::rules_
     bool resetting = false; // its route is asked for anew, by a reset
+    bool secure = false;    // as Routed said
     RouteState route = RouteState::unknown;
     std::uint32_t route_failures = 0;
     smtp::Monotonic route_until{}; // known, impossible: valid until; failed: next try

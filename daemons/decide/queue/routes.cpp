@@ -243,6 +243,7 @@ void Core::routed(Slot queue, const Routed& event) {
         q.route_failures = 0;
         const Slot link = link_for(event.link, AgentKind::smtp, event.kind == RouteKind::mx);
         q.rule = rule_of(event.rule);
+        q.secure = event.secure;
         links_[link].rule = q.rule;
         goes_by(q, links_[link].pool);
         links_[link].limit = event.connections;

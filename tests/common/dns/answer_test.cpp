@@ -125,3 +125,44 @@ TEST_CASE("names that cannot be asked for") {
     CHECK(dns::canonical_name(std::string(64, 'a')).empty());
     CHECK(dns::canonical_name(std::string(63, 'a')).size() == 63);
 }
+
+TEST_CASE("TLSA records, validated or not") {
+    for (const bool validated : {false, true}) {
+        const auto answer = parse(Message{.question = "_25._tcp.mx.example", .type = 52, .validated = validated}
+                                      .answer(packet::tlsa("_25._tcp.mx.example", 300, 3, 1, 1, "\x01\x02"))
+                                      .answer(packet::tlsa("_25._tcp.mx.example", 300, 255, 0, 0, ""))
+                                      .answer(packet::record("_25._tcp.mx.example", 52, 300, "xy")) // too short
+                                      .bytes(),
+                                  "_25._tcp.mx.example", Type::tlsa);
+        CHECK(answer.said == Said::records);
+        CHECK(answer.secure == validated);
+        REQUIRE(answer.tlsa.size() == 2);
+        CHECK(answer.tlsa[0] == dns::TlsaRecord{3, 1, 1, "\x01\x02"});
+        CHECK(answer.tlsa[1] == dns::TlsaRecord{255, 0, 0, ""});
+    }
+}
+
+TEST_CASE("that there is nothing can be validated, too") {
+    for (const unsigned code : {0u, 3u}) {
+        const auto answer = parse(Message{.code = code, .question = "x.example", .validated = true}
+                                      .authority(packet::soa("example", 300, 60))
+                                      .bytes(),
+                                  "x.example", Type::tlsa);
+        CHECK(answer.said == (code == 0 ? Said::no_data : Said::no_name));
+        CHECK(answer.secure);
+    }
+}
+
+TEST_CASE("the name at the end of all aliases; and an alias asked for itself") {
+    const auto bytes = Message{.question = "mx.example", .type = 1}
+                           .answer(packet::cname("mx.example", 300, "Second.example"))
+                           .answer(packet::cname("second.example", 300, "real.example"))
+                           .answer(packet::a("real.example", 300, "\x7f\x01\x01\x01"))
+                           .bytes();
+    CHECK(parse(bytes, "mx.example", Type::a).canonical == "real.example");
+    const auto alias = parse(bytes, "mx.example", Type::cname);
+    CHECK(alias.said == Said::records);
+    CHECK(alias.names == std::vector<std::string>{"second.example"});
+    const auto none = parse(Message{.question = "mx.example", .type = 5}.bytes(), "mx.example", Type::cname);
+    CHECK(none.said == Said::no_data);
+}

@@ -46,6 +46,7 @@ struct NameServer {
             static_cast<unsigned char>(query[at + 1]) << 8 | static_cast<unsigned char>(query[at + 2]);
         ++asked;
         ids.insert(message.id);
+        asked_to_validate = (static_cast<unsigned char>(query[3]) & 0x20) != 0;
         edns = edns || query.substr(at + 5).find(std::string("\0\0\x29", 3)) != query.npos;
         auto bytes = behave(message);
         if (bytes.empty()) return;
@@ -65,6 +66,7 @@ struct NameServer {
     int asked = 0;
     std::set<unsigned> ids;     // of the queries
     bool edns = false;
+    bool asked_to_validate = false; // by the last question
     char space[2048];
     std::function<std::string(packet::Message&)> behave;
 };

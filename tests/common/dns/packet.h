@@ -39,6 +39,12 @@ inline std::string cname(std::string_view owner, unsigned long ttl, std::string_
 inline std::string ptr(std::string_view owner, unsigned long ttl, std::string_view target) {
     return record(owner, 12, ttl, name(target));
 }
+inline std::string tlsa(std::string_view owner, unsigned long ttl, int usage, int selector, int matching,
+                        std::string_view data) {
+    return record(owner, 52, ttl,
+                  std::string{static_cast<char>(usage), static_cast<char>(selector), static_cast<char>(matching)} +
+                      std::string(data));
+}
 inline std::string soa(std::string_view zone, unsigned long ttl, unsigned long minimum) {
     return record(zone, 6, ttl,
                   name("ns." + std::string(zone)) + name("root." + std::string(zone)) + u32(1) + u32(2) +
@@ -49,6 +55,7 @@ struct Message {
     unsigned id = 0, code = 0;
     std::string question; // the name asked for
     unsigned type = 15;
+    bool validated = false; // the AD bit
     unsigned answers = 0, authorities = 0;
     std::string records; // of both sections, in order
 
@@ -63,7 +70,7 @@ struct Message {
         return *this;
     }
     std::string bytes() const {
-        return u16(id) + u16(0x8180 | code) + u16(1) + u16(answers) + u16(authorities) + u16(0) +
+        return u16(id) + u16(0x8180 | (validated ? 0x20 : 0) | code) + u16(1) + u16(answers) + u16(authorities) + u16(0) +
                name(question) + u16(type) + u16(1) + records;
     }
 };

@@ -227,3 +227,33 @@ TEST_CASE("SRV records, and the bounds of any answer") {
     CHECK(many.addresses.size() == dns::most_records);
     CHECK(many.ttl == 24 * 3600); // maximum_ttl
 }
+
+TEST_CASE("that an answer was validated is believed of a name server on this host, unless told otherwise") {
+    common::Loop loop;
+    NameServer server(loop);
+    server.behave = [](packet::Message& m) {
+        m.validated = true;
+        return m.answer(packet::mx(m.question, 300, 10, "mx.example")).bytes();
+    };
+    auto settings = server.settings();
+    Resolver trusting(loop, settings);
+    CHECK(trusting.trusts_ad());
+    CHECK(ask(loop, trusting, "example.com", Type::mx).secure);
+    CHECK(ask(loop, trusting, "example.com", Type::mx).secure); // as it is kept
+    CHECK(server.asked_to_validate);
+
+    settings.trust_ad = false;
+    Resolver careful(loop, settings);
+    CHECK_FALSE(careful.trusts_ad());
+    CHECK_FALSE(ask(loop, careful, "example.com", Type::mx).secure);
+
+    for (const auto* other : {"192.0.2.53:53", "[2001:db8::53]:53"}) {
+        CAPTURE(other);
+        auto beyond = server.settings();
+        beyond.servers.push_back(*common::Endpoint::parse(other)); // nobody can say which of them answered
+        CHECK_FALSE(Resolver(loop, beyond).trusts_ad());
+    }
+    auto here = server.settings();
+    here.servers.push_back(*common::Endpoint::parse("[::1]:53"));
+    CHECK(Resolver(loop, here).trusts_ad());
+}

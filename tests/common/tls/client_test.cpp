@@ -30,7 +30,7 @@ std::shared_ptr<const Context> client_context(ClientOptions options = {}) {
 
 struct Talk {
     Talk(std::shared_ptr<const Context> ours, const std::string& host, SSL_SESSION* from = nullptr)
-        : client(Session::connect(std::move(ours), host, from)), server(Session::accept(server_context())) {
+        : client(Session::connect(std::move(ours), {host}, from)), server(Session::accept(server_context())) {
         REQUIRE(client);
         for (int turn = 0; turn < 4; ++turn) {
             if (!client_up) client_up = client->shake_hands() == Session::Progress::done;
@@ -72,8 +72,8 @@ TEST_CASE("a certificate is trusted if somebody we trust says it is that host's;
     const auto verdict = [](const ClientOptions& options, const std::string& host) {
         Talk talk(client_context(options), host);
         REQUIRE(talk.client_up); // whatever it is worth
-        const auto facts = talk.client->facts();
-        return facts.peer == Facts::Peer::trusted ? "trusted" : facts.problem;
+        const auto judgement = talk.client->judgement();
+        return judgement.proof == Judgement::Proof::authority ? "trusted" : judgement.problem;
     };
     CHECK(verdict(trusting, "mx.example") == "trusted");
     CHECK(verdict(trusting, "MX.example") == "trusted");

@@ -1,0 +1,65 @@
+#include "daemons/decide/tls_policy.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace decide {
+
+TlsLevel level_for(TlsWish wish, TlsLevel level) {
+    if (wish == TlsWish::required && level == TlsLevel::may) return TlsLevel::dane;
+    if (wish == TlsWish::optional && (level == TlsLevel::dane || level == TlsLevel::sts)) return TlsLevel::may;
+    return level;
+}
+
+TlsDecision decide_tls(TlsLevel level, const DaneFindings& dane, StsWord sts, std::string_view host) {
+    using State = DaneFindings::State;
+    switch (level) {
+    case TlsLevel::none: return {TlsDemand::plain, {}};
+    case TlsLevel::by_default:
+    case TlsLevel::may: return {TlsDemand::welcome, {}};
+    case TlsLevel::encrypt: return {TlsDemand::encrypted, {}};
+    case TlsLevel::verify: return {TlsDemand::authority, {}};
+    case TlsLevel::dane:
+    case TlsLevel::sts:
+    case TlsLevel::dane_only: break;
+    }
+    const bool only = level == TlsLevel::dane_only;
+    switch (dane.state) {
+    case State::usable: return {TlsDemand::records, {}};
+    case State::unavailable:
+        return {TlsDemand::records,
+                fmt::format("the records of {} that say which certificate host {} has cannot be had: {}",
+                            dane.owner, host, dane.why),
+                TlsResult::dnssec_invalid};
+    case State::unusable:
+        if (!only) return {TlsDemand::encrypted, {}, TlsResult::tlsa_invalid};
+        return {TlsDemand::records,
+                fmt::format("DANE is required, but none of the TLSA records of {} can be used ({}{})",
+                            dane.owner, dane.records.front().to_string().substr(0, 30),
+                            dane.records.size() > 1 ? ", …" : ""),
+                TlsResult::tlsa_invalid};
+    case State::absent: break;
+    }
+    if (only)
+        return {TlsDemand::records,
+                fmt::format("DANE is required, but host {} has no TLSA records that DNSSEC vouches for", host),
+                TlsResult::dane_required};
+    if (level != TlsLevel::sts || sts == StsWord::nothing) return {TlsDemand::welcome, {}};
+    if (sts == StsWord::usable) return {TlsDemand::authority, {}};
+    return {TlsDemand::authority,
+            fmt::format("host {} is none of those that the MTA-STS policy of the domain names", host),
+            TlsResult::validation_failure};
+}
+
+bool satisfies(const TlsState& state, TlsDemand demand, std::string_view domain) {
+    const bool its_own = state.only_for.empty() || state.only_for == domain;
+    switch (demand) {
+    case TlsDemand::plain:
+    case TlsDemand::welcome: return true;
+    case TlsDemand::encrypted: return state.encrypted;
+    case TlsDemand::authority: return state.proof == TlsState::Proof::authority && its_own;
+    case TlsDemand::records: return state.proof == TlsState::Proof::records && its_own;
+    }
+    return false;
+}
+
+} // namespace decide
