@@ -64,6 +64,9 @@ ClientSession::Offers read_offers(std::string_view text) {
 // --------------------------------------------------------------------------------------------------
 
 void ClientSession::take(const Reply& reply) {
+    if (options_.narrate)
+        events_.emplace_back(client_event::Said{
+            stage(), expected_front_ < expected_.size() ? expected_[expected_front_].recipient : 0, reply});
     if (stage() == Stage::content) { // an answer to a message that has not all been sent
         if (reply.code < 400) return mismatch(fmt::format("unexpected reply {}", reply.code));
         return fail(said(Stage::content, reply));
@@ -169,6 +172,7 @@ void ClientSession::take_rcpt(const Reply& reply, std::uint32_t recipient) {
     }
     if (reply.positive()) {
         front.accepted.push_back(recipient);
+        if (front.transaction.probe) decide(front.result, {recipient}, said(Stage::rcpt, reply));
         return;
     }
     decide(front.result, {recipient}, said(Stage::rcpt, reply));
@@ -188,10 +192,7 @@ void ClientSession::take_data(const Reply& reply) {
     }
     codec_ = OutgoingContent(front.transaction.longest_line);
     if (front.accepted.empty()) return send_dot(front); // for nobody: RFC 2920, 3.1
-    if (!front.too_many.empty()) {
-        at_most_ = std::min(at_most_, front.accepted.size());
-        front.pending.insert(front.pending.begin(), front.too_many.begin(), front.too_many.end());
-    }
+    ask_again(front);
     front.phase = Phase::content;
     events_.emplace_back(client_event::ContentWanted{front.transaction.id, true});
 }
@@ -231,6 +232,13 @@ void ClientSession::advance() {
     if (!over_ && up_ && quitting_ && transactions_.empty()) part();
 }
 
+// For those who were too many in this round, in a further one; the server takes no more than this at once.
+void ClientSession::ask_again(Active& active) {
+    if (active.too_many.empty()) return;
+    at_most_ = std::min(at_most_, active.accepted.size());
+    active.pending.insert(active.pending.begin(), active.too_many.begin(), active.too_many.end());
+}
+
 // The transaction a command of which may be sent now, if any.
 ClientSession::Active* ClientSession::next_to_send() {
     if (transactions_.empty()) return nullptr;
@@ -238,6 +246,7 @@ ClientSession::Active* ClientSession::next_to_send() {
     if (next->phase == Phase::dot && pipelining_ && next->pending.empty() && transactions_.size() > 1)
         next = &transactions_.back();
     if (next->phase >= Phase::answer) return nullptr;
+    if (next->phase == Phase::data && next->transaction.probe && !expected_.empty()) return nullptr;
     return pipelining_ || expected_.empty() ? next : nullptr;
 }
 
@@ -257,7 +266,8 @@ void ClientSession::send_command(Active& active) {
         if (++active.asked == active.round.size()) active.phase = Phase::data;
         return;
     case Phase::data:
-        if (expected_.empty() && active.accepted.empty()) { // nobody left, and no need to ask
+        if (expected_.empty() && (active.accepted.empty() || active.transaction.probe)) { // no need to ask
+            if (!active.accepted.empty()) ask_again(active);
             needs_reset_ = true;
             return end_round(active);
         }

@@ -204,6 +204,9 @@ void ClientSession::wrote(std::size_t bytes, Monotonic now) {
 void ClientSession::send(std::string_view command, Awaited what, std::uint32_t recipient) {
     put(command);
     expected_.push_back({what, recipient});
+    if (!options_.narrate) return;
+    const auto line = std::string_view(commands_).substr(0, commands_.size() - 2); // and what was before it
+    events_.emplace_back(client_event::Sent{stage_of(what), std::string(line.substr(line.rfind('\n') + 1))});
 }
 
 void ClientSession::put(std::string_view text) {
@@ -282,8 +285,11 @@ Stage ClientSession::stage() const {
         if (phase == Phase::content || (phase == Phase::dot && !all_sent())) return Stage::content;
     }
     if (shaking_hands_) return Stage::tls;
-    if (expected_front_ == expected_.size()) return Stage::none;
-    switch (expected_[expected_front_].what) {
+    return expected_front_ == expected_.size() ? Stage::none : stage_of(expected_[expected_front_].what);
+}
+
+Stage ClientSession::stage_of(Awaited what) {
+    switch (what) {
     case Awaited::banner: return Stage::banner;
     case Awaited::ehlo:
     case Awaited::helo: return Stage::ehlo;

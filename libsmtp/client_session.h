@@ -53,6 +53,7 @@ struct Transaction {
     std::uint64_t longest_line = UINT64_MAX; // of the content, if known
     bool utf8_header = false;                // fields of the content's header are not ASCII (RFC 6532)
     bool require_tls = false; // RFC 8689: only over verified TLS, and to who offers REQUIRETLS
+    bool probe = false;       // stops behind RCPT: DATA is never said; accepted recipients count as delivered
     std::vector<Recipient> recipients;
 };
 
@@ -71,6 +72,18 @@ namespace client_event {
 // output() has been written by then.
 struct StartTls {};
 struct Up {}; // greeting, EHLO and TLS went well
+// Of a narrated conversation: a command that was put into output(), without CRLF; what proves who we are is
+// left out of it.
+struct Sent {
+    Stage stage = Stage::none;
+    std::string text;
+};
+// … and what the server said to it.
+struct Said {
+    Stage stage = Stage::none; // none: nobody had asked
+    std::uint32_t recipient = 0; // rcpt: its place in the transaction
+    Reply reply;
+};
 // A question: content() with the next chunk (from the beginning when `from_start`), then content_end().
 struct ContentWanted {
     std::uint64_t id = 0;
@@ -91,8 +104,8 @@ struct Ended {
 } // namespace client_event
 
 using ClientEvent =
-    std::variant<client_event::StartTls, client_event::Up, client_event::ContentWanted,
-                 client_event::Finished, client_event::Ended>;
+    std::variant<client_event::StartTls, client_event::Up, client_event::Sent, client_event::Said,
+                 client_event::ContentWanted, client_event::Finished, client_event::Ended>;
 
 class ClientSession {
 public:
@@ -113,6 +126,7 @@ public:
         // A domain in the DNS' letters (IDNA), for servers without SMTPUTF8; "" if it has none. Not set: none
         // has.
         std::function<std::string(std::string_view domain)> ascii_domain = {};
+        bool narrate = false; // every command and reply is an event, Sent and Said
     };
     // What EHLO offered.
     struct Offers {
@@ -218,6 +232,7 @@ private:
     void send_mail(const Active& active);
     void send_rcpt(const Active& active, std::uint32_t recipient);
     void send_dot(Active& active);
+    void ask_again(Active& active);
     void end_round(Active& active);
     void finish(Active& active);
     void refuse_unsent(Active& active) const;
@@ -228,6 +243,7 @@ private:
                        Verdict verdict);
     Verdict said(Stage stage, const Reply& reply) const;
     Verdict lost(std::string_view how) const;
+    static Stage stage_of(Awaited what);
     Stage stage() const;
     bool all_sent() const { return written_ >= dot_at_; }
     bool nothing_at_stake() const;
