@@ -8,9 +8,28 @@
 namespace smtp {
 namespace {
 
+
 // 452 at RCPT (RFC 5321, 4.5.3.1.10), unless its status speaks of something else, such as a full mailbox.
 bool too_many_recipients(const Reply& reply) {
     return reply.code == 452 && (!reply.status.given() || reply.status == EnhancedStatus{4, 5, 3});
+}
+
+// The reply to a command that is not known, or not now. A message is refused with other codes.
+bool is_misunderstanding(const Reply& reply) { return reply.code >= 500 && reply.code <= 504; }
+
+// " RCPTMAX=100 MAILMAX=5" (RFC 9422, 3). What is not understood limits nothing; each number has 1 to 6 digits.
+void read_limits(std::string_view words, ClientSession::Offers& out) {
+    while (!words.empty()) {
+        const auto word = words.substr(0, words.find(' '));
+        words.remove_prefix(std::min(word.size() + 1, words.size()));
+        const auto equals = std::min(word.find('='), word.size());
+        const auto name = word.substr(0, equals);
+        const auto most = parse_number(word.substr(std::min(equals + 1, word.size())), 999'999).value_or(0);
+        const auto number = static_cast<std::uint32_t>(most);
+        if (same_ignoring_case(name, "RCPTMAX")) out.recipients = number;
+        if (same_ignoring_case(name, "RCPTDOMAINMAX")) out.domains = number;
+        if (same_ignoring_case(name, "MAILMAX")) out.transactions = number;
+    }
 }
 
 ClientSession::Offers read_offers(std::string_view text) {
@@ -27,6 +46,8 @@ ClientSession::Offers read_offers(std::string_view text) {
         if (same_ignoring_case(keyword, "STARTTLS")) out.starttls = true;
         if (same_ignoring_case(keyword, "REQUIRETLS")) out.require_tls = true;
         if (same_ignoring_case(keyword, "SMTPUTF8")) out.smtputf8 = true;
+        if (same_ignoring_case(keyword, "CHUNKING")) out.chunking = true;
+        if (same_ignoring_case(keyword, "LIMITS")) read_limits(line.substr(keyword.size()), out);
         if (same_ignoring_case(keyword, "SIZE")) {
             out.size = true;
             out.size_limit = parse_number(line.substr(std::min(line.size(), keyword.size() + 1))).value_or(0);
@@ -44,11 +65,10 @@ void ClientSession::take(const Reply& reply) {
     if (options_.narrate)
         events_.emplace_back(client_event::Said{
             stage(), expected_front_ < expected_.size() ? expected_[expected_front_].recipient : 0, reply});
-    if (stage() == Stage::content) { // an answer to a message that has not all been sent
-        if (reply.code < 400) return mismatch(fmt::format("unexpected reply {}", reply.code));
-        return fail(said(Stage::content, reply));
-    }
-    if (expected_front_ == expected_.size()) return take_unasked(reply);
+    const bool asked = expected_front_ < expected_.size();
+    const bool to_chunk = asked && expected_[expected_front_].what == Awaited::chunk;
+    if (stage() == Stage::content && !(to_chunk && reply.positive())) return take_early(reply);
+    if (!asked) return take_unasked(reply);
     const Expected expected = expected_[expected_front_];
     const bool go_on = reply.code >= 300 && reply.code < 400;
     if (go_on ? expected.what != Awaited::data : expected.what == Awaited::data && reply.positive())
@@ -70,7 +90,8 @@ void ClientSession::take(const Reply& reply) {
     case Awaited::mail: take_mail(reply); break;
     case Awaited::rcpt: take_rcpt(reply, expected.recipient); break;
     case Awaited::data: take_data(reply); break;
-    case Awaited::dot: take_dot(reply); break;
+    case Awaited::chunk: break;
+    case Awaited::dot: take_dot(reply, expected.recipient); break;
     }
     advance();
     rearm();
@@ -82,13 +103,13 @@ void ClientSession::take_banner(const Reply& reply) {
 }
 
 void ClientSession::say_hello() {
-    put("EHLO ");
+    put(options_.protocol == Protocol::lmtp ? "LHLO " : "EHLO ");
     put(options_.name);
     send("\r\n", Awaited::ehlo);
 }
 
 void ClientSession::take_hello(const Reply& reply, Awaited which) {
-    if (which == Awaited::ehlo && reply.permanent() && !secure_) {
+    if (which == Awaited::ehlo && reply.permanent() && !secure_ && options_.protocol == Protocol::smtp) {
         put("HELO ");
         put(options_.name);
         return send("\r\n", Awaited::helo);
@@ -168,21 +189,57 @@ void ClientSession::take_data(const Reply& reply) {
         return end_round(front);
     }
     codec_ = OutgoingContent(front.transaction.longest_line);
-    if (front.accepted.empty()) return send_dot(front); // for nobody: RFC 2920, 3.1
+    if (front.accepted.empty()) { // for nobody: RFC 2920, 3.1. In LMTP nobody would answer
+        if (options_.protocol == Protocol::lmtp) return mismatch("content wanted for nobody");
+        return send_content(front, {}, true);
+    }
     ask_again(front);
     front.phase = Phase::content;
     events_.emplace_back(client_event::ContentWanted{front.transaction.id, true});
 }
 
-void ClientSession::take_dot(const Reply& reply) {
+void ClientSession::take_dot(const Reply& reply, std::uint32_t recipient) {
     Active& front = transactions_.front();
-    decide(front.result, front.accepted, said(Stage::final_dot, reply));
-    if (reply.code == 421) {
+    front.leaving = front.leaving || reply.code == 421;
+    if (options_.protocol == Protocol::lmtp && !front.accepted.empty()) { // each has an answer of its own
+        decide(front.result, {recipient}, said(Stage::final_dot, reply));
+        if (recipient != front.accepted.back()) return;
+    } else if (front.by_chunks) {
+        if (!front.accepted.empty() && is_misunderstanding(reply)) return chunk_refused(reply);
+        needs_reset_ = !reply.positive() && !front.refused; // RFC 3030, 2: what became of the transaction is open
+        decide(front.result, front.accepted, said(Stage::final_dot, reply));
+        if (!front.accepted.empty()) ask_again(front);
+    } else {
+        decide(front.result, front.accepted, said(Stage::final_dot, reply));
+    }
+    if (front.leaving) {
         if (!front.pending.empty()) return refused(Stage::final_dot, reply);
         finish(front);
         return part();
     }
     end_round(front);
+}
+
+// An answer to a message that has not all been sent.
+void ClientSession::take_early(const Reply& reply) {
+    if (reply.code < 400) return mismatch(fmt::format("unexpected reply {}", reply.code));
+    Active& front = transactions_.front();
+    if (front.by_chunks && is_misunderstanding(reply)) return chunk_refused(reply);
+    if (options_.protocol == Protocol::smtp || front.accepted.size() < 2)
+        return fail(said(Stage::content, reply));
+    decide(front.result, {front.accepted.front()}, said(Stage::content, reply)); // it is that one's alone
+    fail(lost("early reply for another recipient from"));
+}
+
+// What was offered is not understood. What it has made of the message's lines nobody knows: the conversation ends.
+void ClientSession::chunk_refused(const Reply& reply) {
+    Verdict verdict = said(Stage::final_dot, reply);
+    verdict.outcome = Verdict::Outcome::temporary;
+    verdict.status[0] = '4';
+    verdict.text =
+        printable(fmt::format("host {} offers CHUNKING, but answered to BDAT: {}", options_.peer, verdict.said));
+    fail(std::move(verdict));
+    std::get<client_event::Ended>(events_.back()).distrust_chunking = true;
 }
 
 // The server wants to be rid of us.

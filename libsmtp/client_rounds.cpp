@@ -5,6 +5,7 @@
 #include "libsmtp/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 namespace smtp {
 namespace {
@@ -40,7 +41,21 @@ void ClientSession::advance() {
         if (!active) break;
         send_command(*active);
     }
-    if (!over_ && up_ && quitting_ && transactions_.empty()) part();
+    if (over_ || !up_) return;
+    const bool nothing_begun = transactions_.empty() || !transactions_.front().begun;
+    const bool exhausted = nothing_begun && expected_.empty() && mails_ >= most_mails();
+    if (exhausted || (quitting_ && transactions_.empty())) part();
+}
+
+// So many MAILs the server takes in one conversation (RFC 9422, MAILMAX).
+std::size_t ClientSession::most_mails() const {
+    return offers_.transactions != 0 ? offers_.transactions : SIZE_MAX;
+}
+
+std::size_t ClientSession::transactions_left() const {
+    if (offers_.transactions == 0) return SIZE_MAX;
+    const auto begun = std::ranges::count_if(transactions_, [](auto& each) { return each.begun; });
+    return most_mails() - mails_ + static_cast<std::size_t>(begun);
 }
 
 // For those who were too many in this round, in a further one; the server takes no more than this at once.
@@ -54,9 +69,12 @@ void ClientSession::ask_again(Active& active) {
 ClientSession::Active* ClientSession::next_to_send() {
     if (transactions_.empty()) return nullptr;
     Active* next = &transactions_.front();
-    if (next->phase == Phase::dot && pipelining_ && next->pending.empty() && transactions_.size() > 1)
+    // Not behind BDAT: refused, it may leave the server in a transaction in which MAIL means nothing.
+    if (next->phase == Phase::dot && pipelining_ && !next->by_chunks && next->pending.empty() &&
+        transactions_.size() > 1)
         next = &transactions_.back();
     if (next->phase >= Phase::answer) return nullptr;
+    if (next->phase == Phase::waiting && mails_ >= most_mails()) return nullptr;
     if (next->phase == Phase::data && next->transaction.probe && !expected_.empty()) return nullptr;
     return pipelining_ || expected_.empty() ? next : nullptr;
 }
@@ -70,6 +88,7 @@ void ClientSession::send_command(Active& active) {
             return send("RSET\r\n", Awaited::rset);
         }
         send_mail(active);
+        ++mails_;
         active.phase = Phase::rcpt;
         return;
     case Phase::rcpt:
@@ -82,6 +101,13 @@ void ClientSession::send_command(Active& active) {
             needs_reset_ = true;
             return end_round(active);
         }
+        if (goes_by_chunks(active)) {
+            active.by_chunks = true;
+            active.phase = Phase::content;
+            codec_ = OutgoingContent(active.transaction.longest_line, OutgoingContent::Framing::counted);
+            events_.emplace_back(client_event::ContentWanted{active.transaction.id, true});
+            return;
+        }
         send("DATA\r\n", Awaited::data);
         active.phase = Phase::answer;
         return;
@@ -91,15 +117,45 @@ void ClientSession::send_command(Active& active) {
 
 void ClientSession::begin_round(Active& active) {
     if (!active.begun) refuse_unsent(active);
-    const auto size = std::min(active.pending.size(), at_most_);
-    const auto end = active.pending.begin() + static_cast<std::ptrdiff_t>(size);
-    active.round.assign(active.pending.begin(), end);
-    active.pending.erase(active.pending.begin(), end);
+    active.round = next_round(active, active.pending);
     if (active.round.empty()) return finish(active);
     for (auto recipient : active.round) active.result.of_recipient[recipient] = undecided;
     if (!active.begun) active.result.started = now_;
     active.begun = true;
     active.phase = Phase::mail;
+}
+
+// Takes them off `pending`: as many as this server takes at once, of as many domains (RFC 9422).
+std::vector<std::uint32_t> ClientSession::next_round(const Active& active,
+                                                     std::vector<std::uint32_t>& pending) const {
+    const auto most =
+        offers_.recipients != 0 ? std::min<std::size_t>(at_most_, offers_.recipients) : at_most_;
+    std::vector<std::uint32_t> round;
+    if (offers_.domains == 0) {
+        const auto end = pending.begin() + static_cast<std::ptrdiff_t>(std::min(pending.size(), most));
+        round.assign(pending.begin(), end);
+        pending.erase(pending.begin(), end);
+        return round;
+    }
+    std::set<std::string> domains;
+    std::erase_if(pending, [&](std::uint32_t recipient) {
+        const std::string_view address = active.transaction.recipients[recipient].address;
+        auto domain = lowered(address.substr(std::min(address.rfind('@'), address.size())));
+        if (round.size() == most || (domains.size() == offers_.domains && !domains.contains(domain))) return false;
+        domains.insert(std::move(domain));
+        round.push_back(recipient);
+        return true;
+    });
+    return round;
+}
+
+// Together with its commands, as one flight: for the first message of a conversation. Not where it would have to be
+// wrapped, nor where much would be sent for nothing.
+bool ClientSession::goes_by_chunks(const Active& active) const {
+    const auto size = active.transaction.parameters.size.value_or(UINT64_MAX);
+    return options_.chunking == Chunking::if_useful && options_.protocol == Protocol::smtp && offers_.chunking &&
+           pipelining_ && mails_ == 1 && size <= chunk_limit &&
+           active.transaction.longest_line <= OutgoingContent::line_limit;
 }
 
 // What this server cannot be asked to take is refused here, in its place.
@@ -190,21 +246,40 @@ void ClientSession::send_rcpt(const Active& active, std::uint32_t recipient) {
     send("\r\n", Awaited::rcpt, recipient);
 }
 
-void ClientSession::send_dot(Active& active) {
+void ClientSession::send_content(Active& active, std::string_view chunk, bool last) {
     scratch_.clear();
-    codec_.finish(scratch_);
+    codec_.encode(chunk, scratch_);
+    if (last) codec_.finish(scratch_);
+    if (active.by_chunks) {
+        std::size_t size = 0;
+        for (const auto view : scratch_) size += view.size();
+        if (size == 0 && !last) return;
+        send(fmt::format("BDAT {}{}\r\n", size, last ? " LAST" : ""), last ? Awaited::dot : Awaited::chunk);
+    }
     put_scratch();
+    if (!last) return;
     dot_at_ = queued_;
-    expected_.push_back({Awaited::dot});
     active.phase = Phase::dot;
+    if (active.by_chunks) return;
+    if (options_.protocol == Protocol::smtp) return expected_.push_back({Awaited::dot});
+    for (const auto recipient : active.accepted) expected_.push_back({Awaited::dot, recipient});
 }
 
 void ClientSession::end_round(Active& active) {
+    if (!active.pending.empty() && mails_ >= most_mails()) {
+        Verdict later;
+        later.stage = Stage::mail;
+        later.status = "4.5.3";
+        later.text = printable(fmt::format("host {} takes {} transactions in one session; the rest goes with the next",
+                                           options_.peer, offers_.transactions));
+        decide(active.result, active.pending, std::move(later));
+        active.pending.clear();
+    }
     active.round.clear();
     active.accepted.clear();
     active.too_many.clear();
     active.asked = 0;
-    active.refused = false;
+    active.refused = active.by_chunks = active.leaving = false;
     active.phase = Phase::waiting;
     if (active.pending.empty()) finish(active);
 }
