@@ -115,8 +115,10 @@ Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std:
 std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts) {
     std::vector<std::pair<std::uint16_t, std::string>> names;
     for (const Host& host : hosts) {
-        auto name = kind == Destination::Kind::configured ? "[" + host.name + "]" : host.name;
-        if (host.port != 25) name += fmt::format(":{}", host.port);
+        const bool path = host.name.starts_with('/');
+        auto name = kind == Destination::Kind::configured && !path ? "[" + host.name + "]" : host.name;
+        if (host.protocol == smtp::Protocol::lmtp) name.insert(0, "lmtp:");
+        if (!path && host.port != smtp::default_port(host.protocol)) name += fmt::format(":{}", host.port);
         names.emplace_back(host.preference, std::move(name));
     }
     std::sort(names.begin(), names.end());

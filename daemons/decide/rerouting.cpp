@@ -4,7 +4,10 @@ namespace decide {
 
 Destination configured(const std::vector<NextHop>& equals) {
     std::vector<Host> hosts;
-    for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0});
+    for (const auto& hop : equals) {
+        hosts.push_back({hop.name, hop.port, 0});
+        hosts.back().protocol = hop.protocol;
+    }
     return Destination::of(Destination::Kind::configured, std::move(hosts));
 }
 

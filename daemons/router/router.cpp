@@ -167,7 +167,8 @@ void Router::answer(std::uint64_t request, const std::string& domain, const Foun
     routed.kind = kind_of(found.destination.kind);
     routed.link = found.destination.link;
     for (const auto& host : found.destination.hosts)
-        routed.hosts.push_back({host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap});
+        routed.hosts.push_back(
+            {host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap, host.protocol});
     routed.valid_seconds = found.valid_seconds;
     routed.connections = found.connections;
     routed.rule = rule;

@@ -52,6 +52,12 @@ void Connection::try_next() {
     dial_.next();
 }
 
+void Connection::same_address_again() {
+    leave_session();
+    up_ = false;
+    dial_.again();
+}
+
 void Connection::ask(const std::string& address, Dial::Owner::Asks asks) {
     owner_.may_connect(*this, address, asks == Dial::Owner::Asks::besides);
 }
@@ -87,11 +93,15 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
     session_number_ = office_.next_session();
     const bool pipelining =
         office_.settings.pipelining && office_.peers.may_pipeline(current_->endpoint.address, now);
+    const bool chunking =
+        office_.settings.chunking && office_.peers.may_send_chunks(current_->endpoint.address, now);
     using Session = smtp::ClientSession;
     session_.emplace(
         Session::Options{office_.settings.helo, current_->peer(),
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
-                         tls_wanted(), timeouts(office_.settings), idn::ascii_domain},
+                         tls_wanted(), timeouts(office_.settings), idn::ascii_domain,
+                         order_.hosts.empty() ? smtp::Protocol::smtp : order_.hosts.front().protocol,
+                         chunking ? Session::Chunking::if_useful : Session::Chunking::never},
         now);
     rearm();
 }
@@ -211,6 +221,7 @@ void Connection::ended(Ended& end) {
     keep_resumption();
     const auto now = Loop::now().monotonic;
     if (end.distrust_pipelining) office_.peers.distrust_pipelining(current_->endpoint.address, now);
+    if (end.distrust_chunking) office_.peers.distrust_chunking(current_->endpoint.address, now);
     if (end.orderly) return finish(End::orderly);
 
     const auto failure = decide::classify({end.why.stage, end.why.code, end.why.status});
@@ -220,6 +231,10 @@ void Connection::ended(Ended& end) {
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
     last_failure_ = {end.why, relay(), tls_named()};
     if (fresh && again_in_plain_text(end.why)) return;
+    if (fresh && !told && end.distrust_chunking && end.why.code != 0) {
+        voice().info("{}; trying again with DATA", end.why.text);
+        return same_address_again();
+    }
     if (end.why.stage == smtp::Stage::tls) {
         policy_failure_ = last_failure_;
         voice().info("{}", end.why.text);

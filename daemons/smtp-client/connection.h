@@ -72,6 +72,7 @@ private:
     bool again_in_plain_text(const smtp::Verdict& why);
 
     void try_next();
+    void same_address_again();
     // The dial's word.
     void ask(const std::string& address, Dial::Owner::Asks asks) override;
     void left(const std::string& address) override;

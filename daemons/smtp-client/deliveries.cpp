@@ -72,6 +72,7 @@ Connection::HandedOver Connection::hand_over(Job& job) {
     smtp::Transaction transaction;
     if (!make_transaction(job.order, *job.message, transaction))
         return refuse_it(spool::Error{0, "the message's file has no such recipient"});
+    if (current_->local()) transaction.require_tls = false; // RFC 8689 is about the way between hosts
     if (job.message->envelope().smtputf8 && job.message->content().eight_bit) {
         const auto header = job.message->read_header();
         if (!header) return refuse_it(header.error());
@@ -107,6 +108,7 @@ void Connection::give_content(const ContentWanted& wanted) {
     const auto now = Loop::now().monotonic;
     if (wanted.from_start) job->sent = 0;
     const auto size = job->message->size();
+    std::string_view last;
     if (job->sent < size) {
         auto piece = job->message->is_small() ? job->message->small_content()
                                               : job->message->piece(job->sent, piece_size);
@@ -118,11 +120,11 @@ void Connection::give_content(const ContentWanted& wanted) {
             return session_->content_broken(why);
         }
         job->sent += piece->size();
-        session_->content(*piece, now);
+        if (job->sent < size) return session_->content(*piece, now);
+        last = *piece;
     }
-    if (job->sent < size) return;
     KILL_POINT("smtp-client.before_dot");
-    session_->content_end(now);
+    session_->content_end(now, last);
     dot_under_way_ = true;
 }
 

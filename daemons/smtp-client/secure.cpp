@@ -11,6 +11,7 @@ using common::Loop;
 using decide::TlsLevel;
 
 TlsLevel Connection::level_of(Job& job) {
+    if (current_ && current_->local()) return TlsLevel::none; // nobody listens in between
     const auto otherwise = office_.settings.tls;
     if (!office_.tls_routes || job.order.recipients.empty()) return otherwise;
     if (!job.message)
@@ -33,7 +34,9 @@ smtp::ClientSession::StartTls Connection::tls_wanted() {
     tls_ = {};
     tls_text_.clear();
     shaking_hands_ = false;
-    level_ = jobs_.empty() ? office_.settings.tls : level_of(*jobs_.front());
+    level_ = current_->local() ? TlsLevel::none
+             : jobs_.empty()   ? office_.settings.tls
+                               : level_of(*jobs_.front());
     if (is_mandatory(level_)) return StartTls::always;
     return level_ == TlsLevel::none || plain_text_ || !office_.tls ? StartTls::never : StartTls::if_offered;
 }
@@ -97,8 +100,7 @@ bool Connection::again_in_plain_text(const smtp::Verdict& why) {
     if (why.stage != smtp::Stage::tls || level_ != TlsLevel::may || plain_text_) return false;
     voice().info("{}; trying again in plain text", why.text);
     plain_text_ = true;
-    leave_session();
-    dial_.again();
+    same_address_again();
     return true;
 }
 

@@ -148,6 +148,10 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
     if (hosts != all && all != 1)
         toml_.problem_at(path + ".next_hop",
                          fmt::format("{}.next_hop: several places must all be hosts in brackets", path));
+    for (const auto& equals : rule.next_hops)
+        if (std::ranges::any_of(equals, [&](auto& hop) { return hop.protocol != equals.front().protocol; }))
+            toml_.problem_at(path + ".next_hop",
+                             fmt::format("{}.next_hop: equals must all speak SMTP or all speak LMTP", path));
 }
 
 // Relative names are taken from the directory of the configuration.
