@@ -136,9 +136,9 @@ public:
         // A domain in the DNS' letters (IDNA), for servers without SMTPUTF8; "" if it has none. Not set: none
         // has.
         std::function<std::string(std::string_view domain)> ascii_domain = {};
+        bool narrate = false; // every command and reply is an event, Sent and Said
         Protocol protocol = Protocol::smtp;
         Chunking chunking = Chunking::if_useful;
-        bool narrate = false; // every command and reply is an event, Sent and Said
     };
     // What EHLO offered.
     struct Offers {

@@ -99,7 +99,7 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
     session_.emplace(
         Session::Options{office_.settings.helo, current_->peer(),
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
-                         tls_wanted(), timeouts(office_.settings), idn::ascii_domain,
+                         tls_wanted(), timeouts(office_.settings), idn::ascii_domain, false,
                          order_.hosts.empty() ? smtp::Protocol::smtp : order_.hosts.front().protocol,
                          chunking ? Session::Chunking::if_useful : Session::Chunking::never},
         now);

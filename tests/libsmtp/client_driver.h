@@ -159,7 +159,7 @@ inline void play(std::vector<Mail> mails, const std::string& script, std::string
         for (std::size_t chunk : setup.chunks) {
             Driver driver(mails, bytes, chunk,
                           {"client.test", "mx.test[192.0.2.1]", setup.pipelining, setup.tls, {},
-                           setup.ascii_domain, setup.protocol, setup.chunking});
+                           setup.ascii_domain, false, setup.protocol, setup.chunking});
             driver.handshake = setup.handshake;
             driver.eager = setup.eager;
             driver.quit = setup.quit;
