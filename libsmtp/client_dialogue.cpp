@@ -1,4 +1,4 @@
-// The turns of ClientSession: what a reply means where it comes, and what is said next.
+// The turns of ClientSession: what a reply means where it comes. What is said next: client_rounds.cpp.
 #include "libsmtp/address.h"
 #include "libsmtp/client_session.h"
 #include "libsmtp/utf8.h"
@@ -8,32 +8,28 @@
 namespace smtp {
 namespace {
 
+
 // 452 at RCPT (RFC 5321, 4.5.3.1.10), unless its status speaks of something else, such as a full mailbox.
 bool too_many_recipients(const Reply& reply) {
     return reply.code == 452 && (!reply.status.given() || reply.status == EnhancedStatus{4, 5, 3});
 }
 
-// Nothing that could end a command before its time, nor bytes that are no text.
-bool can_be_sent(std::string_view address) {
-    return std::ranges::none_of(address, [](unsigned char c) { return c < 0x20 || c == 0x7f; }) &&
-           is_utf8_text(address);
-}
+// The reply to a command that is not known, or not now. A message is refused with other codes.
+bool is_misunderstanding(const Reply& reply) { return reply.code >= 500 && reply.code <= 504; }
 
-// Does the message need the extension of RFC 6531 as it stands? What its sender only said is believed where
-// there may be UTF-8 in headers of its parts.
-bool needs_smtputf8(const Transaction& message) {
-    return message.utf8_header || !is_ascii(message.reverse_path) ||
-           (message.parameters.smtputf8 && message.parameters.body == Body::eight_bit_mime) ||
-           std::ranges::any_of(message.recipients, [](auto& to) { return !is_ascii(to.address); });
-}
-
-Verdict refusal(Stage stage, std::string_view status, std::string_view text) {
-    Verdict out;
-    out.outcome = Verdict::Outcome::permanent;
-    out.stage = stage;
-    out.status = status;
-    out.text = printable(text);
-    return out;
+// " RCPTMAX=100 MAILMAX=5" (RFC 9422, 3). What is not understood limits nothing; each number has 1 to 6 digits.
+void read_limits(std::string_view words, ClientSession::Offers& out) {
+    while (!words.empty()) {
+        const auto word = words.substr(0, words.find(' '));
+        words.remove_prefix(std::min(word.size() + 1, words.size()));
+        const auto equals = std::min(word.find('='), word.size());
+        const auto name = word.substr(0, equals);
+        const auto most = parse_number(word.substr(std::min(equals + 1, word.size())), 999'999).value_or(0);
+        const auto number = static_cast<std::uint32_t>(most);
+        if (same_ignoring_case(name, "RCPTMAX")) out.recipients = number;
+        if (same_ignoring_case(name, "RCPTDOMAINMAX")) out.domains = number;
+        if (same_ignoring_case(name, "MAILMAX")) out.transactions = number;
+    }
 }
 
 ClientSession::Offers read_offers(std::string_view text) {
@@ -53,6 +49,8 @@ ClientSession::Offers read_offers(std::string_view text) {
         // "AUTH=…" is what servers said before RFC 2554; some say both.
         if (same_ignoring_case(keyword, "AUTH") || starts_with_ignoring_case(keyword, "AUTH="))
             out.auth.append(out.auth.empty() ? "" : " ").append(line.substr(std::min<std::size_t>(5, line.size())));
+        if (same_ignoring_case(keyword, "CHUNKING")) out.chunking = true;
+        if (same_ignoring_case(keyword, "LIMITS")) read_limits(line.substr(keyword.size()), out);
         if (same_ignoring_case(keyword, "SIZE")) {
             out.size = true;
             out.size_limit = parse_number(line.substr(std::min(line.size(), keyword.size() + 1))).value_or(0);
@@ -70,11 +68,10 @@ void ClientSession::take(const Reply& reply) {
     if (options_.narrate)
         events_.emplace_back(client_event::Said{
             stage(), expected_front_ < expected_.size() ? expected_[expected_front_].recipient : 0, reply});
-    if (stage() == Stage::content) { // an answer to a message that has not all been sent
-        if (reply.code < 400) return mismatch(fmt::format("unexpected reply {}", reply.code));
-        return fail(said(Stage::content, reply));
-    }
-    if (expected_front_ == expected_.size()) return take_unasked(reply);
+    const bool asked = expected_front_ < expected_.size();
+    const bool to_chunk = asked && expected_[expected_front_].what == Awaited::chunk;
+    if (stage() == Stage::content && !(to_chunk && reply.positive())) return take_early(reply);
+    if (!asked) return take_unasked(reply);
     const Expected expected = expected_[expected_front_];
     const bool go_on = reply.code >= 300 && reply.code < 400;
     const bool may_go_on = expected.what == Awaited::data || (expected.what == Awaited::auth && reply.code == 334);
@@ -98,7 +95,8 @@ void ClientSession::take(const Reply& reply) {
     case Awaited::mail: take_mail(reply); break;
     case Awaited::rcpt: take_rcpt(reply, expected.recipient); break;
     case Awaited::data: take_data(reply); break;
-    case Awaited::dot: take_dot(reply); break;
+    case Awaited::chunk: break;
+    case Awaited::dot: take_dot(reply, expected.recipient); break;
     }
     advance();
     rearm();
@@ -110,13 +108,13 @@ void ClientSession::take_banner(const Reply& reply) {
 }
 
 void ClientSession::say_hello() {
-    put("EHLO ");
+    put(options_.protocol == Protocol::lmtp ? "LHLO " : "EHLO ");
     put(options_.name);
     send("\r\n", Awaited::ehlo);
 }
 
 void ClientSession::take_hello(const Reply& reply, Awaited which) {
-    if (which == Awaited::ehlo && reply.permanent() && !secure_) {
+    if (which == Awaited::ehlo && reply.permanent() && !secure_ && options_.protocol == Protocol::smtp) {
         put("HELO ");
         put(options_.name);
         return send("\r\n", Awaited::helo);
@@ -201,21 +199,57 @@ void ClientSession::take_data(const Reply& reply) {
         return end_round(front);
     }
     codec_ = OutgoingContent(front.transaction.longest_line);
-    if (front.accepted.empty()) return send_dot(front); // for nobody: RFC 2920, 3.1
+    if (front.accepted.empty()) { // for nobody: RFC 2920, 3.1. In LMTP nobody would answer
+        if (options_.protocol == Protocol::lmtp) return mismatch("content wanted for nobody");
+        return send_content(front, {}, true);
+    }
     ask_again(front);
     front.phase = Phase::content;
     events_.emplace_back(client_event::ContentWanted{front.transaction.id, true});
 }
 
-void ClientSession::take_dot(const Reply& reply) {
+void ClientSession::take_dot(const Reply& reply, std::uint32_t recipient) {
     Active& front = transactions_.front();
-    decide(front.result, front.accepted, said(Stage::final_dot, reply));
-    if (reply.code == 421) {
+    front.leaving = front.leaving || reply.code == 421;
+    if (options_.protocol == Protocol::lmtp && !front.accepted.empty()) { // each has an answer of its own
+        decide(front.result, {recipient}, said(Stage::final_dot, reply));
+        if (recipient != front.accepted.back()) return;
+    } else if (front.by_chunks) {
+        if (!front.accepted.empty() && is_misunderstanding(reply)) return chunk_refused(reply);
+        needs_reset_ = !reply.positive() && !front.refused; // RFC 3030, 2: what became of the transaction is open
+        decide(front.result, front.accepted, said(Stage::final_dot, reply));
+        if (!front.accepted.empty()) ask_again(front);
+    } else {
+        decide(front.result, front.accepted, said(Stage::final_dot, reply));
+    }
+    if (front.leaving) {
         if (!front.pending.empty()) return refused(Stage::final_dot, reply);
         finish(front);
         return part();
     }
     end_round(front);
+}
+
+// An answer to a message that has not all been sent.
+void ClientSession::take_early(const Reply& reply) {
+    if (reply.code < 400) return mismatch(fmt::format("unexpected reply {}", reply.code));
+    Active& front = transactions_.front();
+    if (front.by_chunks && is_misunderstanding(reply)) return chunk_refused(reply);
+    if (options_.protocol == Protocol::smtp || front.accepted.size() < 2)
+        return fail(said(Stage::content, reply));
+    decide(front.result, {front.accepted.front()}, said(Stage::content, reply)); // it is that one's alone
+    fail(lost("early reply for another recipient from"));
+}
+
+// What was offered is not understood. What it has made of the message's lines nobody knows: the conversation ends.
+void ClientSession::chunk_refused(const Reply& reply) {
+    Verdict verdict = said(Stage::final_dot, reply);
+    verdict.outcome = Verdict::Outcome::temporary;
+    verdict.status[0] = '4';
+    verdict.text =
+        printable(fmt::format("host {} offers CHUNKING, but answered to BDAT: {}", options_.peer, verdict.said));
+    fail(std::move(verdict));
+    std::get<client_event::Ended>(events_.back()).distrust_chunking = true;
 }
 
 // The server wants to be rid of us.
@@ -228,196 +262,6 @@ void ClientSession::take_421(const Reply& reply) {
 void ClientSession::take_unasked(const Reply& reply) {
     if (nothing_at_stake() && reply.code >= 400) return part();
     mismatch(fmt::format("unexpected reply {}", reply.code));
-}
-
-// --- commands
-// -------------------------------------------------------------------------------------------------
-
-void ClientSession::advance() {
-    while (!over_ && up_) {
-        Active* active = next_to_send();
-        if (!active) break;
-        send_command(*active);
-    }
-    if (!over_ && up_ && quitting_ && transactions_.empty()) part();
-}
-
-// For those who were too many in this round, in a further one; the server takes no more than this at once.
-void ClientSession::ask_again(Active& active) {
-    if (active.too_many.empty()) return;
-    at_most_ = std::min(at_most_, active.accepted.size());
-    active.pending.insert(active.pending.begin(), active.too_many.begin(), active.too_many.end());
-}
-
-// The transaction a command of which may be sent now, if any.
-ClientSession::Active* ClientSession::next_to_send() {
-    if (transactions_.empty()) return nullptr;
-    Active* next = &transactions_.front();
-    if (next->phase == Phase::dot && pipelining_ && next->pending.empty() && transactions_.size() > 1)
-        next = &transactions_.back();
-    if (next->phase >= Phase::answer) return nullptr;
-    if (next->phase == Phase::data && next->transaction.probe && !expected_.empty()) return nullptr;
-    return pipelining_ || expected_.empty() ? next : nullptr;
-}
-
-void ClientSession::send_command(Active& active) {
-    switch (active.phase) {
-    case Phase::waiting: return begin_round(active);
-    case Phase::mail:
-        if (needs_reset_) {
-            needs_reset_ = false;
-            return send("RSET\r\n", Awaited::rset);
-        }
-        send_mail(active);
-        active.phase = Phase::rcpt;
-        return;
-    case Phase::rcpt:
-        send_rcpt(active, active.round[active.asked]);
-        if (++active.asked == active.round.size()) active.phase = Phase::data;
-        return;
-    case Phase::data:
-        if (expected_.empty() && (active.accepted.empty() || active.transaction.probe)) { // no need to ask
-            if (!active.accepted.empty()) ask_again(active);
-            needs_reset_ = true;
-            return end_round(active);
-        }
-        send("DATA\r\n", Awaited::data);
-        active.phase = Phase::answer;
-        return;
-    default: return;
-    }
-}
-
-void ClientSession::begin_round(Active& active) {
-    if (!active.begun) refuse_unsent(active);
-    const auto size = std::min(active.pending.size(), at_most_);
-    const auto end = active.pending.begin() + static_cast<std::ptrdiff_t>(size);
-    active.round.assign(active.pending.begin(), end);
-    active.pending.erase(active.pending.begin(), end);
-    if (active.round.empty()) return finish(active);
-    for (auto recipient : active.round) active.result.of_recipient[recipient] = undecided;
-    if (!active.begun) active.result.started = now_;
-    active.begun = true;
-    active.phase = Phase::mail;
-}
-
-// What this server cannot be asked to take is refused here, in its place.
-void ClientSession::refuse_unsent(Active& active) const {
-    const Transaction& message = active.transaction;
-    auto refuse_all = [&](std::string_view status, std::string text) {
-        decide(active.result, active.pending, refusal(Stage::mail, status, std::move(text)));
-        active.pending.clear();
-    };
-    const auto size = message.parameters.size.value_or(0);
-    if (offers_.size_limit != 0 && size > offers_.size_limit)
-        return refuse_all("5.3.4", fmt::format("message size {} exceeds size limit {} of server {}", size,
-                                               offers_.size_limit, options_.peer));
-    if (message.require_tls && !(verified_ && offers_.require_tls))
-        return refuse_all("5.7.30", fmt::format("message requires TLS all the way (REQUIRETLS), and host {} {}",
-                                                options_.peer,
-                                                !secure_     ? "was reached without"
-                                                : !verified_ ? "has no certificate that proves its name"
-                                                             : "does not promise it"));
-    if (message.parameters.body == Body::eight_bit_mime && !offers_.eight_bit_mime)
-        return refuse_all(
-            "5.6.3",
-            message.unconvertible.empty()
-                ? fmt::format("message has 8-bit content, and 8BITMIME was not offered by host {}", options_.peer)
-                : fmt::format("message has 8-bit content that cannot be converted ({}), and 8BITMIME was not offered by host {}",
-                              message.unconvertible, options_.peer));
-    if (!can_be_sent(message.reverse_path))
-        return refuse_all("5.1.7", "sender address has characters that cannot be sent");
-    std::erase_if(active.pending, [&](std::uint32_t recipient) {
-        if (can_be_sent(message.recipients[recipient].address)) return false;
-        decide(active.result, {recipient},
-               refusal(Stage::rcpt, "5.1.3", "recipient address has characters that cannot be sent"));
-        return true;
-    });
-    active.utf8 = offers_.smtputf8 && needs_smtputf8(message);
-    if (!offers_.smtputf8 && needs_smtputf8(message)) fit_to_ascii(active);
-}
-
-// For a server without SMTPUTF8: domains become A-labels; what cannot be said in ASCII is refused (RFC 6531,
-// 3.2: never sent all the same).
-void ClientSession::fit_to_ascii(Active& active) const {
-    Transaction& message = active.transaction;
-    const auto without = fmt::format("SMTPUTF8 was not offered by host {}", options_.peer);
-    const auto refuse_all = [&](std::string_view status, std::string_view what) {
-        decide(active.result, active.pending,
-               refusal(Stage::mail, status, fmt::format("{}, and {}", what, without)));
-        active.pending.clear();
-    };
-    const auto fit = [&](std::string& address) {
-        if (is_ascii(address)) return true;
-        auto mailbox = Mailbox::parse(address);
-        if (!mailbox || !is_ascii(mailbox->local_part) || !options_.ascii_domain) return false;
-        mailbox->domain = options_.ascii_domain(mailbox->domain);
-        if (mailbox->domain.empty()) return false;
-        address = mailbox->text();
-        return true;
-    };
-    if (message.utf8_header) return refuse_all("5.6.9", "message has header fields that are not ASCII");
-    if (!fit(message.reverse_path)) return refuse_all("5.6.7", "sender address is not ASCII");
-    std::erase_if(active.pending, [&](std::uint32_t recipient) {
-        if (fit(message.recipients[recipient].address)) return false;
-        decide(active.result, {recipient},
-               refusal(Stage::rcpt, "5.6.7", fmt::format("recipient address is not ASCII, and {}", without)));
-        return true;
-    });
-}
-
-void ClientSession::send_mail(const Active& active) {
-    const MailParameters& parameters = active.transaction.parameters;
-    put("MAIL FROM:<");
-    put(active.transaction.reverse_path);
-    put(">");
-    if (offers_.size && parameters.size) put(fmt::format(" SIZE={}", *parameters.size));
-    if (parameters.body == Body::eight_bit_mime) put(" BODY=8BITMIME");
-    if (active.utf8) put(" SMTPUTF8");
-    if (offers_.dsn && parameters.ret != Ret::unspecified)
-        put(parameters.ret == Ret::full ? " RET=FULL" : " RET=HDRS");
-    if (offers_.dsn && !parameters.envid.empty()) put(" ENVID=" + encode_xtext(parameters.envid));
-    if (active.transaction.require_tls) put(" REQUIRETLS");
-    send("\r\n", Awaited::mail);
-}
-
-void ClientSession::send_rcpt(const Active& active, std::uint32_t recipient) {
-    const auto& [address, parameters] = active.transaction.recipients[recipient];
-    put("RCPT TO:<");
-    put(address);
-    put(">");
-    if (offers_.dsn && parameters.notify.given()) put(" NOTIFY=" + parameters.notify.text());
-    if (offers_.dsn && !parameters.orcpt.empty())
-        put(" ORCPT=" + encode_orcpt(parameters.orcpt, active.utf8 ? WireText::utf8 : WireText::ascii));
-    send("\r\n", Awaited::rcpt, recipient);
-}
-
-void ClientSession::send_dot(Active& active) {
-    scratch_.clear();
-    codec_.finish(scratch_);
-    put_scratch();
-    dot_at_ = queued_;
-    expected_.push_back({Awaited::dot});
-    active.phase = Phase::dot;
-}
-
-void ClientSession::end_round(Active& active) {
-    active.round.clear();
-    active.accepted.clear();
-    active.too_many.clear();
-    active.asked = 0;
-    active.refused = false;
-    active.phase = Phase::waiting;
-    if (active.pending.empty()) finish(active);
-}
-
-void ClientSession::finish(Active& active) {
-    completed_ += active.begun;
-    active.result.finished = now_;
-    active.result.dsn_relayed = offers_.dsn;
-    events_.emplace_back(client_event::Finished{std::move(active.result)});
-    transactions_.erase(transactions_.begin() + (&active - transactions_.data()));
-    if (!transactions_.empty() && transactions_.front().begun) transactions_.front().result.started = now_;
 }
 
 } // namespace smtp

@@ -65,21 +65,19 @@ void ClientSession::content(std::string_view chunk, Monotonic now) {
     if (over_) return;
     assert(!transactions_.empty() && transactions_.front().phase == Phase::content);
     now_ = now;
-    scratch_.clear();
-    codec_.encode(chunk, scratch_);
-    put_scratch();
+    send_content(transactions_.front(), chunk, false);
     chunk_wanted_ = has_output();
     if (!has_output())
         events_.emplace_back(client_event::ContentWanted{transactions_.front().transaction.id, false});
     rearm();
 }
 
-void ClientSession::content_end(Monotonic now) {
+void ClientSession::content_end(Monotonic now, std::string_view last_chunk) {
     if (over_) return;
     assert(!transactions_.empty() && transactions_.front().phase == Phase::content);
     now_ = now;
     chunk_wanted_ = false;
-    send_dot(transactions_.front());
+    send_content(transactions_.front(), last_chunk, true);
     advance();
     rearm();
 }
@@ -286,9 +284,9 @@ Verdict ClientSession::said(Stage stage, const Reply& reply) const {
 
 Verdict ClientSession::lost(std::string_view how) const {
     Verdict out;
-    out.stage = stage();
+    out.in_doubt = message_is_out();
+    out.stage = out.in_doubt ? Stage::final_dot : stage(); // by BDAT it may be out before MAIL is answered
     out.status = "4.4.2";
-    out.in_doubt = out.stage == Stage::final_dot;
     out.text = printable(fmt::format("{} {} while {}", how, options_.peer, doing(out.stage)), text_limit);
     return out;
 }
@@ -297,13 +295,20 @@ Verdict ClientSession::lost(std::string_view how) const {
 // -----------------------------------------------------------------------------------------------------
 
 Stage ClientSession::stage() const {
-    if (!transactions_.empty()) {
+    const auto awaited =
+        expected_front_ == expected_.size() ? Stage::none : stage_of(expected_[expected_front_].what);
+    if (!transactions_.empty() && (awaited == Stage::none || awaited >= Stage::content)) {
         const Phase phase = transactions_.front().phase;
         if (phase == Phase::content || (phase == Phase::dot && !all_sent())) return Stage::content;
     }
     if (shaking_hands_) return Stage::tls;
-    if (auth_asked_) return Stage::auth;
-    return expected_front_ == expected_.size() ? Stage::none : stage_of(expected_[expected_front_].what);
+    return auth_asked_ ? Stage::auth : awaited;
+}
+
+bool ClientSession::message_is_out() const {
+    if (transactions_.empty()) return false;
+    const Active& front = transactions_.front();
+    return front.phase == Phase::dot && all_sent() && !front.refused;
 }
 
 Stage ClientSession::stage_of(Awaited what) {
@@ -317,6 +322,7 @@ Stage ClientSession::stage_of(Awaited what) {
     case Awaited::mail: return Stage::mail;
     case Awaited::rcpt: return Stage::rcpt;
     case Awaited::data: return Stage::data;
+    case Awaited::chunk: return Stage::content;
     case Awaited::dot: return Stage::final_dot;
     }
     return Stage::none;
@@ -337,10 +343,16 @@ void ClientSession::fail(Verdict why) {
     if (!transactions_.empty() && transactions_.front().begun) {
         Active& front = transactions_.front();
         std::vector<std::uint32_t> left;
+        if (why.in_doubt) { // but not for those whose round had not come
+            Verdict untouched = why;
+            untouched.in_doubt = false;
+            decide(front.result, front.pending, std::move(untouched));
+        }
         for (std::uint32_t i = 0; i < front.result.of_recipient.size(); ++i)
             if (front.result.of_recipient[i] == undecided) left.push_back(i);
         decide(front.result, left, std::move(why));
         ended.mail_accepted = front.mail_accepted;
+        ended.distrust_chunking = front.by_chunks && ended.why.code == 0;
         front.result.dsn_relayed = offers_.dsn;
         front.result.finished = now_;
         ended.interrupted = std::move(front.result);
@@ -349,8 +361,10 @@ void ClientSession::fail(Verdict why) {
 }
 
 void ClientSession::refused(Stage stage, const Reply& reply) {
+    const bool in_chunk = !transactions_.empty() && transactions_.front().by_chunks &&
+                          (transactions_.front().phase == Phase::content || !all_sent());
     fail(said(stage, reply));
-    put("QUIT\r\n");
+    if (!in_chunk) put("QUIT\r\n"); // which a server might take for the chunk's end
 }
 
 void ClientSession::mismatch(std::string_view why) {

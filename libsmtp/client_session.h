@@ -4,6 +4,10 @@
 // so that content is never copied. Up to two transactions are in it at a time: the second one's commands
 // follow right behind the first one's final dot (RFC 2920), and their replies are read in order.
 //
+// The same class speaks LMTP (RFC 2033). A short message that is the first of its conversation goes by BDAT
+// (RFC 3030), together with its commands, where the server has CHUNKING and PIPELINING: that spares waiting for
+// the answer to DATA. Later ones have nothing to gain, as their DATA goes with the message before.
+//
 // Every transaction handed over ends in exactly one of: Finished, Ended::interrupted, or (untouched, to be
 // done elsewhere) being in neither when Ended comes.
 //
@@ -14,6 +18,7 @@
 #pragma once
 #include "libsmtp/outgoing_content.h"
 #include "libsmtp/parameters.h"
+#include "libsmtp/protocol.h"
 #include "libsmtp/reply.h"
 #include "libsmtp/reply_parser.h"
 #include "libsmtp/sasl_client.h"
@@ -92,7 +97,8 @@ struct Said {
     std::uint32_t recipient = 0; // rcpt: its place in the transaction
     Reply reply;
 };
-// A question: content() with the next chunk (from the beginning when `from_start`), then content_end().
+// A question: content() with the next chunk (from the beginning when `from_start`), or content_end() with the
+// last.
 struct ContentWanted {
     std::uint64_t id = 0;
     bool from_start = true;
@@ -107,6 +113,7 @@ struct Ended {
     std::optional<TransactionResult> interrupted; // what was under way: verdicts where known, else `why`
     bool mail_accepted = false;                   // the interrupted one's MAIL had been
     bool distrust_pipelining = false;             // replies did not match: come again without
+    bool distrust_chunking = false;               // BDAT went wrong: come again without
 };
 
 } // namespace client_event
@@ -124,7 +131,10 @@ public:
         Duration final_dot = std::chrono::seconds(600);
     };
     enum class Pipelining : std::uint8_t { if_offered, never };
-    enum class StartTls : std::uint8_t { never, if_offered, always, wrapped };
+    enum class Chunking : std::uint8_t { if_useful, never };
+    // Of a message that goes by BDAT: what is sent for nothing where nobody accepts it.
+    static constexpr std::uint64_t chunk_limit = 64 * 1024;
+        enum class StartTls : std::uint8_t { never, if_offered, always, wrapped };
     struct Auth { // RFC 4954
         std::vector<SaslMechanism> mechanisms; // that we have something for; none: nobody authenticates
         bool without_tls = false;              // those that show the password may be used in plain text
@@ -140,13 +150,19 @@ public:
         std::function<std::string(std::string_view domain)> ascii_domain = {};
         Auth auth = {}; // not empty: without it the conversation ends
         bool narrate = false; // every command and reply is an event, Sent and Said
+        Protocol protocol = Protocol::smtp;
+        Chunking chunking = Chunking::if_useful;
     };
     // What EHLO offered.
     struct Offers {
         bool esmtp = false, pipelining = false, eight_bit_mime = false, dsn = false, size = false;
-        bool starttls = false, require_tls = false, smtputf8 = false;
+        bool starttls = false, require_tls = false, smtputf8 = false, chunking = false;
         std::uint64_t size_limit = 0; // 0: none told
         std::string auth;             // mechanisms, "PLAIN LOGIN"; "": AUTH was not offered
+        // LIMITS (RFC 9422); 0: none told
+        std::uint32_t recipients = 0;   // of a transaction (RCPTMAX)
+        std::uint32_t domains = 0;      // of its recipients (RCPTDOMAINMAX)
+        std::uint32_t transactions = 0; // in this conversation (MAILMAX)
     };
 
     // The connection stands at `now`; the greeting is awaited.
@@ -154,15 +170,17 @@ public:
 
     // Hands over a transaction; only if has_room().
     void deliver(Transaction transaction, Monotonic now);
-    bool has_room() const { return !quitting_ && !over_ && transactions_.size() < 2; }
+    bool has_room() const {
+        return !quitting_ && !over_ && transactions_.size() < 2 && transactions_.size() < transactions_left();
+    }
     // Nothing is under way.
     bool idle() const { return up_ && transactions_.empty(); }
 
     // Answers to ContentWanted. The chunk's bytes must stay where they are until the next ContentWanted,
-    // Finished or Ended. content_broken(): the message cannot be read to its end; the conversation ends
+    // Finished or Ended. content_end(): with the last chunk, if it is at hand. content_broken(): the message cannot be read to its end; the conversation ends
     // without the final dot, and `interrupted` is that transaction.
     void content(std::string_view chunk, Monotonic now);
-    void content_end(Monotonic now);
+    void content_end(Monotonic now, std::string_view last_chunk = {});
     void content_broken(std::string_view why);
 
     // QUIT after what is under way. Nothing more may be handed over.
@@ -195,10 +213,10 @@ public:
     const Offers& offers() const { return offers_; }
 
 private:
-    enum class Awaited : std::uint8_t { banner, ehlo, helo, starttls, auth, rset, mail, rcpt, data, dot };
+    enum class Awaited : std::uint8_t { banner, ehlo, helo, starttls, auth, rset, mail, rcpt, data, chunk, dot };
     struct Expected {
         Awaited what;
-        std::uint32_t recipient = 0; // rcpt: its place in the transaction
+        std::uint32_t recipient = 0; // rcpt, and dot in LMTP: its place in the transaction
     };
     enum class Phase : std::uint8_t {
         waiting, // nothing of this round has been sent
@@ -223,6 +241,8 @@ private:
         bool refused = false;       // MAIL was, in this round: what else is said about it means nothing
         bool mail_accepted = false; // in any round
         bool utf8 = false;          // said with SMTPUTF8
+        bool by_chunks = false;     // BDAT in this round, not DATA
+        bool leaving = false;       // LMTP: a recipient was answered 421
     };
     static constexpr std::uint32_t undecided = UINT32_MAX; // in of_recipient, while under way
     struct Piece {                                         // of output: a view, or a part of commands_
@@ -246,7 +266,9 @@ private:
     void take_mail(const Reply& reply);
     void take_rcpt(const Reply& reply, std::uint32_t recipient);
     void take_data(const Reply& reply);
-    void take_dot(const Reply& reply);
+    void take_dot(const Reply& reply, std::uint32_t recipient);
+    void take_early(const Reply& reply);
+    void chunk_refused(const Reply& reply);
     void take_421(const Reply& reply);
     void take_unasked(const Reply& reply);
 
@@ -256,7 +278,11 @@ private:
     void send_command(Active& active);
     void send_mail(const Active& active);
     void send_rcpt(const Active& active, std::uint32_t recipient);
-    void send_dot(Active& active);
+    void send_content(Active& active, std::string_view chunk, bool last);
+    bool goes_by_chunks(const Active& active) const;
+    std::vector<std::uint32_t> next_round(const Active& active, std::vector<std::uint32_t>& pending) const;
+    std::size_t most_mails() const;
+    std::size_t transactions_left() const; // besides those that are over
     void ask_again(Active& active);
     void end_round(Active& active);
     void finish(Active& active);
@@ -271,6 +297,7 @@ private:
     static Stage stage_of(Awaited what);
     Stage stage() const;
     bool all_sent() const { return written_ >= dot_at_; }
+    bool message_is_out() const; // all of the first transaction's, whose fate is not known
     bool nothing_at_stake() const;
 
     void send(std::string_view command, Awaited what, std::uint32_t recipient = 0);
@@ -303,6 +330,7 @@ private:
     std::optional<Monotonic> deadline_;
     std::size_t at_most_ = SIZE_MAX; // recipients per round this server was seen to take
     std::uint64_t completed_ = 0;    // transactions
+    std::uint64_t mails_ = 0;        // MAILs sent
     bool up_ = false, over_ = false, quitting_ = false, pipelining_ = false;
     std::optional<SaslClient> sasl_; // until it is known who we are
     std::string auth_cancelled_;     // why, once it has been

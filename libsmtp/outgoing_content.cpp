@@ -46,7 +46,7 @@ std::size_t line_end(std::string_view chunk, std::size_t from) {
 
 void OutgoingContent::encode(std::string_view chunk, std::vector<std::string_view>& out) {
     if (chunk.empty()) return;
-    const bool odd_start = held_cr_ || chunk.front() == '\n' || (column_ == 0 && chunk.front() == '.');
+    const bool odd_start = held_cr_ || chunk.front() == '\n' || (stuff_ && column_ == 0 && chunk.front() == '.');
     if (wrap_ || odd_start || !plain(chunk)) return encode_lines(chunk, out);
     held_cr_ = chunk.back() == '\r';
     column_ = chunk.back() == '\n' ? 0 : 1; // without wrapping, only "at the start of a line" matters
@@ -67,7 +67,7 @@ void OutgoingContent::encode_lines(std::string_view chunk, std::vector<std::stri
         insert("\r\n", chunk.front() == '\n' ? 1 : 0);
     }
     while (at < chunk.size()) {
-        if (column_ == 0 && chunk[at] == '.') insert(".", at);
+        if (stuff_ && column_ == 0 && chunk[at] == '.') insert(".", at);
         const auto end = line_end(chunk, at);
         while (wrap_ && column_ + (end - at) > line_limit) {
             at += line_limit - column_;
@@ -93,7 +93,11 @@ void OutgoingContent::encode_lines(std::string_view chunk, std::vector<std::stri
 }
 
 void OutgoingContent::finish(std::vector<std::string_view>& out) {
-    out.push_back(column_ == 0 && !held_cr_ ? ".\r\n" : "\r\n.\r\n");
+    const bool line_open = column_ != 0 || held_cr_;
+    if (stuff_)
+        out.push_back(line_open ? "\r\n.\r\n" : ".\r\n");
+    else if (line_open)
+        out.push_back("\r\n");
     held_cr_ = false;
     column_ = 0;
 }

@@ -132,6 +132,7 @@ std::optional<Endpoint> Endpoint::parse(std::string_view text, std::uint16_t def
 }
 
 std::string Endpoint::to_string() const {
+    if (!path.empty()) return path;
     if (address.is_v4()) return address.to_string() + ":" + std::to_string(port);
     return "[" + address.to_string() + "]:" + std::to_string(port);
 }

@@ -41,10 +41,11 @@ struct Network {
 
 bool contains(const std::vector<Network>& networks, const IpAddress& address);
 
-// Where to listen or to connect: a numeric address and a port.
+// Where to listen or to connect: a numeric address and a port; or, to connect only, a UNIX socket's path.
 struct Endpoint {
     IpAddress address;
     std::uint16_t port = 0;
+    std::string path = {}; // then address and port are zero
 
     // "127.0.0.1:25", "[::1]:25"; the port may be left out if `default_port` is not 0.
     static std::optional<Endpoint> parse(std::string_view text, std::uint16_t default_port = 0);

@@ -118,9 +118,11 @@ Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std:
 std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts) {
     std::vector<std::pair<std::pair<Tier, std::uint16_t>, std::string>> names;
     for (const Host& host : hosts) {
-        const bool named = kind == Destination::Kind::configured || host.tier == Tier::fallback;
+        const bool path = host.name.starts_with('/');
+        const bool named = (kind == Destination::Kind::configured || host.tier == Tier::fallback) && !path;
         auto name = named ? "[" + host.name + "]" : host.name;
-        if (host.port != 25) name += fmt::format(":{}", host.port);
+        if (host.protocol == smtp::Protocol::lmtp) name.insert(0, "lmtp:");
+        if (!path && host.port != smtp::default_port(host.protocol)) name += fmt::format(":{}", host.port);
         if (host.tls_wrap) name += "/tls";
         names.emplace_back(std::pair(host.tier, host.preference), std::move(name));
     }

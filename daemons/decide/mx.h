@@ -2,6 +2,7 @@
 // made by whoever asks, and handed in as values.
 #pragma once
 #include "daemons/decide/host_order.h"
+#include "libsmtp/protocol.h"
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -25,12 +26,13 @@ struct MxRecord {
 };
 
 struct Host {
-    std::string name; // host name, or an address without brackets
+    std::string name; // host name, an address without brackets, or the path of a socket
     std::uint16_t port = 25;
     std::uint16_t preference = 0; // equal ones are tried in an order of chance
     std::uint16_t weight = 0;     // among those, by host_order.h
     Tier tier = Tier::first;
     bool tls_wrap = false; // TLS from the first byte
+    smtp::Protocol protocol = smtp::Protocol::smtp;
     bool operator==(const Host&) const = default;
 };
 
@@ -71,8 +73,8 @@ Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std:
                                 std::uint16_t port, const IsSelf& is_self);
 
 // "mx1.example.com,mx2.example.com;backup.example.net": equals with commas, the next preference behind a
-// semicolon; configured hosts, and those to fall back on, in brackets; "/tls" behind those with TLS from the
-// first byte. At most 200 characters; longer ones are cut and told apart by a hash.
+// semicolon; configured hosts, and those to fall back on, in brackets; by LMTP "lmtp:[store.example.net]"; "/tls"
+// behind those with TLS from the first byte. At most 200 characters; longer ones are cut and told apart by a hash.
 std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts);
 
 // The link to the same hosts from a pool of source addresses: "mx1.example.com@bulk"; without one, the same.

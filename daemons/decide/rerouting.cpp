@@ -4,7 +4,7 @@ namespace decide {
 
 Destination configured(const std::vector<NextHop>& equals, bool tls_wrap) {
     std::vector<Host> hosts;
-    for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0, 0, Tier::first, tls_wrap});
+    for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0, 0, Tier::first, tls_wrap, hop.protocol});
     return Destination::of(Destination::Kind::configured, std::move(hosts));
 }
 

@@ -1,4 +1,5 @@
 #include "daemons/decide/routing.h"
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -48,11 +49,31 @@ std::string v6_literal(std::string_view text) {
     return out;
 }
 
+// Of a socket, as the kernel and a log line can take it.
+bool is_path(std::string_view text) {
+    return text.size() > 1 && text.size() <= NextHop::longest_path &&
+           std::ranges::all_of(text, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
+}
+
 } // namespace
 
 std::optional<NextHop> NextHop::parse(std::string_view text) {
+    constexpr std::string_view lmtp = "lmtp:";
     NextHop hop;
     std::string_view port;
+    if (text.starts_with(lmtp)) {
+        text.remove_prefix(lmtp.size());
+        hop.protocol = smtp::Protocol::lmtp;
+        hop.port = smtp::default_port(hop.protocol);
+        if (text.starts_with('/')) {
+            if (!is_path(text)) return {};
+            hop.kind = Kind::host;
+            hop.name = text;
+            hop.port = 0;
+            return hop;
+        }
+        if (!text.starts_with('[')) return {};
+    }
     if (text.starts_with('[')) {
         const auto close = text.find(']');
         if (close == text.npos) return {};
@@ -85,7 +106,10 @@ std::optional<NextHop> NextHop::parse(std::string_view text) {
 }
 
 std::string NextHop::to_string() const {
-    const auto suffix = port == 25 ? std::string() : ":" + std::to_string(port);
+    const bool lmtp = protocol == smtp::Protocol::lmtp;
+    if (port == 0) return "lmtp:" + name;
+    const auto suffix = port == smtp::default_port(protocol) ? std::string() : ":" + std::to_string(port);
+    if (lmtp) return "lmtp:[" + name + "]" + suffix;
     switch (kind) {
     case Kind::recipient: return "mx" + suffix;
     case Kind::mx_of: return name + suffix;

@@ -4,6 +4,7 @@
 #include "daemons/decide/failure.h"
 #include "daemons/decide/queue/settings.h"
 #include "daemons/decide/tls_policy.h"
+#include "libsmtp/protocol.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,15 +17,18 @@ namespace decide {
 // One place to send to.
 struct NextHop {
     enum class Kind {
-        host,      // "[relay.example.net]:2525", "[192.0.2.1]": this host itself, no MX look-up
+        host,      // "[relay.example.net]:2525", "[192.0.2.1]": this host itself, no MX look-up; by LMTP
+                   // "lmtp:[store.example.net]:24" or, through a socket of this system, "lmtp:/run/lmtp"
         mx_of,     // "relay.example.net", "relay.example.net:2525": the MX hosts of that name
         recipient, // "mx", "mx:2525": the MX hosts of the recipient's own domain
         srv,       // "srv:example.net": where that domain takes submitted mail, by SRV records
     };
     Kind kind = Kind::recipient;
-    std::string name; // lower case, without brackets; "" for recipient
-    std::uint16_t port = 25;
+    std::string name; // lower case, without brackets; "" for recipient; or the socket's path, absolute
+    std::uint16_t port = 25; // 0: a socket's path
+    smtp::Protocol protocol = smtp::Protocol::smtp;
 
+    static constexpr std::size_t longest_path = 107; // bytes (sun_path)
     // Empty for anything that is none of the above.
     static std::optional<NextHop> parse(std::string_view text);
     std::string to_string() const;

@@ -16,10 +16,12 @@ constexpr std::size_t read_first_at_most = 1000;
 struct KeptHost {
     std::string name;
     std::uint16_t port = 0, preference = 0;
+    smtp::Protocol protocol = smtp::Protocol::smtp;
     static void fields(auto& m, auto& f) {
         f(1, m.name);
         f(2, m.port);
         f(3, m.preference);
+        f(7, m.protocol);
     }
 };
 struct KeptFailure {
@@ -86,7 +88,7 @@ void QueueManager::remember() {
         if (const auto link = links_.find(each.name); each.link && link != links_.end()) {
             k.rule = link->second.rule;
             for (const auto& host : link->second.hosts)
-                k.hosts.push_back({host.name, host.port, host.preference});
+                k.hosts.push_back({host.name, host.port, host.preference, host.protocol});
         }
         for (const auto& [time, phase, reason] : each.history)
             k.history.push_back({time, phase == decide::queue::Phase::session, reason.status, reason.text,
@@ -130,7 +132,10 @@ std::vector<spool::SnapshotMessage> QueueManager::recall() {
         auto& link = links_[k.name];
         link.mx = k.mx;
         link.rule = k.rule;
-        for (const auto& host : k.hosts) link.hosts.push_back({host.name, host.port, host.preference});
+        for (const auto& host : k.hosts) {
+            link.hosts.push_back({host.name, host.port, host.preference});
+            link.hosts.back().protocol = host.protocol;
+        }
     }
     tell([&](smtp::Now now, auto& out) { engine_.restore(all, now, out); });
     return first;

@@ -1,6 +1,5 @@
 // What the queue-manager tells its control side of itself, and what it lends it.
-#include "daemons/decide/mx.h"
-#include "daemons/decide/routing.h"
+#include "daemons/decide/rerouting.h"
 #include "daemons/queue-manager/queue_manager.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -31,10 +30,8 @@ bool routed_to(std::string_view link, const config::Config& config) {
     if (!pool.empty() && !config.pool(pool)) return false;
     for (const auto& route : config.routes)
         for (const auto& equals : route.next_hops) {
-            std::vector<decide::Host> hosts;
-            for (const auto& hop : equals) hosts.push_back({.name = hop.name, .port = hop.port, .tls_wrap = route.tls_wrap});
             const bool named = equals.front().kind == decide::NextHop::Kind::host;
-            if (named && decide::link_name(decide::Destination::Kind::configured, hosts) == decide::link_to(link)) return true;
+            if (named && decide::configured(equals, route.tls_wrap).link == decide::link_to(link)) return true;
         }
     return false;
 }
@@ -44,7 +41,7 @@ std::string bad_next_hop(std::string_view text, const config::Config& config) {
     const auto hop = decide::NextHop::parse(text);
     const bool no_domain = hop && hop->kind == decide::NextHop::Kind::mx_of && !hop->name.contains('.');
     if (!hop || hop->kind == decide::NextHop::Kind::recipient || no_domain)
-        return fmt::format("\"{}\" is no next hop: say [host]:port, [address]:port, a domain for its MX hosts, or "
+        return fmt::format("\"{}\" is no next hop: say [host]:port, [address]:port, lmtp:/path, a domain for its MX hosts, or "
                            "the name of a [route]",
                            text);
     if (hop->kind == decide::NextHop::Kind::host && is_ours(*hop, config))

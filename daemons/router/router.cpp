@@ -298,7 +298,8 @@ void Router::answer(const Question& question, const std::string& domain, const F
     routed.kind = kind_of(destination.kind);
     if (destination.found()) routed.link = decide::link_from(destination.link, pool);
     for (const auto& host : destination.hosts)
-        routed.hosts.push_back({host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap});
+        routed.hosts.push_back(
+            {host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap, host.protocol});
     routed.valid_seconds = found.valid_seconds;
     routed.connections = found.connections;
     routed.rule = rule;

@@ -62,6 +62,12 @@ void Connection::try_next() {
     dial_.next();
 }
 
+void Connection::same_address_again() {
+    leave_session();
+    up_ = false;
+    dial_.again();
+}
+
 void Connection::ask(const std::string& address, Dial::Owner::Asks asks) {
     owner_.may_connect(*this, address, asks == Dial::Owner::Asks::besides);
 }
@@ -82,18 +88,6 @@ void Connection::unreachable(const Candidate& candidate, const std::string& erro
     why.text = fmt::format("connect to {}{}: {}", candidate.relay(), from, error);
     voice().info("{}", why.text);
     if (watcher_) watcher_->failed(candidate.relay(), why);
-}
-
-// Nobody's fault but the host's that is not to be used: its link works.
-void Connection::refused_by_policy(const std::string& why) {
-    auto& failure = (last_failure_ = {{}, relay(), "none"}).why;
-    failure.stage = smtp::Stage::tls;
-    failure.status = "4.7.5";
-    failure.text = why;
-    policy_failure_ = last_failure_;
-    voice().info("{}", why);
-    tell_tls(decide::TlsResult::validation_failure, why);
-    try_next();
 }
 
 void Connection::no_address(const std::string& status, const std::string& text) {
@@ -134,11 +128,15 @@ void Connection::greet() {
     const auto now = Loop::now().monotonic;
     const bool pipelining =
         office_.settings.pipelining && office_.peers.may_pipeline(current_->endpoint.address, now);
+    const bool chunking =
+        office_.settings.chunking && office_.peers.may_send_chunks(current_->endpoint.address, now);
     using Session = smtp::ClientSession;
     session_.emplace(
         Session::Options{sources_.current() ? sources_.current()->helo : office_.settings.helo, current_->peer(),
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
-                         tls_wanted(), timeouts(office_.settings), idn::ascii_domain, auth_wanted(), watcher_ != nullptr},
+                         tls_wanted(), timeouts(office_.settings), idn::ascii_domain, auth_wanted(), watcher_ != nullptr,
+                         order_.hosts.empty() ? smtp::Protocol::smtp : order_.hosts.front().protocol,
+                         chunking ? Session::Chunking::if_useful : Session::Chunking::never},
         now);
     if (!early_.empty()) session_->feed(std::exchange(early_, {}), now);
     hook_.schedule(); // TLS may come first
@@ -285,6 +283,7 @@ void Connection::ended(Ended& end) {
     keep_resumption();
     const auto now = Loop::now().monotonic;
     if (end.distrust_pipelining) office_.peers.distrust_pipelining(current_->endpoint.address, now);
+    if (end.distrust_chunking) office_.peers.distrust_chunking(current_->endpoint.address, now);
     if (end.orderly) return finish(End::orderly);
 
     if (watcher_) watcher_->failed(relay(), end.why);
@@ -299,6 +298,10 @@ void Connection::ended(Ended& end) {
     if (end.why.code >= 500 && current_->host.tier != decide::Tier::fallback) dial_.forgo_fallback();
     if (again_from_another(end.why)) return;
     if (fresh && (again_in_plain_text(end.why) || again_with_new_token(end.why))) return;
+    if (fresh && !told && end.distrust_chunking && end.why.code != 0) {
+        voice().info("{}; trying again with DATA", end.why.text);
+        return same_address_again();
+    }
     if (end.why.stage == smtp::Stage::tls) {
         policy_failure_ = last_failure_;
         voice().info("{}", end.why.text);

@@ -102,7 +102,6 @@ private:
     void judge_certificate();
     std::string resumption_name() const;
     std::string unproven(const tls::Judgement& judgement) const;
-    void tell_tls(decide::TlsResult result, const std::string& reason) const;
     void keep_resumption();
     bool again_in_plain_text(const smtp::Verdict& why);
 
@@ -119,6 +118,7 @@ private:
     void tell_of_unusable();
 
     void try_next();
+    void same_address_again();
     // The dial's word.
     void ask(const std::string& address, Dial::Owner::Asks asks) override;
     void left(const std::string& address) override;

@@ -90,6 +90,7 @@ Connection::HandedOver Connection::hand_over(Job& job) {
     if (!make_transaction(job.order, *job.message, transaction))
         return refuse_it(spool::Error{0, "the message's file has no such recipient"});
     describe(*job.content, transaction);
+    if (current_->local()) transaction.require_tls = false; // RFC 8689 is about the way between hosts
     if (job.message->envelope().smtputf8 && job.message->content().eight_bit) {
         const auto header = job.message->read_header();
         if (!header) return refuse_it(header.error());
@@ -137,6 +138,7 @@ void Connection::give_content(const ContentWanted& wanted) {
     if (!job || session_->over()) return;
     const auto now = Loop::now().monotonic;
     if (wanted.from_start) job->content->rewind();
+    std::string_view last;
     if (!job->content->at_end()) {
         const auto piece = job->content->next();
         if (!piece) {
@@ -145,11 +147,11 @@ void Connection::give_content(const ContentWanted& wanted) {
             voice().warning("{}: {}", job->order.queue_id.text(), why);
             return session_->content_broken(why);
         }
-        session_->content(*piece, now);
+        if (!job->content->at_end()) return session_->content(*piece, now);
+        last = *piece;
     }
-    if (!job->content->at_end()) return;
     KILL_POINT("smtp-client.before_dot");
-    session_->content_end(now);
+    session_->content_end(now, last);
     dot_under_way_ = true;
 }
 

@@ -11,6 +11,10 @@ using common::Loop;
 using namespace std::chrono_literals;
 using End = Dial::Owner::End;
 
+namespace {
+bool is_path(const std::string& name) { return name.starts_with('/'); } // of a UNIX socket; its address is "::"
+} // namespace
+
 Dial::Dial(Office& office, Owner& owner, const std::vector<proto::route::Host>& hosts, Sources* sources)
     : office_(office), owner_(owner), sources_(sources), resolver_(office.resolver),
       deadline_(office.deadlines, [this] { expired(); }), left_(office.settings.addresses_per_attempt) {
@@ -74,6 +78,7 @@ void Dial::go() {
         --left_;
         const auto how = attempts_.empty() ? Owner::Asks::instead : Owner::Asks::besides;
         asked_ = Question{{*host_, {*address, host_->port}}, how};
+        if (is_path(host_->name)) asked_->candidate.endpoint.path = host_->name;
         owner_.ask(asked_->candidate.endpoint.to_string(), how);
     }
     rewind();
@@ -102,7 +107,8 @@ bool Dial::next_host() {
     if (host_->tier == decide::Tier::fallback && before != decide::Tier::fallback)
         left_ = office_.settings.addresses_per_attempt;
     race_.emplace(Race::Delays{.attempt = office_.settings.connection_attempt_delay});
-    if (const auto literal = IpAddress::parse(host_->name)) {
+    const auto literal = is_path(host_->name) ? IpAddress{} : IpAddress::parse(host_->name);
+    if (literal) {
         race_->known(Race::Family::v6, {{*literal}, {}}, {});
         race_->known(Race::Family::v4, {}, {});
     } else {

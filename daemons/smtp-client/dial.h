@@ -21,8 +21,11 @@ struct Candidate {
     const config::Source* source = nullptr; // it is reached from; null: as the kernel chooses
 
     const std::string& name() const { return host.name; } // or the literal
-    std::string peer() const { return name() + "[" + endpoint.address.to_string() + "]"; }
-    std::string relay() const { return peer() + ":" + std::to_string(endpoint.port); }
+    bool local() const { return !endpoint.path.empty(); } // a UNIX socket: what is said stays on this system
+    std::string peer() const {
+        return local() ? "localhost[" + endpoint.path + "]" : name() + "[" + endpoint.address.to_string() + "]";
+    }
+    std::string relay() const { return local() ? peer() : peer() + ":" + std::to_string(endpoint.port); }
 };
 
 class Dial {

@@ -1,8 +1,10 @@
 // What is remembered of servers' addresses between connections: those that failed lately are tried last,
-// those whose replies went out of step under pipelining are spared it. A bounded memory; knows no network.
+// those whose replies went out of step under pipelining are spared it, as are those whose BDAT went wrong. All UNIX
+// sockets are one peer here ("::"). A bounded memory; knows no network.
 #pragma once
 #include "daemons/common/network.h"
 #include "libsmtp/time.h"
+#include <algorithm>
 #include <cstddef>
 #include <map>
 
@@ -23,6 +25,9 @@ public:
     void distrust_pipelining(const common::IpAddress& address, smtp::Monotonic now) {
         note(address, now).distrusted = now + distrusted_for;
     }
+    void distrust_chunking(const common::IpAddress& address, smtp::Monotonic now) {
+        note(address, now).no_chunks = now + distrusted_for;
+    }
     bool failed_lately(const common::IpAddress& address, smtp::Monotonic now) const {
         const auto found = known_.find(address);
         return found != known_.end() && found->second.failed > now;
@@ -31,15 +36,19 @@ public:
         const auto found = known_.find(address);
         return found == known_.end() || found->second.distrusted <= now;
     }
+    bool may_send_chunks(const common::IpAddress& address, smtp::Monotonic now) const {
+        const auto found = known_.find(address);
+        return found == known_.end() || found->second.no_chunks <= now;
+    }
 
 private:
     struct Known {
-        smtp::Monotonic failed{}, distrusted{};
+        smtp::Monotonic failed{}, distrusted{}, no_chunks{};
+        smtp::Monotonic until() const { return std::max({failed, distrusted, no_chunks}); }
     };
     Known& note(const common::IpAddress& address, smtp::Monotonic now) {
         if (known_.size() >= most)
-            std::erase_if(known_,
-                          [&](auto& k) { return k.second.failed <= now && k.second.distrusted <= now; });
+            std::erase_if(known_, [&](auto& k) { return k.second.until() <= now; });
         if (known_.size() >= most) known_.erase(known_.begin());
         return known_[address];
     }

@@ -19,6 +19,7 @@ std::string domain_of(std::string_view address) {
 } // namespace
 
 TlsLevel Connection::level_of(std::string_view domain) const {
+    if (current_ && current_->local()) return TlsLevel::none; // nobody listens in between
     const auto otherwise = office_.settings.tls;
     return office_.tls_routes ? office_.tls_routes->tls_level(domain, otherwise) : otherwise;
 }
@@ -91,7 +92,7 @@ std::string Connection::outside(const proto::route::StsPolicy& policy) const {
 // Before a host is spoken to: what must it show for the delivery that is to go first?
 void Connection::find_demand() {
     findings_.reset();
-    needs_ = jobs_.empty() ? Needs{office_.settings.tls, ""} : needs_of(*jobs_.front());
+    needs_ = jobs_.empty() ? Needs{level_of(""), ""} : needs_of(*jobs_.front());
     if (!asks_dane(needs_.level) || jobs_.empty() || !dane_applies(*jobs_.front())) return demand_found();
     dane_lookup_.emplace(office_.resolver, current_->name(), current_->endpoint.port, true,
                          [this](const decide::DaneFindings& findings) {
@@ -226,8 +227,7 @@ bool Connection::again_in_plain_text(const smtp::Verdict& why) {
         return false;
     voice().info("{}; trying again in plain text", why.text);
     plain_text_ = true;
-    leave_session();
-    dial_.again();
+    same_address_again();
     return true;
 }
 

@@ -5,6 +5,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/un.h>
 
 namespace smtp_client {
 namespace {
@@ -13,10 +14,16 @@ union AnyAddress {
     sockaddr any;
     sockaddr_in v4;
     sockaddr_in6 v6;
+    sockaddr_un local;
 };
 
 socklen_t fill(AnyAddress& out, const common::Endpoint& to) {
     std::memset(&out, 0, sizeof out);
+    if (!to.path.empty()) {
+        out.local.sun_family = AF_UNIX;
+        to.path.copy(out.local.sun_path, sizeof out.local.sun_path - 1); // no longer, by the configuration
+        return sizeof out.local;
+    }
     const auto* bytes = to.address.bytes.data();
     if (to.address.is_v4()) {
         out.v4.sin_family = AF_INET;
@@ -40,7 +47,7 @@ spool::Result<std::unique_ptr<Socket>> Socket::connect(common::Loop& loop, const
     common::Fd fd(::socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (!fd) return std::unexpected(spool::Error::from_errno("socket"));
     const int on = 1; // a command behind a message must not wait for the message's acknowledgement
-    ::setsockopt(fd.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    if (to.path.empty()) ::setsockopt(fd.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (source) {
         // The port is chosen when the peer is known: the same one serves towards many.
         ::setsockopt(fd.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);

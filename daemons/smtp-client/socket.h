@@ -1,4 +1,4 @@
-// A TCP connection of ours as a descriptor and its readiness: what is written goes to the kernel straight
+// A connection of ours, by TCP or through a UNIX socket, as a descriptor and its readiness: what is written goes to the kernel straight
 // from where it lies, and nothing is copied to wait. Knows no SMTP.
 #pragma once
 #include "daemons/common/fd.h"

@@ -1,4 +1,4 @@
-// Any server against ClientSession with three messages to send, of which the second may only ask. Every one
+// Any server against ClientSession (SMTP with DATA and BDAT, LMTP) with three messages to send, of which the second may only ask. Every one
 // ends in one way exactly, recipients of a message are told "delivered" only after a final dot, nothing bare is
 // ever written, however the bytes come.
 #include "libsmtp/client_session.h"
@@ -23,6 +23,7 @@ Transaction transaction(std::uint64_t id, unsigned flavour) {
     out.id = id;
     out.reverse_path = id == 2 ? "" : "a@x";
     out.parameters.size = flavour & 1 ? 5000 : 10;
+    if (flavour & 512) out.longest_line = 10; // so that it may go by BDAT
     if (flavour & 2) out.parameters.body = Body::eight_bit_mime;
     for (unsigned i = 0; i <= (flavour >> 2 & 3); ++i)
         out.recipients.push_back({"r" + std::to_string(i) + "@y", {}});
@@ -53,7 +54,9 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
          flavour & 128 ? ClientSession::StartTls::always : ClientSession::StartTls::if_offered,
          {},
          {},
-         (flavour & 2) != 0},
+         {},
+         (flavour & 2) != 0,
+         flavour & 256 ? Protocol::lmtp : Protocol::smtp},
         now);
     static constexpr std::string_view content = "S: x\r\n\r\n.\r\n..\nb\rc";
     std::set<std::uint64_t> over;
@@ -74,7 +77,7 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
                 if (auto* wanted = std::get_if<client_event::ContentWanted>(&*event);
                     wanted && !session.over()) {
                     if (wanted->from_start && !(flavour & 32)) session.content(content, now);
-                    session.content_end(now);
+                    session.content_end(now, flavour & 1024 ? content : std::string_view());
                     ends = ".";
                 }
                 if (auto* finished = std::get_if<client_event::Finished>(&*event))
@@ -120,9 +123,10 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
 } // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    if (size < 1) return 0;
-    const std::string_view wire(reinterpret_cast<const char*>(data + 1), size - 1);
+    if (size < 2) return 0;
+    const unsigned flavour = data[0] | data[1] << 8;
+    const std::string_view wire(reinterpret_cast<const char*>(data + 2), size - 2);
     // The outcomes may differ: a reply that comes unasked is told from the next one's only by when it comes.
-    for (std::size_t step : {size, std::size_t{7}, std::size_t{1}}) play(wire, data[0], step);
+    for (std::size_t step : {size, std::size_t{7}, std::size_t{1}}) play(wire, flavour, step);
     return 0;
 }

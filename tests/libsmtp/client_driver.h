@@ -60,6 +60,7 @@ struct Driver {
                 log += ended->orderly ? "ended well\n" : "ended: " + text(ended->why) + "\n";
                 if (ended->interrupted) log += "interrupted " + text(*ended->interrupted);
                 if (ended->distrust_pipelining) log += "no more pipelining\n";
+                if (ended->distrust_chunking) log += "no more chunking\n";
             }
         }
         while (handed < mails.size() && session.has_room() && (eager || session.idle()))
@@ -89,8 +90,10 @@ struct Driver {
         if (wanted.from_start) at = 0;
         auto part = std::string_view(content).substr(at, chunk);
         at += part.size();
-        if (!part.empty()) session.content(part, now);
-        if (at == content.size()) session.content_end(now);
+        if (at == content.size())
+            session.content_end(now, part);
+        else
+            session.content(part, now);
     }
     void write() {
         for (bool more = true; more;) {
@@ -158,14 +161,17 @@ struct Setup {
     std::function<std::string(std::string_view)> ascii_domain = {};
     ClientSession::Auth auth = {};
     std::function<std::optional<SaslClient>(SaslMechanism)> sasl = {};
+    Protocol protocol = Protocol::smtp;
+    ClientSession::Chunking chunking = ClientSession::Chunking::if_useful;
+    std::vector<std::size_t> chunks = {std::size_t{1} << 20, std::size_t{3}}; // content in pieces of these sizes
 };
 
 inline void play(std::vector<Mail> mails, const std::string& script, std::string_view log, Setup setup = {}) {
     for (std::size_t bytes : {std::size_t{1} << 20, std::size_t{7}, std::size_t{1}}) {
-        for (std::size_t chunk : {std::size_t{1} << 20, std::size_t{3}}) {
+        for (std::size_t chunk : setup.chunks) {
             Driver driver(mails, bytes, chunk,
                           {"client.test", "mx.test[192.0.2.1]", setup.pipelining, setup.tls, {},
-                           setup.ascii_domain, setup.auth});
+                           setup.ascii_domain, setup.auth, false, setup.protocol, setup.chunking});
             driver.sasl = setup.sasl;
             driver.handshake = setup.handshake;
             driver.eager = setup.eager;

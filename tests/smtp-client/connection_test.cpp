@@ -464,6 +464,41 @@ TEST_CASE("replies out of step: without pipelining the next time") {
     CHECK(server.problems() == "");
 }
 
+TEST_CASE("BDAT that a server offers and cannot do: the same address again, with DATA") {
+    const std::string chunking = "S: 220 mx.test\nC: EHLO\nS: 250-mx.test\nS: 250-PIPELINING\nS: 250 CHUNKING\n";
+    const std::string flight = chunking + "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: BDAT 3 LAST\nC: x\n";
+    const std::string by_data = chunking + "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: DATA\nS: 250 Ok\nS: 250 Ok\n"
+                                           "S: 354 Go\nC: <message>\nS: 250 2.0.0 Ok\nC: QUIT\nclose";
+    Server server({flight + "S: 250 Ok\nS: 250 Ok\nS: 502 5.5.1 What?\nC: <end>", by_data, by_data});
+    World world;
+    const auto id = world.write("x\r\n");
+    auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(id);
+    connection.close();
+    CHECK(world.run() == "connected\ndone 1 0=0:250 2.0.0 Ok\nclosed\n");
+    world.told.clear();
+    auto& later = world.connect({{"127.0.0.1", server.port, 0}}); // and it is remembered
+    world.deliver(id);
+    later.close();
+    CHECK(world.run() == "connected\ndone 2 0=0:250 2.0.0 Ok\nclosed\n");
+    CHECK(server.problems() == "");
+    CHECK(server.received == "x\r\n.\r\nx\r\n.\r\n");
+}
+
+TEST_CASE("lost behind BDAT: in doubt, and no other host is tried") {
+    const std::string chunking = "S: 220 mx.test\nC: EHLO\nS: 250-mx.test\nS: 250-PIPELINING\nS: 250 CHUNKING\n";
+    Server server({chunking + "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: BDAT 3 LAST\nC: x\nS: 250 Ok\nclose"});
+    Server other({});
+    World world;
+    const auto id = world.write("x\r\n");
+    world.connect({{"127.0.0.1", server.port, 0}, {"127.0.0.1", other.port, 10}});
+    world.deliver(id);
+    const std::string why =
+        "lost connection with 127.0.0.1[127.0.0.1] while sending end of data -- message may be sent more than once";
+    CHECK(world.run() == "connected\ndone 1 0=1:" + why + " (in doubt)\nfailed: " + why + "\n");
+    CHECK(server.problems() == "");
+}
+
 TEST_CASE("a message that cannot be read is not sent, and others are") {
     World world;
     const auto gone = world.write("x\r\n"), damaged = world.write("Subject: y\r\n\r\nwhole\r\n"),

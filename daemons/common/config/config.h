@@ -161,6 +161,7 @@ struct SmtpClient {
     Duration connection_attempt_delay = 250ms; // RFC 8305, 5
     bool ipv4 = true, ipv6 = true;
     bool pipelining = true;
+    bool chunking = true;
     decide::TlsLevel tls = decide::TlsLevel::may; // never by_default
     TlsVersion tls_minimum_version = TlsVersion::tls_1_2;
     std::string tls_ciphers;

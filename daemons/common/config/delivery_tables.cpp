@@ -112,8 +112,10 @@ Section table_of(decide::RouteRule& s) {
                  "\"[host]:port\" and \"[address]:port\" are a host itself; \"name\" is the MX hosts of that "
                  "name; "
                  "\"mx\" is the MX hosts of the recipient's domain; \"srv:name\" is where that name takes "
-                 "submitted mail by its SRV records (_submissions: TLS from the first byte; then _submission). A "
-                 "rule is either hosts in brackets or one name. The next in order serves while the one before it is down "
+                 "submitted mail by its SRV records (_submissions: TLS from the first byte; then _submission). "
+                 "\"lmtp:[host]:port\" (24 where no port is named) and \"lmtp:/path/of/a/socket\" speak LMTP, as "
+                 "mailbox stores do. A rule is either hosts in brackets and paths, or one name. The next in order "
+                 "serves while the one before it is down "
                  "(queue.link_down_after).",
                  "\"[relay.example.net]:25\""},
                 {"pool", word(s.pool), "The [pool.<name>] of source addresses for mail that names none itself.", "\"bulk\""},
@@ -362,6 +364,10 @@ Section table_of(SmtpClient& s) {
             {"ipv4", Flag{&s.ipv4}, "Use IPv4.", ""},
             {"ipv6", Flag{&s.ipv6}, "Use IPv6.", ""},
             {"pipelining", Flag{&s.pipelining}, "Send commands in groups to servers that offer PIPELINING.",
+             ""},
+            {"chunking", Flag{&s.chunking},
+             "Send the first message of a connection by BDAT, in one group with its commands, to servers that "
+             "offer CHUNKING and PIPELINING, if it has at most 64 KiB: that saves a round trip.",
              ""},
             {"tls", one_of(s.tls, tls_levels),
              "\"none\": plain text always. \"may\": TLS where a server offers STARTTLS and it works, else "

@@ -224,6 +224,10 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
         toml_.problem_at(path + ".fallback", fmt::format("{}.fallback: only where hosts are found by MX", path));
     if (rule.tls_wrap && hosts != all)
         toml_.problem_at(path + ".tls_wrap", fmt::format("{}.tls_wrap: only for hosts in brackets", path));
+    for (const auto& equals : rule.next_hops)
+        if (std::ranges::any_of(equals, [&](auto& hop) { return hop.protocol != equals.front().protocol; }))
+            toml_.problem_at(path + ".next_hop",
+                             fmt::format("{}.next_hop: equals must all speak SMTP or all speak LMTP", path));
 }
 
 // Relative names are taken from the directory of the configuration.

@@ -287,6 +287,16 @@ void TomlReader::Inside::add_hops(const toml::node& node, std::vector<std::vecto
         return wrong_type(node, path, "a place such as \"[relay.example.net]:25\", or a list of them");
     const auto hop = decide::NextHop::parse(given->get());
     if (!hop) {
+        const bool lmtp = given->get().starts_with("lmtp:");
+        if (lmtp && given->get().size() - 5 > decide::NextHop::longest_path)
+            return problem(place_of(node.source()),
+                           fmt::format("{}: \"{}\": a socket's path has at most {} bytes", path, given->get(),
+                                       decide::NextHop::longest_path));
+        if (lmtp)
+            return problem(place_of(node.source()),
+                           fmt::format("{}: \"{}\" is not a next hop; write \"lmtp:[host]:port\" or "
+                                       "\"lmtp:/path/of/the/socket\"",
+                                       path, given->get()));
         const bool bare = common::IpAddress::parse(given->get()) || common::Endpoint::parse(given->get(), 25);
         return problem(
             place_of(node.source()),

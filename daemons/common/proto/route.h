@@ -2,6 +2,7 @@
 #pragma once
 #include "daemons/decide/host_order.h"
 #include "daemons/decide/mta_sts.h"
+#include "libsmtp/protocol.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -16,12 +17,13 @@ inline constexpr std::string_view conversation = "route";
 inline constexpr std::string_view via = "via:";
 
 struct Host {
-    std::string name; // host name, or an address literal without brackets
+    std::string name; // host name, an address literal without brackets, or the absolute path of a UNIX socket
     std::uint16_t port = 25;
     std::uint16_t preference = 0; // equal ones are tried in an order of chance …
     std::uint16_t weight = 0;     // … by their weights (decide/host_order.h)
     decide::Tier tier = decide::Tier::first;
     bool tls_wrap = false; // TLS from the first byte
+    smtp::Protocol protocol = smtp::Protocol::smtp; // the same for all hosts of a link
     decide::Rank rank() const { return {tier, preference, weight}; }
     static void fields(auto& m, auto& f) {
         f("name", m.name);
@@ -30,6 +32,7 @@ struct Host {
         f("weight", m.weight);
         f("tier", m.tier);
         f("tls_wrap", m.tls_wrap);
+        f("protocol", m.protocol);
     }
     bool operator==(const Host&) const = default;
 };
