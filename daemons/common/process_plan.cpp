@@ -32,7 +32,7 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
     auto& router = add(Role::router);
     router.local_sockets = {"router"};
     router.expects = {Role::smtp_client};
-    router.stop_phase = 2;
+    router.stop_phase = 3;
 
     auto& bounce = add(Role::bounce, 1);
     bounce.stop_phase = 2;

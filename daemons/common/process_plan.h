@@ -22,7 +22,7 @@ struct PlannedProcess {
     unsigned stop_phase = 0;                     // 0 first
 };
 
-inline constexpr unsigned stop_phases = 3; // new mail; the queue; everybody else
+inline constexpr unsigned stop_phases = 4; // new mail; the queue; everybody else; who hears their last words
 inline constexpr std::uint32_t first_smtpd_slot = 16;
 
 // In the order they are started.

@@ -24,8 +24,9 @@ TEST_CASE("the plan: every role, one writer per slot, every socket served by one
         if (each.role == Role::smtpd || each.role == Role::pickup || each.role == Role::bounce)
             CHECK(slots.insert(each.instance).second);
         served.insert(each.local_sockets.begin(), each.local_sockets.end());
-        const bool may_submit = each.role == Role::queue_manager;
-        CHECK((std::ranges::find(each.expects, Role::smtp_client) != each.expects.end()) == may_submit);
+        // It reports deliveries to the one, TLS sessions to the other.
+        const bool hears_of_deliveries = each.role == Role::queue_manager || each.role == Role::router;
+        CHECK((std::ranges::find(each.expects, Role::smtp_client) != each.expects.end()) == hears_of_deliveries);
     }
     CHECK(slots == std::set<std::uint32_t>{1, 2, 16, 17, 18});
     CHECK(names.contains("smtpd/2"));

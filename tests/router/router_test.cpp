@@ -1,6 +1,7 @@
 #include "daemons/router/router.h"
 #include "tests/common/dns/name_server.h"
 #include "tests/common/fake_queue_manager.h"
+#include <filesystem>
 #include <fmt/format.h>
 
 using proto::route::Kind;
@@ -60,6 +61,8 @@ struct World {
 
     explicit World(std::string_view text) : config(parsed(text)) {
         names.behave = answer_for;
+        config.spool.directory = surroundings.run; // it has its own state, and nothing else of the spool
+        std::filesystem::create_directories(surroundings.run + "/state");
         config.dns = names.settings();
         config.dns.timeout = std::chrono::seconds(3); // every question here is answered, some day
         auto made = router::Router::create(surroundings, {config, 1, {}, {}});
