@@ -77,7 +77,10 @@ std::string Signing::fields(const decide::SigningRule& rule, std::string_view he
             why = file + " holds no usable key";
             continue;
         }
-        smtp::dkim::Signature signature{rule.domain, selector, key->second.algorithm()};
+        smtp::dkim::Signature signature;
+        signature.domain = rule.domain;
+        signature.selector = selector;
+        signature.algorithm = key->second.algorithm();
         signature.time = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
         if (rule.lifetime != smtp::Duration{})
             signature.expiration =

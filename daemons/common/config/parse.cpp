@@ -104,7 +104,8 @@ void Reader::signing(const std::string& word, const std::string& path, const Nam
     rule.domain = domain_name(word);
     if (rule.domain.empty()) toml_.problem_at(path, fmt::format("{}: not a domain", path));
     fill(table_of(rule));
-    if (rule.keys.empty()) toml_.problem_at(path, fmt::format("{}: keys is missing", path));
+    if (rule.keys.empty() && !toml_.given(path + ".keys"))
+        toml_.problem_at(path, fmt::format("{}: keys is missing", path));
     for (auto& key : rule.keys) {
         resolve(key.file);
         const auto place = toml_.place(path + ".keys");
