@@ -107,7 +107,7 @@ bool Dial::next_host() {
     if (host_->tier == decide::Tier::fallback && before != decide::Tier::fallback)
         left_ = office_.settings.addresses_per_attempt;
     race_.emplace(Race::Delays{.attempt = office_.settings.connection_attempt_delay});
-    const auto literal = is_path(host_->name) ? IpAddress{} : IpAddress::parse(host_->name);
+    const auto literal = is_path(host_->name) ? std::optional(IpAddress{}) : IpAddress::parse(host_->name);
     if (literal) {
         race_->known(Race::Family::v6, {{*literal}, {}}, {});
         race_->known(Race::Family::v4, {}, {});
