@@ -65,9 +65,7 @@ ClientSession::Offers read_offers(std::string_view text) {
 // --------------------------------------------------------------------------------------------------
 
 void ClientSession::take(const Reply& reply) {
-    if (options_.narrate)
-        events_.emplace_back(client_event::Said{
-            stage(), expected_front_ < expected_.size() ? expected_[expected_front_].recipient : 0, reply});
+    if (options_.narrate) narrate(reply);
     const bool asked = expected_front_ < expected_.size();
     const bool to_chunk = asked && expected_[expected_front_].what == Awaited::chunk;
     if (stage() == Stage::content && !(to_chunk && reply.positive())) return take_early(reply);
@@ -100,6 +98,13 @@ void ClientSession::take(const Reply& reply) {
     }
     advance();
     rearm();
+}
+
+void ClientSession::narrate(const Reply& reply) {
+    const bool asked = expected_front_ < expected_.size();
+    client_event::Said heard{stage(), asked ? expected_[expected_front_].recipient : 0, reply};
+    if (heard.stage == Stage::auth) heard.reply.text.clear(); // a challenge, or what repeats our own words
+    events_.emplace_back(std::move(heard));
 }
 
 void ClientSession::take_banner(const Reply& reply) {

@@ -29,6 +29,12 @@ std::string_view doing(Stage stage) {
     }
 }
 
+// Of what proves who we are, nothing but the mechanism.
+std::string shown(Stage stage, std::string_view line) {
+    if (stage != Stage::auth) return std::string(line);
+    return line.starts_with("AUTH ") ? std::string(line.substr(0, line.find(' ', 5))) : "...";
+}
+
 Verdict::Outcome outcome_of(int code) {
     return code >= 500   ? Verdict::Outcome::permanent
            : code >= 400 ? Verdict::Outcome::temporary
@@ -215,11 +221,9 @@ void ClientSession::send(std::string_view command, Awaited what, std::uint32_t r
     put(command);
     expected_.push_back({what, recipient});
     if (!options_.narrate) return;
-    auto line = std::string_view(commands_).substr(0, commands_.size() - 2); // and what was before it
-    line.remove_prefix(line.rfind('\n') + 1);
-    const bool secret = what == Awaited::auth && secret_out_ && line != "*";
-    if (secret) line = line.substr(0, line.starts_with("AUTH ") ? line.find(' ', 5) + 1 : 0);
-    events_.emplace_back(client_event::Sent{stage_of(what), std::string(line) + (secret ? "(secret)" : "")});
+    const auto line = std::string_view(commands_).substr(0, commands_.size() - 2); // and what was before it
+    const auto stage = stage_of(what);
+    events_.emplace_back(client_event::Sent{stage, shown(stage, line.substr(line.rfind('\n') + 1))});
 }
 
 void ClientSession::put(std::string_view text) {

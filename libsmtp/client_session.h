@@ -91,7 +91,7 @@ struct Sent {
     Stage stage = Stage::none;
     std::string text;
 };
-// … and what the server said to it.
+// … and what the server said to it; where it is about AUTH, without its text.
 struct Said {
     Stage stage = Stage::none; // none: nobody had asked
     std::uint32_t recipient = 0; // rcpt: its place in the transaction
@@ -251,6 +251,7 @@ private:
     };
 
     void take(const Reply& reply);
+    void narrate(const Reply& reply);
     void take_banner(const Reply& reply);
     void take_hello(const Reply& reply, Awaited which);
     void say_hello();

@@ -38,7 +38,7 @@ public:
         enum class Asks { instead, besides };
         virtual void ask(const std::string& address, Asks asks) = 0;
         virtual void left(const std::string& address) = 0; // gives that place back
-        virtual void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) = 0;
+        virtual void looked_up(const std::string&, dns::Type, const dns::Answer&) {} // for who wants to follow
         virtual void unreachable(const Candidate& candidate, const std::string& why) = 0;
         // The host has no address. `status`: "4.4.3", "4.4.4".
         virtual void no_address(const std::string& status, const std::string& text) = 0;

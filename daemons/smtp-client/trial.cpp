@@ -32,6 +32,7 @@ Step step_of(smtp::Stage stage) {
     case smtp::Stage::banner: return Step::greeting;
     case smtp::Stage::ehlo: return Step::ehlo;
     case smtp::Stage::tls: return Step::tls;
+    case smtp::Stage::auth: return Step::auth;
     case smtp::Stage::mail: return Step::mail;
     case smtp::Stage::rcpt: return Step::rcpt;
     default: return Step::connect;
@@ -101,6 +102,7 @@ void Trial::connected(Connection&) {}
 void Trial::done(Connection&, Done, std::optional<spool::MessageReader>) {} // there is no message
 
 void Trial::closed(Connection&, Closed closed) {
+    if (closed.reason.text.empty()) closed.reason.text = "the server ended the conversation before it was through";
     if (!told_) worse(Outcome::deferred, closed.reason, closed.host.empty() ? looked_up_ : closed.host);
     next_.schedule();
 }
@@ -181,7 +183,8 @@ void Trial::said(const std::string& relay, const smtp::client_event::Said& said)
         tell(line);
     }
 
-    if (said.stage == Stage::none || (said.stage == Stage::rcpt && mail_refused_)) return;
+    const bool challenge = said.stage == Stage::auth && said.reply.code < 400 && said.reply.code >= 300;
+    if (said.stage == Stage::none || challenge || (said.stage == Stage::rcpt && mail_refused_)) return;
     const auto& reply = said.reply;
     auto out = step(said.stage == Stage::tls ? Step::starttls : step_of(said.stage), relay);
     out.finding = finding_of(reply.code);

@@ -71,9 +71,9 @@ inline constexpr std::string_view explain = "explain";
 // "address"; "from" (""), "host" ("" or one as in [route], without an MX look-up: instead of the route's),
 // "every_host" (false), "dialogue" (false). Goes the way a message would, as far as RCPT, and streams a line per step as
 // it comes: "at_us" (µs since it was asked for), "step" (categorize, route, queue, addresses, connect, greeting, ehlo,
-// starttls, tls, mail, rcpt; with "dialogue" also client and server: lines said and heard; at last result), "finding"
-// (good, notice, temporary, permanent), "host", "recipient", "code", "status", "text", "advice" (what to do). No
-// message, link or counter is touched.
+// starttls, tls, auth, mail, rcpt; with "dialogue" also client and server: lines said and heard; at last result),
+// "finding" (good, notice, temporary, permanent), "host", "recipient", "code", "status", "text", "advice" (what to
+// do). No message, link or counter is touched.
 inline constexpr std::string_view attempt = "try";
 
 // ---- changing: durable before "done"; "why" is kept and shown beside who asked (the peer's user name) ----

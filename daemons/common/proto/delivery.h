@@ -259,6 +259,7 @@ enum class Step : std::uint8_t {
     ehlo,
     starttls,  // the server's word on it
     tls,       // the handshake, and whom the certificate names
+    auth,
     mail,
     rcpt,
     client,    // a line we said …
@@ -267,7 +268,7 @@ enum class Step : std::uint8_t {
 };
 constexpr std::string_view name_of(Step step) {
     constexpr std::string_view names[] = {"addresses", "connect", "greeting", "ehlo",   "starttls",
-                                          "tls",       "mail",    "rcpt",     "client", "server"};
+                                          "tls",       "auth",    "mail",     "rcpt",   "client", "server"};
     return names[static_cast<std::size_t>(step)];
 }
 
