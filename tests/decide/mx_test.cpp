@@ -66,6 +66,18 @@ TEST_CASE("without MX the domain's own addresses count") {
                                       self({"x.example"}))) == "5.4.6");
 }
 
+TEST_CASE("a link from a pool is another link to the same hosts") {
+    using decide::link_from, decide::link_to, decide::pool_of_link;
+    CHECK(link_from("a,b;c", "") == "a,b;c");
+    CHECK(link_from("[a]:2525;[::1]", "bulk") == "[a]:2525;[::1]@bulk");
+    for (const char* link : {"a,b;c", "[a]:2525;[::1]", ""}) {
+        CHECK(link_to(link) == link);
+        CHECK(pool_of_link(link) == "");
+        CHECK(link_to(link_from(link, "bulk")) == link);
+        CHECK(pool_of_link(link_from(link, "bulk")) == "bulk");
+    }
+}
+
 TEST_CASE("links are named by their hosts") {
     using Kind = Destination::Kind;
     CHECK(link_name(Kind::mx, {{"b", 25, 10}, {"a", 25, 10}, {"c", 25, 20}}) == "a,b;c");

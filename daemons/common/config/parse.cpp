@@ -141,7 +141,8 @@ void Reader::pool(const std::string& word, const std::string& path, const NamedS
         word.size() > longest_pool_name)
         toml_.problem_at(path, fmt::format("{}: a pool's name has letters, digits, \"-\" and \"_\", at most {}", path,
                                            longest_pool_name));
-    if (pool.addresses.empty()) toml_.problem_at(path, fmt::format("{}: addresses is missing", path));
+    if (!toml_.given(path + ".addresses") || (pool.addresses.empty() && toml_.good_so_far()))
+        toml_.problem_at(path, fmt::format("{}: addresses is missing", path));
     if (pool.addresses.size() > most_pool_addresses)
         toml_.problem_at(path + ".addresses",
                          fmt::format("{}.addresses: at most {} in one pool", path, most_pool_addresses));

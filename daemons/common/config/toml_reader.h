@@ -45,6 +45,7 @@ public:
     void problem_at(const std::string& path, std::string message) {
         problem(place(path), std::move(message));
     }
+    bool good_so_far() const { return problems_.empty(); }
     // All there are, in the order of the file. Ends the reading.
     std::vector<Problem> problems();
 

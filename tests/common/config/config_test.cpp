@@ -202,6 +202,26 @@ replies = ["550 5.7.1 at MAIL is temporary"]
     }
 }
 
+TEST_CASE("pools of source addresses") {
+    const auto config = good("[mta]\nhostname = \"mail.example.com\"\n"
+                             "[pool.bulk]\naddresses = [\"192.0.2.1 MX1.example.com\", \"192.0.2.2  mx2.example.com 3\", "
+                             "\"2001:db8::1\"]\nrest = \"10m\"\n"
+                             "[pool.a]\naddresses = [\"192.0.2.9\"]\n"
+                             "[pools]\nby_sender = [\"@News.example bulk\", \"ann@x.example a\"]\n"
+                             "[route.\"*\"]\nnext_hop = \"mx\"\npool = \"a\"\n");
+    REQUIRE(config.pools.size() == 2);
+    CHECK(config.pool("none") == nullptr);
+    const auto& bulk = *config.pool("bulk");
+    CHECK(bulk.rest == 10min);
+    REQUIRE(bulk.addresses.size() == 3);
+    CHECK(bulk.addresses[0].to_string() == "192.0.2.1 mx1.example.com");
+    CHECK(bulk.addresses[1].to_string() == "192.0.2.2 mx2.example.com 3");
+    CHECK(bulk.addresses[2].to_string() == "2001:db8::1 mail.example.com"); // as smtp_client.helo
+    CHECK(config.pool("a")->rest == 1h);
+    CHECK(config.pool_choice.by_sender.at("@news.example") == "bulk");
+    CHECK(config.routes.at(0).pool == "a");
+}
+
 TEST_CASE("each kind of mistake is refused with its place and what was probably meant") {
     struct Row {
         const char *text, *problem;
@@ -298,6 +318,33 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
         {"[route.\"-\"]\nnext_hop = \"mx\"", "f.toml:1:8: route.\"-\": not a domain, \".domain\" or \"*\""},
         {"[route.\"a.example\"]\nnext_hop = \"mx\"\n[route.\"A.example\"]\nnext_hop = \"mx\"",
          "f.toml:3:8: there is a route for a.example already"},
+        {"[pool.bulk]", "f.toml:1:7: pool.bulk: addresses is missing"},
+        {"[pool.bulk]\naddresses = []", "f.toml:1:7: pool.bulk: addresses is missing"},
+        {"[pool.\"a b\"]\naddresses = [\"192.0.2.1\"]",
+         "f.toml:1:7: pool.a b: a pool's name has letters, digits, \"-\" and \"_\", at most 64"},
+        {"[pool.bulk]\naddresses = [\"mx.example.com\"]",
+         "f.toml:2:14: pool.bulk.addresses: \"mx.example.com\": \"mx.example.com\" is not an IP address"},
+        {"[pool.bulk]\naddresses = [\"0.0.0.0\"]",
+         "f.toml:2:14: pool.bulk.addresses: \"0.0.0.0\": expected one address of this host"},
+        {"[pool.bulk]\naddresses = [\"192.0.2.1 mx 3\"]",
+         "f.toml:2:14: pool.bulk.addresses: \"192.0.2.1 mx 3\": \"mx\" is not a full host name such as "
+         "\"mx1.example.com\""},
+        {"[pool.bulk]\naddresses = [\"192.0.2.1 mx.example.com 0\"]",
+         "f.toml:2:14: pool.bulk.addresses: \"192.0.2.1 mx.example.com 0\": the weight \"0\" is not a number from 1 to "
+         "1000"},
+        {"[pool.bulk]\naddresses = [\"192.0.2.1 mx.example.com 1 2\"]",
+         "f.toml:2:14: pool.bulk.addresses: \"192.0.2.1 mx.example.com 1 2\": expected \"address name weight\""},
+        {"[pool.bulk]\naddresses = [\"192.0.2.1 a.example.com\", \"192.0.2.1 b.example.com\"]",
+         "f.toml:2:1: pool.bulk.addresses: 192.0.2.1 is listed twice"},
+        {"[smtp_client]\nipv6 = false\n[pool.bulk]\naddresses = [\"2001:db8::1\"]",
+         "f.toml:4:1: pool.bulk.addresses: smtp_client.ipv4 or ipv6 turns all of them off"},
+        {"[route.\"a.example\"]\nnext_hop = \"mx\"\npool = \"bulk\"",
+         "f.toml:3:1: route.\"a.example\".pool: there is no [pool.bulk]"},
+        {"[pools]\nby_sender = [\"@a.example bulk\"]", "f.toml:2:1: pools.by_sender: there is no [pool.bulk]"},
+        {"[pools]\nby_sender = [\"@a.example\"]",
+         "f.toml:2:14: pools.by_sender: \"@a.example\": expected a sender and a pool, such as \"@example.com bulk\""},
+        {"[pools]\nby_sender = [\"a bulk\"]",
+         "f.toml:2:14: pools.by_sender: \"a\" is neither an address nor \"@domain\""},
         {"[smtpd]\nsoft_errors = 30", "f.toml:2:1: smtpd: soft_errors must not exceed hard_errors"},
         {"[master]\nheartbeat_timeout = \"5s\"",
          "f.toml:2:1: master: heartbeat_timeout must be longer than heartbeat_interval"},

@@ -2,6 +2,7 @@
 // would say, said at once unless a test wants otherwise. Actions of interest are kept for the test to look
 // at.
 #pragma once
+#include "daemons/decide/mx.h"
 #include "daemons/decide/queue/engine.h"
 #include <deque>
 #include <doctest/doctest.h>
@@ -178,7 +179,7 @@ private:
         r.domain = domain;
         r.kind = route_kind.contains(domain) ? route_kind[domain] : RouteKind::configured;
         const auto named = link_of.contains(domain) ? link_of[domain] : domain;
-        const auto link = a.pool.empty() ? named : named + "@" + std::string(a.pool);
+        const auto link = a.pool.empty() ? named : link_from(link_to(named), a.pool);
         r.pool = a.pool;
         r.link = link;
         r.rule = rule;

@@ -39,6 +39,18 @@ TEST_CASE(
     CHECK(names.find("a.example", 0s).destination.link == "[one.example]");
 }
 
+TEST_CASE("a pool has links of its own, each down for itself; the mail's own comes before the route's") {
+    const auto config = config_of("[pool.bulk]\naddresses = [\"192.0.2.1\"]\n[route.\"*\"]\npool = \"bulk\"\n"
+                                  "next_hop = [\"[one.example]:25\", \"[two.example]:25\"]\n");
+    const auto scenario = scenario_of("");
+    Names names(config, scenario);
+    CHECK(names.find("a.example", 0s).destination.link == "[one.example]@bulk");
+    CHECK(names.find("a.example", 0s, "vip").destination.link == "[one.example]@vip");
+    names.link_state("[one.example]@vip", true);
+    CHECK(names.find("a.example", 0s).destination.link == "[one.example]@bulk");
+    CHECK(names.find("a.example", 0s, "vip").destination.link == "[two.example]@vip");
+}
+
 TEST_CASE("without a route: MX hosts as the scenario has them") {
     const auto config = config_of("");
     const auto scenario =
