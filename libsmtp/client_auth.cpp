@@ -1,5 +1,5 @@
-// The turns of ClientSession that are about AUTH (RFC 4954): which mechanism, challenges and answers, and what the
-// end of it means.
+// The turns of ClientSession that are about AUTH (RFC 4954): which mechanism, challenges and answers, and
+// what the end of it means.
 #include "libsmtp/base64.h"
 #include "libsmtp/client_session.h"
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace smtp {
 
 namespace {
 
-constexpr std::size_t command_limit = 512;        // RFC 4954, 4: an initial response must fit into the line
+constexpr std::size_t command_limit = 512;          // RFC 4954, 4: an initial response must fit into the line
 constexpr std::size_t shown_mechanisms_limit = 100; // of what a server offers, in a text
 
 // Is it among "PLAIN LOGIN"?
@@ -42,13 +42,15 @@ void ClientSession::begin_auth() {
         return;
     }
     if (offers_.auth.empty())
-        return no_auth("4.7.4", fmt::format("we are to authenticate, but AUTH was not offered by host {}{}", options_.peer,
-                                            secure_ ? "" : " (there is no TLS)"));
-    no_auth("4.7.4",
-            needs_cover ? fmt::format("the mechanisms of AUTH that host {} offers show the password, and there is no TLS",
-                                      options_.peer)
-                        : fmt::format("none of the mechanisms of AUTH that host {} offers can be used: {}",
-                                      options_.peer, printable(offers_.auth, shown_mechanisms_limit)));
+        return no_auth("4.7.4", fmt::format("we are to authenticate, but AUTH was not offered by host {}{}",
+                                            options_.peer, secure_ ? "" : " (there is no TLS)"));
+    no_auth(
+        "4.7.4",
+        needs_cover
+            ? fmt::format("the mechanisms of AUTH that host {} offers show the password, and there is no TLS",
+                          options_.peer)
+            : fmt::format("none of the mechanisms of AUTH that host {} offers can be used: {}", options_.peer,
+                          printable(offers_.auth, shown_mechanisms_limit)));
 }
 
 void ClientSession::authenticate(SaslClient client, Monotonic now) {
@@ -94,10 +96,11 @@ void ClientSession::take_auth(const Reply& reply) {
         sasl_.reset();
         return ready();
     }
-    if (reply.positive() && auth_cancelled_.empty()) auth_cancelled_ = "it does not prove that it knows the password";
+    if (reply.positive() && auth_cancelled_.empty())
+        auth_cancelled_ = "it does not prove that it knows the password";
     if (!auth_cancelled_.empty())
-        return no_auth("4.7.0", fmt::format("AUTH {} with host {} makes no sense: {}", name_of(sasl_->mechanism()),
-                                            options_.peer, auth_cancelled_));
+        return no_auth("4.7.0", fmt::format("AUTH {} with host {} makes no sense: {}",
+                                            name_of(sasl_->mechanism()), options_.peer, auth_cancelled_));
     auto verdict = said(Stage::auth, reply);
     if (!sasl_->complaint().empty() && !sasl_->is_revealed_by(sasl_->complaint()))
         verdict.text = printable(fmt::format("{}; before that: {}", verdict.text, sasl_->complaint()));
@@ -107,11 +110,12 @@ void ClientSession::take_auth(const Reply& reply) {
 
 void ClientSession::answer_challenge(const Reply& reply) {
     if (!auth_cancelled_.empty())
-        return no_auth("4.5.0", fmt::format("host {} goes on with AUTH after it was cancelled: {}", options_.peer,
-                                            auth_cancelled_));
+        return no_auth("4.5.0", fmt::format("host {} goes on with AUTH after it was cancelled: {}",
+                                            options_.peer, auth_cancelled_));
     if (const auto first = std::exchange(withheld_, std::nullopt)) return send_secret("", *first);
     const auto challenge = decode_base64(reply.text);
-    auto answer = challenge ? sasl_->respond(*challenge) : std::unexpected(Malformed{"a challenge is no base64"});
+    auto answer =
+        challenge ? sasl_->respond(*challenge) : std::unexpected(Malformed{"a challenge is no base64"});
     if (answer) return send_secret("", *answer);
     auth_cancelled_ = std::move(answer.error().why);
     send("*\r\n", Awaited::auth);

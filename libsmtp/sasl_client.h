@@ -1,6 +1,6 @@
-// The client's half of SASL: who we are, in the words of the mechanism that was agreed on. Messages in, messages
-// out, as they are before base64: PLAIN (RFC 4616), LOGIN, SCRAM (scram.h), OAUTHBEARER (RFC 7628), XOAUTH2 (as
-// Google and Microsoft describe it). Knows neither SMTP nor where passwords and tokens come from.
+// The client's half of SASL: who we are, in the words of the mechanism that was agreed on. Messages in,
+// messages out, as they are before base64: PLAIN (RFC 4616), LOGIN, SCRAM (scram.h), OAUTHBEARER (RFC 7628),
+// XOAUTH2 (as Google and Microsoft describe it). Knows neither SMTP nor where passwords and tokens come from.
 #pragma once
 #include "libsmtp/scram.h"
 #include "libsmtp/secret.h"
@@ -24,7 +24,7 @@ enum class SaslMechanism : std::uint8_t { // the weakest first
     last_ = scram_sha_256_plus,
 };
 
-std::string_view name_of(SaslMechanism mechanism);                         // "SCRAM-SHA-256-PLUS"
+std::string_view name_of(SaslMechanism mechanism);                        // "SCRAM-SHA-256-PLUS"
 std::optional<SaslMechanism> sasl_mechanism_named(std::string_view name); // in any case
 
 // Whoever listens could use what is sent.
@@ -36,7 +36,8 @@ constexpr bool needs_tls(SaslMechanism mechanism) { return mechanism == SaslMech
 
 class SaslClient {
 public:
-    // All but SCRAM. `secret`: a password, or a token without "Bearer"; host and port are what OAUTHBEARER names.
+    // All but SCRAM. `secret`: a password, or a token without "Bearer"; host and port are what OAUTHBEARER
+    // names.
     SaslClient(SaslMechanism mechanism, std::string user, Secret secret, std::string host = {},
                std::uint16_t port = 0);
     // mechanism: one of the two; scram: made for it.

@@ -1,5 +1,5 @@
-// One command line run for what it prints: as somebody else, with a bare environment, bounded in time and output.
-// Knows neither what it is run for nor who asks.
+// One command line run for what it prints: as somebody else, with a bare environment, bounded in time and
+// output. Knows neither what it is run for nor who asks.
 #pragma once
 #include "daemons/common/fd.h"
 #include "daemons/common/privileges.h"

@@ -14,13 +14,15 @@ std::expected<PrintedToken, smtp::Malformed> PrintedToken::parse(std::string_vie
     PrintedToken out;
     const auto token = line(), seconds = line();
     if (token.empty()) return std::unexpected(smtp::Malformed{"it prints nothing"});
-    if (token.size() > longest) return std::unexpected(smtp::Malformed{fmt::format("its token is longer than {} bytes", longest)});
+    if (token.size() > longest)
+        return std::unexpected(smtp::Malformed{fmt::format("its token is longer than {} bytes", longest)});
     if (!std::ranges::all_of(token, [](char c) { return smtp::is_printable(c) && c != ' '; }))
         return std::unexpected(smtp::Malformed{"its first line is no token"});
     if (!seconds.empty()) {
         const auto number = smtp::parse_number(seconds);
         if (!number) return std::unexpected(smtp::Malformed{"its second line is no number of seconds"});
-        out.good_for = std::min(most, smtp::Duration(std::chrono::seconds(std::min<std::uint64_t>(*number, 1'000'000))));
+        out.good_for =
+            std::min(most, smtp::Duration(std::chrono::seconds(std::min<std::uint64_t>(*number, 1'000'000))));
     }
     out.text = smtp::Secret(std::string(token));
     return out;
@@ -49,7 +51,8 @@ void Tokens::use(auth::Credentials accounts) {
 
 void Tokens::ask(const std::string& name, std::uint64_t refused, smtp::Monotonic now, Told told) {
     const auto* account = accounts_.named(name);
-    if (!account || account->command.empty()) return told({.problem = "there is no command for that account (any more)"});
+    if (!account || account->command.empty())
+        return told({.problem = "there is no command for that account (any more)"});
     auto& kept = kept_[name];
     kept.command = account->command;
     if (kept.number != 0 && (kept.number == refused || kept.until <= now)) {

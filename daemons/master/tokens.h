@@ -1,6 +1,7 @@
 // The tokens that our accounts at next hops authenticate with where they have a command instead of a password
-// (auth::Account): runs it when somebody asks, keeps what it printed until that is old or was refused. Master's,
-// because it alone may run programs and knows the accounts; who asks can name an account, not a command.
+// (auth::Account): runs it when somebody asks, keeps what it printed until that is old or was refused.
+// Master's, because it alone may run programs and knows the accounts; who asks can name an account, not a
+// command.
 #pragma once
 #include "daemons/common/auth/credentials.h"
 #include "daemons/common/log.h"
@@ -39,7 +40,8 @@ public:
     // `user`: who commands run as; null: as we are. Both must outlive it.
     Tokens(common::Loop& loop, common::Log& log, const common::Identity* user);
 
-    // The accounts from now on. Tokens of those whose command stayed the same are kept; failures are forgotten.
+    // The accounts from now on. Tokens of those whose command stayed the same are kept; failures are
+    // forgotten.
     void use(auth::Credentials accounts);
     // Calls `told` once, at once or later. `refused`: the number of a token that is no good; 0 none.
     void ask(const std::string& account, std::uint64_t refused, smtp::Monotonic now, Told told);
@@ -66,7 +68,7 @@ private:
     common::Log& log_;
     const common::Identity* user_;
     auth::Credentials accounts_;
-    std::map<std::string, Kept> kept_; // by account
+    std::map<std::string, Kept> kept_;                      // by account
     std::vector<std::unique_ptr<CommandOutput>> abandoned_; // killed, but not waited for
     std::vector<std::unique_ptr<CommandOutput>> done_;      // their callback is running
     common::TurnHook sweep_;

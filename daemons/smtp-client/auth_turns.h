@@ -1,6 +1,6 @@
-// Who may knock now: until an account is known to be good, one connection authenticates with it and the others wait
-// for what becomes of that; what was refused is not tried again for a while. So a wrong password is shown to a
-// server once, however much mail waits. Knows neither passwords nor connections.
+// Who may knock now: until an account is known to be good, one connection authenticates with it and the
+// others wait for what becomes of that; what was refused is not tried again for a while. So a wrong password
+// is shown to a server once, however much mail waits. Knows neither passwords nor connections.
 #pragma once
 #include "libsmtp/time.h"
 #include <deque>
@@ -43,8 +43,8 @@ public:
         State state_ = State::waiting;
     };
 
-    // `changed`: it has come, or refused_before() says something; not called from within this. `this` must outlive
-    // the Turn.
+    // `changed`: it has come, or refused_before() says something; not called from within this. `this` must
+    // outlive the Turn.
     std::unique_ptr<Turn> ask(const std::string& account, smtp::Monotonic now, std::function<void()> changed);
 
     // The accounts may have changed: nothing is known of them any more.

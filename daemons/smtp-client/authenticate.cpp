@@ -1,5 +1,5 @@
-// The part of a Connection that is about AUTH: between its session, which holds the exchange, and its Introduction,
-// which knows who we are.
+// The part of a Connection that is about AUTH: between its session, which holds the exchange, and its
+// Introduction, which knows who we are.
 #include "daemons/smtp-client/connection.h"
 
 namespace smtp_client {
@@ -26,7 +26,8 @@ void Connection::settle_auth() {
     if (!introduction_ || up_ || session_->over()) return;
     auto answer = introduction_->next();
     const auto now = Loop::now().monotonic;
-    if (auto* client = std::get_if<smtp::SaslClient>(&answer)) session_->authenticate(std::move(*client), now);
+    if (auto* client = std::get_if<smtp::SaslClient>(&answer))
+        session_->authenticate(std::move(*client), now);
     if (auto* problem = std::get_if<Introduction::Problem>(&answer))
         session_->auth_failed(problem->status, problem->text, now);
 }
@@ -37,8 +38,8 @@ void Connection::authenticated() {
     voice().info("authenticated to {} as {}", relay(), introduction_->who());
 }
 
-// A token that was kept may be worth nothing any more: once more to the same address with a new one. What is refused
-// for good is told to the connections that wait with the same.
+// A token that was kept may be worth nothing any more: once more to the same address with a new one. What is
+// refused for good is told to the connections that wait with the same.
 bool Connection::again_with_new_token(const smtp::Verdict& why) {
     if (!introduction_ || why.stage != smtp::Stage::auth || why.code < 500) return false;
     if (!introduction_->refused(why.text, Loop::now().monotonic)) return false;

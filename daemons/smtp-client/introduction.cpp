@@ -9,7 +9,8 @@ namespace smtp_client {
 
 using smtp::SaslMechanism;
 
-void AuthDesk::use(std::shared_ptr<const auth::Credentials> accounts, const std::vector<decide::RouteRule>& routes) {
+void AuthDesk::use(std::shared_ptr<const auth::Credentials> accounts,
+                   const std::vector<decide::RouteRule>& routes) {
     accounts_ = std::move(accounts);
     rules_.clear();
     for (const auto& route : routes)
@@ -40,8 +41,8 @@ std::unique_ptr<Introduction> Introduction::at(AuthDesk& desk, std::string_view 
 Introduction::Introduction(AuthDesk& desk, std::shared_ptr<const auth::Credentials> accounts,
                            const auth::Account& account, decide::AuthRule rule, std::string host,
                            std::uint16_t port, std::function<void()> wake)
-    : desk_(desk), accounts_(std::move(accounts)), account_(account), rule_(std::move(rule)), host_(std::move(host)),
-      port_(port), wake_(std::move(wake)) {}
+    : desk_(desk), accounts_(std::move(accounts)), account_(account), rule_(std::move(rule)),
+      host_(std::move(host)), port_(port), wake_(std::move(wake)) {}
 
 Introduction::~Introduction() {
     if (slot_) slot_->wake = {};
@@ -52,9 +53,11 @@ smtp::ClientSession::Auth Introduction::auth() const {
     out.without_tls = rule_.without_tls;
     for (int i = 0; i <= static_cast<int>(SaslMechanism::last_); ++i) {
         const auto mechanism = static_cast<SaslMechanism>(i);
-        const bool allowed = rule_.mechanisms.empty() ||
-                             std::ranges::find(rule_.mechanisms, name_of(mechanism)) != rule_.mechanisms.end();
-        if (allowed && needs_token(mechanism) == !account_.command.empty()) out.mechanisms.push_back(mechanism);
+        const bool allowed =
+            rule_.mechanisms.empty() ||
+            std::ranges::find(rule_.mechanisms, name_of(mechanism)) != rule_.mechanisms.end();
+        if (allowed && needs_token(mechanism) == !account_.command.empty())
+            out.mechanisms.push_back(mechanism);
     }
     return out;
 }
@@ -74,8 +77,8 @@ std::variant<std::monostate, smtp::SaslClient, Introduction::Problem> Introducti
         return Problem{"4.7.8", std::move(text)};
     };
     if (!turn_->refused_before().empty())
-        return none(fmt::format("{} has just been refused, and is not tried again at once: {}", account_.name(),
-                                turn_->refused_before()));
+        return none(fmt::format("{} has just been refused, and is not tried again at once: {}",
+                                account_.name(), turn_->refused_before()));
     if (!turn_->has_come()) return {};
     if (account_.command.empty()) {
         answered_ = true;

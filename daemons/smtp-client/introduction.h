@@ -1,6 +1,6 @@
-// How one session says who we are: which account and mechanisms, its turn among the other connections, a token
-// where the account has a command for it, and how it went. Knows no socket and no session; makes the SaslClient
-// that the session wants.
+// How one session says who we are: which account and mechanisms, its turn among the other connections, a
+// token where the account has a command for it, and how it went. Knows no socket and no session; makes the
+// SaslClient that the session wants.
 #pragma once
 #include "daemons/common/auth/credentials.h"
 #include "daemons/common/daemon.h"
@@ -47,8 +47,8 @@ private:
 
 class Introduction {
 public:
-    // To this host, by the route of that pattern. Null: nobody authenticates there. `wake`: next() has something,
-    // in a later turn of the loop. The desk must outlive it.
+    // To this host, by the route of that pattern. Null: nobody authenticates there. `wake`: next() has
+    // something, in a later turn of the loop. The desk must outlive it.
     static std::unique_ptr<Introduction> at(AuthDesk& desk, std::string_view rule, const std::string& host,
                                             std::uint16_t port, std::function<void()> wake);
     ~Introduction();
@@ -67,8 +67,8 @@ public:
     };
     // Nothing yet; or, once, what to authenticate with, or why there is nothing.
     std::variant<std::monostate, smtp::SaslClient, Problem> next();
-    // What became of it. refused: by the server, for good; true: the token was an old one, and another try, on a
-    // connection of its own, gets a new one.
+    // What became of it. refused: by the server, for good; true: the token was an old one, and another try,
+    // on a connection of its own, gets a new one.
     void accepted();
     bool refused(const std::string& why, smtp::Monotonic now);
     // For logs: "alice at relay.example.net (SCRAM-SHA-256)".
@@ -79,8 +79,9 @@ private:
         std::optional<common::Token> token;
         std::function<void()> wake;
     };
-    Introduction(AuthDesk& desk, std::shared_ptr<const auth::Credentials> accounts, const auth::Account& account,
-                 decide::AuthRule rule, std::string host, std::uint16_t port, std::function<void()> wake);
+    Introduction(AuthDesk& desk, std::shared_ptr<const auth::Credentials> accounts,
+                 const auth::Account& account, decide::AuthRule rule, std::string host, std::uint16_t port,
+                 std::function<void()> wake);
     smtp::SaslClient client(smtp::Secret secret);
     smtp::ScramClient::Binding bind() const;
 

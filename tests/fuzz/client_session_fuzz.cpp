@@ -54,7 +54,9 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
          flavour & 128 ? ClientSession::StartTls::always : ClientSession::StartTls::if_offered,
          {},
          {},
-         {},
+         flavour & 64 ? ClientSession::Auth{{SaslMechanism::login, SaslMechanism::plain, SaslMechanism::xoauth2},
+                                            (flavour & 32) != 0}
+                      : ClientSession::Auth{},
          (flavour & 2) != 0,
          flavour & 256 ? Protocol::lmtp : Protocol::smtp},
         now);
@@ -73,6 +75,12 @@ Run play(std::string_view wire, unsigned flavour, std::size_t step) {
                         session.tls_failed("no", now);
                     else
                         session.tls_up(ClientSession::Peer::verified, now);
+                }
+                if (auto* auth = std::get_if<client_event::AuthWanted>(&*event); auth && !session.over()) {
+                    if (flavour & 8)
+                        session.auth_failed("4.7.8", "no", now);
+                    else
+                        session.authenticate({auth->mechanism, "u", Secret("password")}, now);
                 }
                 if (auto* wanted = std::get_if<client_event::ContentWanted>(&*event);
                     wanted && !session.over()) {

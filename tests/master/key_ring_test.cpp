@@ -43,7 +43,8 @@ struct Rig {
 
 TEST_CASE_FIXTURE(Rig, "each role is handed its own") {
     REQUIRE(ring.load(config, now));
-    const auto smtpd = text_of(ring.file_for(Role::smtpd)), client = text_of(ring.file_for(Role::smtp_client));
+    const auto smtpd = text_of(ring.file_for(Role::smtpd)),
+               client = text_of(ring.file_for(Role::smtp_client));
     const auto server_side = ipc::decode<proto::secrets::Message>(smtpd);
     const auto client_side = ipc::decode<proto::secrets::Message>(client);
     REQUIRE(server_side);
@@ -52,7 +53,8 @@ TEST_CASE_FIXTURE(Rig, "each role is handed its own") {
     CHECK(std::get<proto::secrets::Client>(*client_side).credentials == "relay.example.net alice:pencil\n");
     CHECK(smtpd.find("pencil") == std::string::npos);
     CHECK(client.find("hash") == std::string::npos);
-    for (const auto role : {Role::router, Role::queue_manager, Role::categorizer, Role::pickup, Role::bounce, Role::local})
+    for (const auto role :
+         {Role::router, Role::queue_manager, Role::categorizer, Role::pickup, Role::bounce, Role::local})
         CHECK(ring.file_for(role) == -1);
 }
 
@@ -74,7 +76,8 @@ TEST_CASE_FIXTURE(Rig, "a changed file is new for its role alone; a bad one chan
     const auto open = ring.refresh(config, now);
     REQUIRE(!open);
     CHECK(open.error().what.find("chmod 600") != std::string::npos);
-    REQUIRE(::chmod(config.smtp_client.credentials.c_str(), 0600) == 0); // nothing but the mode: seen all the same
+    REQUIRE(::chmod(config.smtp_client.credentials.c_str(), 0600) ==
+            0); // nothing but the mode: seen all the same
     CHECK(*ring.refresh(config, now) == std::vector{Role::smtp_client});
 
     write(config.auth.passwords, "bob:$6$other::\n");

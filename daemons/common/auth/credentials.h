@@ -1,6 +1,6 @@
-// The file of our own accounts at next hops: one "HOST[:PORT] USER:PASSWORD" or "HOST[:PORT] USER |COMMAND" per
-// line, '#' begins a remark; the first word may be in brackets, as in a route. Text to value; opens no files,
-// runs no commands.
+// The file of our own accounts at next hops: one "HOST[:PORT] USER:PASSWORD" or "HOST[:PORT] USER |COMMAND"
+// per line, '#' begins a remark; the first word may be in brackets, as in a route. Text to value; opens no
+// files, runs no commands.
 #pragma once
 #include "libsmtp/secret.h"
 #include "libsmtp/text.h"
@@ -13,7 +13,7 @@
 namespace auth {
 
 struct Account {
-    std::string host;       // lower case, as the DNS has it; an address in its shortest form, without brackets
+    std::string host; // lower case, as the DNS has it; an address in its shortest form, without brackets
     std::uint16_t port = 0; // 0: any
     std::string user;
     smtp::Secret password;

@@ -1,4 +1,5 @@
-// The file of our accounts at next hops: what is read from it, who is found, what is refused and how that is told.
+// The file of our accounts at next hops: what is read from it, who is found, what is refused and how that is
+// told.
 #include "daemons/common/auth/credentials.h"
 #include "daemons/common/read_file.h"
 #include "tests/temporary_directory.h"
@@ -68,7 +69,8 @@ TEST_CASE("what cannot be an account is refused by its line, and never repeated"
         {"[]:25 u:topsecret", "line 1: does not begin with HOST or HOST:PORT"},
         {"user@relay.example.net u:topsecret", "line 1: does not begin with HOST or HOST:PORT"},
         {"relay.example.net u:top\001secret", "line 1: control characters"},
-        {"relay.example.net u:a\nRELAY.example.net v:b", "line 2: there is an account at that host and port already"},
+        {"relay.example.net u:a\nRELAY.example.net v:b",
+         "line 2: there is an account at that host and port already"},
     };
     for (const auto& [text, why] : rows) {
         const auto read = Credentials::parse(text);
@@ -77,7 +79,8 @@ TEST_CASE("what cannot be an account is refused by its line, and never repeated"
         CHECK(read.error().why == why);
         CHECK(read.error().why.find("topsecret") == std::string::npos);
     }
-    CHECK(Credentials::parse("relay.example.net u:" + std::string(9000, 'x')).error().why == "line 1: too long");
+    CHECK(Credentials::parse("relay.example.net u:" + std::string(9000, 'x')).error().why ==
+          "line 1: too long");
     std::string many;
     for (std::size_t i = 0; i <= Credentials::most; ++i) many += "h" + std::to_string(i) + ".example u:p\n";
     CHECK(Credentials::parse(many).error().why == "line 10001: more than 10000 accounts");
@@ -91,7 +94,8 @@ TEST_CASE("a file with passwords that others can read is refused") {
         mode_t mode;
         bool good;
     };
-    for (const auto& [mode, good] : {Row{0600, true}, Row{0400, true}, Row{0640, false}, Row{0604, false}, Row{0602, false}}) {
+    for (const auto& [mode, good] :
+         {Row{0600, true}, Row{0400, true}, Row{0640, false}, Row{0604, false}, Row{0602, false}}) {
         REQUIRE(::chmod(path.c_str(), mode) == 0);
         const auto text = common::read_private_file(path, ::geteuid());
         CAPTURE(mode);
@@ -105,8 +109,10 @@ TEST_CASE("a file with passwords that others can read is refused") {
     if (::geteuid() == 0) { // else nobody's file can be made
         REQUIRE(::chown(path.c_str(), 12345, 0) == 0);
         CHECK(common::read_private_file(path, 12345));
-        CHECK(common::read_private_file(path, 12346).error().what.find("belongs to user 12345") != std::string::npos);
+        CHECK(common::read_private_file(path, 12346).error().what.find("belongs to user 12345") !=
+              std::string::npos);
     }
-    CHECK(common::read_private_file(folder.path().string(), ::geteuid()).error().what == folder.path().string() + " is no regular file");
+    CHECK(common::read_private_file(folder.path().string(), ::geteuid()).error().what ==
+          folder.path().string() + " is no regular file");
     CHECK(!common::read_private_file(path + ".none", ::geteuid()));
 }

@@ -16,9 +16,10 @@ constexpr std::string_view client_final = "c=biws,r=rOprNGfwEbeRWgbNEkqO%hvYDpWU
                                           "p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=";
 constexpr std::string_view server_final = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=";
 
-ScramClient client(ScramClient::Binding binding = {}, std::string user = "user", std::string password = "pencil") {
-    return {auth::scram_crypto, auth::salted_password, std::move(user), Secret(std::move(password)),
-            std::string(client_nonce), std::move(binding)};
+ScramClient client(ScramClient::Binding binding = {}, std::string user = "user",
+                   std::string password = "pencil") {
+    return {auth::scram_crypto,          auth::salted_password,     std::move(user),
+            Secret(std::move(password)), std::string(client_nonce), std::move(binding)};
 }
 
 } // namespace
@@ -66,7 +67,8 @@ TEST_CASE("hostile first messages") {
          "it wants 4095 iterations, which is no number between 4096 and 600000"},
         {nonce + "x,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4294967296",
          "it wants 4294967296 iterations, which is no number between 4096 and 600000"},
-        {nonce + std::string(5000, 'x') + ",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096", "its first message is too long"},
+        {nonce + std::string(5000, 'x') + ",s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096",
+         "its first message is too long"},
     };
     for (const auto& [message, why] : rows) {
         auto scram = client();
@@ -86,20 +88,23 @@ TEST_CASE("both halves understand each other, with any name and password, bound 
         Plus server;
         bool good;
     };
-    const Row rows[] = {{none, Plus::not_offered, true}, {lacking, Plus::not_offered, true}, {lacking, Plus::offered, false},
-                        {none, Plus::offered, true},     {bound, Plus::chosen, true},        {elsewhere, Plus::chosen, false},
+    const Row rows[] = {{none, Plus::not_offered, true}, {lacking, Plus::not_offered, true},
+                        {lacking, Plus::offered, false}, {none, Plus::offered, true},
+                        {bound, Plus::chosen, true},     {elsewhere, Plus::chosen, false},
                         {none, Plus::chosen, false}};
     for (const auto& row : rows)
         for (std::string user : {"user", "a,b=c", "j\xc3\xb6rg", "=2C"}) {
             auto scram = client(row.client, user, "p,=\xc3\xa4 ss");
-            ScramServer server(auth::scram_crypto, "server", row.server, [](std::string_view) { return std::string("exported"); });
+            ScramServer server(auth::scram_crypto, "server", row.server,
+                               [](std::string_view) { return std::string("exported"); });
             const auto who = server.first(scram.first());
             if (!who) {
                 CHECK(!row.good);
                 continue;
             }
             CHECK(*who == user);
-            const auto proof = scram.final(server.challenge(auth::make_scram_keys("p,=\xc3\xa4 ss", "salt", 4096)));
+            const auto proof =
+                scram.final(server.challenge(auth::make_scram_keys("p,=\xc3\xa4 ss", "salt", 4096)));
             REQUIRE(proof);
             const auto last = server.final(*proof);
             CHECK(last.has_value() == row.good);
@@ -116,14 +121,16 @@ TEST_CASE("a conversation with SCRAM: only a proven server's yes counts") {
     };
     const Row rows[] = {
         {"334 " + line(server_final) + "\r\n235 2.7.0 Welcome\r\n", true, ""},
-        {"334 " + line("v=AAAA") + "\r\n501 5.7.0 Cancelled\r\n", false, "it does not prove that it knows the password"},
+        {"334 " + line("v=AAAA") + "\r\n501 5.7.0 Cancelled\r\n", false,
+         "it does not prove that it knows the password"},
         {"235 2.7.0 Welcome\r\n", false, "it does not prove that it knows the password"},
         {"334 " + line(server_final) + "\r\n334 " + line(server_final) + "\r\n501 Bye\r\n", false,
          "it asks for more than there is to say"},
     };
     for (const auto& row : rows) {
         Monotonic now{};
-        ClientSession session({.name = "c.test", .peer = "mx", .auth = {{SaslMechanism::scram_sha_256}, false}}, now);
+        ClientSession session(
+            {.name = "c.test", .peer = "mx", .auth = {{SaslMechanism::scram_sha_256}, false}}, now);
         std::string sent, why;
         bool up = false;
         const auto pump = [&] {
@@ -139,8 +146,9 @@ TEST_CASE("a conversation with SCRAM: only a proven server's yes counts") {
             for (auto view : views) sent += view, size += view.size();
             session.wrote(size, now);
         };
-        for (const auto& wire : {std::string("220 mx\r\n"), std::string("250-mx\r\n250 AUTH SCRAM-SHA-256\r\n"),
-                                 "334 " + line(server_first) + "\r\n"}) {
+        for (const auto& wire :
+             {std::string("220 mx\r\n"), std::string("250-mx\r\n250 AUTH SCRAM-SHA-256\r\n"),
+              "334 " + line(server_first) + "\r\n"}) {
             session.feed(wire, now);
             pump();
         }

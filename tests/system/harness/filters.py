@@ -1,6 +1,5 @@
 """Mail filters, a policy server and an auth server that others wrote, each with the smallest configuration that does
 something, none with a way to the network. Each is a Service with an `address` in the form of the configuration."""
-import os
 import socket
 import subprocess
 import tempfile
@@ -179,13 +178,14 @@ class DovecotSubmission(Service):
     def __init__(self, folder, address, port, relay, *users, introspection=None):
         place, short = tree("dovecot-submissiond"), short_folder()
         self.place, self.log = short, short / "log"
+        short.chmod(0o755)  # whoever logs people in must not be root
         (folder / "dovecot-users").write_text("".join(f"{user}\n" for user in users))
-        (folder / "dovecot-mail").mkdir()
+        (short / "mail").mkdir()
+        (short / "mail").chmod(0o777)  # no mail is anybody's who is root, either
         (folder / "oauth2.conf").write_text(f"introspection_mode = get\nintrospection_url = {introspection}\n"
                                             "username_attribute = email\nactive_attribute = active\nactive_value = true\n")
         by_token = f"passdb {{\n  driver = oauth2\n  mechanisms = xoauth2 oauthbearer\n  args = {folder}/oauth2.conf\n}}\n"
         user, group = (subprocess.run(["id", flag], check=True, capture_output=True, text=True).stdout.strip() for flag in ("-un", "-gn"))
-        uid, gid = os.geteuid(), os.getegid()
         (folder / "dovecot.conf").write_text(f"""
 base_dir = {short}/run
 state_dir = {short}/state
@@ -197,15 +197,13 @@ ssl = no
 disable_plaintext_auth = no
 default_internal_user = {user}
 default_internal_group = {group}
-default_login_user = {user}
-first_valid_uid = 0
-first_valid_gid = 0
+default_login_user = nobody
 import_environment = LD_LIBRARY_PATH
 auth_mechanisms = plain login scram-sha-256 {'xoauth2 oauthbearer' if introspection else ''}
 auth_failure_delay = 0
 submission_relay_host = {relay.address}
 submission_relay_port = {relay.port}
-mail_location = maildir:{folder}/dovecot-mail
+mail_location = maildir:{short}/mail
 {by_token if introspection else ''}
 passdb {{
   driver = passwd-file
@@ -214,7 +212,7 @@ passdb {{
 }}
 userdb {{
   driver = static
-  args = uid={uid} gid={gid} home={folder}/dovecot-mail
+  args = uid=nobody gid=nogroup home={short}/mail
 }}
 service anvil {{
   chroot =
@@ -229,7 +227,9 @@ service submission-login {{
   }}
 }}
 """)
-        super().__init__([place / "usr/bin/doveconf", "-f", "service=master", "-c", folder / "dovecot.conf", "-m", "master", "-e",
+        # Its modules are only looked for where the package would have them: there, for this process alone, they are.
+        as_installed = f'mount -t overlay overlay -o "lowerdir={place}/usr/lib:/usr/lib" /usr/lib && exec "$@"'
+        super().__init__(["unshare", "--mount", "sh", "-c", as_installed, "sh", place / "usr/bin/doveconf", "-f", "service=master", "-c", folder / "dovecot.conf", "-m", "master", "-e",
                           place / "usr/sbin/dovecot", "-F", "-c", folder / "dovecot.conf"], folder,
                          lambda: answers(f"inet:{address}:{port}"), environment(place))
 
