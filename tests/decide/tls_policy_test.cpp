@@ -42,6 +42,9 @@ TEST_CASE("what each level demands of a host, by what its records say (RFC 7672,
         {TlsLevel::dane, State::usable, records, false, TlsResult::success},
         {TlsLevel::dane, State::unusable, encrypted, false, TlsResult::tlsa_invalid},
         {TlsLevel::dane, State::unavailable, records, true, TlsResult::dnssec_invalid},
+        {TlsLevel::sts, State::absent, welcome, false, TlsResult::success},
+        {TlsLevel::sts, State::usable, records, false, TlsResult::success},
+        {TlsLevel::sts, State::unavailable, records, true, TlsResult::dnssec_invalid},
         {TlsLevel::dane_only, State::absent, records, true, TlsResult::dane_required},
         {TlsLevel::dane_only, State::usable, records, false, TlsResult::success},
         {TlsLevel::dane_only, State::unusable, records, true, TlsResult::tlsa_invalid},
@@ -50,19 +53,38 @@ TEST_CASE("what each level demands of a host, by what its records say (RFC 7672,
     for (const auto& row : table) {
         CAPTURE(static_cast<int>(row.level));
         CAPTURE(static_cast<int>(row.state));
-        const auto decision = decide_tls(row.level, findings(row.state), "mx.example.org");
+        const auto decision = decide_tls(row.level, findings(row.state), StsWord::nothing, "mx.example.org");
         CHECK(decision.demand == row.demand);
         CHECK(decision.refusal.empty() == !row.refused);
         CHECK(decision.result == row.result);
     }
-    CHECK(decide_tls(TlsLevel::dane, findings(State::unavailable), "mx.example.org").refusal ==
+    CHECK(decide_tls(TlsLevel::dane, findings(State::unavailable), StsWord::nothing, "mx.example.org").refusal ==
           "the records of _25._tcp.mx.example.org that say which certificate host mx.example.org has cannot be had: "
           "SERVFAIL");
+}
+
+TEST_CASE("a policy of MTA-STS counts where records say nothing, and at its own level only (RFC 8461, 2)") {
+    const auto decide_it = [](TlsLevel level, State state, StsWord word) {
+        return decide_tls(level, findings(state), word, "mx.example.org");
+    };
+    CHECK(decide_it(TlsLevel::sts, State::absent, StsWord::usable) == TlsDecision{TlsDemand::authority, {}});
+    const auto other = decide_it(TlsLevel::sts, State::absent, StsWord::other);
+    CHECK(other.demand == TlsDemand::authority);
+    CHECK(other.refusal == "host mx.example.org is none of those that the MTA-STS policy of the domain names");
+    CHECK(other.result == TlsResult::validation_failure);
+    for (const auto word : {StsWord::usable, StsWord::other}) {
+        CHECK(decide_it(TlsLevel::sts, State::usable, word) == TlsDecision{TlsDemand::records, {}});
+        CHECK(decide_it(TlsLevel::sts, State::unusable, word).demand == TlsDemand::encrypted);
+        CHECK(decide_it(TlsLevel::dane, State::absent, word) == TlsDecision{TlsDemand::welcome, {}});
+        CHECK(decide_it(TlsLevel::may, State::absent, word) == TlsDecision{TlsDemand::welcome, {}});
+        CHECK(decide_it(TlsLevel::verify, State::absent, word) == TlsDecision{TlsDemand::authority, {}});
+    }
 }
 
 TEST_CASE("what a message says of TLS (RFC 8689)") {
     // TLS-Required: no passes over what the receiving domain publishes, not over what our operator demands.
     CHECK(level_for(TlsWish::optional, TlsLevel::dane) == TlsLevel::may);
+    CHECK(level_for(TlsWish::optional, TlsLevel::sts) == TlsLevel::may);
     for (const auto level : {TlsLevel::none, TlsLevel::may, TlsLevel::encrypt, TlsLevel::verify, TlsLevel::dane_only}) {
         CHECK(level_for(TlsWish::optional, level) == level);
         CHECK(level_for(TlsWish::none, level) == level);

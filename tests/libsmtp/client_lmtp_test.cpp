@@ -85,7 +85,7 @@ TEST_CASE("LMTP has no HELO, no content for nobody, and no BDAT") {
 
 TEST_CASE("an early answer in LMTP is the first recipient's alone") {
     auto m = mail(1, {"b@y", "c@y"});
-    Driver driver({m}, 1 << 20, 3, {"client.test", "mx.test[192.0.2.1]", {}, {}, {}, {}, false, Protocol::lmtp});
+    Driver driver({m}, 1 << 20, 3, {"client.test", "mx.test[192.0.2.1]", {}, {}, {}, {}, {}, false, Protocol::lmtp});
     driver.feed("220 store.test\r\n");
     driver.feed("250-store.test\r\n250 PIPELINING\r\n");
     driver.session.feed("250 Ok\r\n250 Ok\r\n250 Ok\r\n354 Go\r\n", driver.now);

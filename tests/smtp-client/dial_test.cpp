@@ -100,6 +100,7 @@ struct Caller : Dial::Owner {
     void unreachable(const Candidate& candidate, const std::string& why) override {
         said += candidate.relay() + ": " + why + "\n";
     }
+    void looked_up(const std::string&, dns::Type, const dns::Answer&) override {}
     void no_address(const std::string& status, const std::string&) override { said += status + "\n"; }
     void reached(const Candidate& candidate, std::unique_ptr<Wire> reached) override {
         wire = std::move(reached);
