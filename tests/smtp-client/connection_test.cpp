@@ -730,11 +730,13 @@ TEST_CASE("what came of every try to have TLS is told, for reports") {
         std::vector<decide::TlsOutcome> outcomes;
         world.office().tls_outcome = [&](const decide::TlsOutcome& outcome) { outcomes.push_back(outcome); };
         auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
-        world.on_connected = [&] { connection.close(); };
+        world.deliver(world.write("x\r\n"));
+        connection.close();
         world.run();
         static_cast<void>(server.problems());
         REQUIRE(outcomes.size() == 1);
         CHECK(outcomes[0].result == row.result);
+        CHECK(outcomes[0].domain == "y");
         CHECK(outcomes[0].host == "127.0.0.1");
         CHECK(outcomes[0].policy == decide::TlsPolicyType::none);
         CHECK(outcomes[0].reason.empty() == (row.result == TlsResult::success || row.level == decide::TlsLevel::may));
