@@ -113,7 +113,7 @@ QueueManager::LinkHosts QueueManager::hosts_of(const proto::route::Routed& answe
 }
 
 proto::delivery::Connect QueueManager::connect_to(const LinkHosts& hosts) const {
-    proto::delivery::Connect connect{.mx = hosts.mx, .rule = hosts.rule, .hosts = hosts.hosts};
+    proto::delivery::Connect connect{.mx = hosts.mx, .hosts = hosts.hosts, .rule = hosts.rule};
     for (const auto& route : config_->routes)
         if (route.pattern == hosts.rule)
             for (const auto& each : route.replies) connect.replies.push_back(each.to_string());

@@ -295,11 +295,13 @@ def test_ret_hdrs_returns_no_body(relaying):
     assert "the secret body" not in report and "text/rfc822-headers" in report
 
 
-def test_eight_bit_mail_for_a_seven_bit_server_is_returned(mta, remote):
+def test_eight_bit_mail_that_no_seven_bit_server_can_have_is_returned(mta, remote):
+    """Bodies can be encoded (test_conversion.py); fields of a header cannot."""
     sink = remote(extensions=["PIPELINING"])
     mta.route("remote.example", sink)
     mta.start()
-    mta.submit("user@remote.example", body="gr\u00fc\u00df", sender=f"{mta.user}@test.example", mail_parameters=" BODY=8BITMIME")
+    mta.submit("user@remote.example", extra="X-Greeting: gr\u00fc\u00df\n", sender=f"{mta.user}@test.example",
+               mail_parameters=" BODY=8BITMIME")
     report = mta.wait_mailbox(1)[0]
     assert re.search(r"^Status: 5\.6\.3", report, re.M)
     assert not sink.messages
