@@ -215,7 +215,8 @@ void Connection::operator()(smtp::event::Mail& mail) {
         return refuse({501, {5, 5, 4}, "HOLDUNTIL is later than is offered"});
     const auto id = service_.intake.admit(mail.parameters.size.value_or(0), now);
     if (!id) return refuse(reply_for(id.error()));
-    auto& transaction = transaction_.emplace();
+    transaction_ = std::make_unique<Transaction>();
+    auto& transaction = *transaction_;
     transaction.id = *id;
     transaction.id_text = id->text();
     last_refused_ = {};

@@ -167,7 +167,7 @@ private:
     smtp::Monotonic heard_;                             // the last whole command or piece of content
     std::uint64_t number_; // in the log
     smtp::ServerSession session_;
-    std::optional<Transaction> transaction_;
+    std::unique_ptr<Transaction> transaction_; // most sessions that wait have none
     smtp::Reply last_refused_;          // by the session, and logged
     std::unique_ptr<Screen> screen_;    // null: nobody is asked
     std::unique_ptr<tls::Session> tls_; // null: plain text
