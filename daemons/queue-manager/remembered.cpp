@@ -1,5 +1,6 @@
 // What a clean stop keeps in index/snapshot, and a start is told: links and queues that are not well, and
 // which messages are due next.
+#include "daemons/queue-manager/kept_host.h"
 #include "daemons/queue-manager/queue_manager.h"
 #include "libspool/fields.h"
 #include "libspool/snapshot.h"
@@ -13,17 +14,6 @@ namespace {
 // So many are read in a moment, whatever the disk; by then there is work, and the directories follow.
 constexpr std::size_t read_first_at_most = 1000;
 
-struct KeptHost {
-    std::string name;
-    std::uint16_t port = 0, preference = 0;
-    smtp::Protocol protocol = smtp::Protocol::smtp;
-    static void fields(auto& m, auto& f) {
-        f(1, m.name);
-        f(2, m.port);
-        f(3, m.preference);
-        f(7, m.protocol);
-    }
-};
 struct KeptFailure {
     smtp::WallTime time{};
     bool in_session = false;
@@ -87,8 +77,7 @@ void QueueManager::remember() {
         k.retry_since = each.retry_since;
         if (const auto link = links_.find(each.name); each.link && link != links_.end()) {
             k.rule = link->second.rule;
-            for (const auto& host : link->second.hosts)
-                k.hosts.push_back({host.name, host.port, host.preference, host.protocol});
+            for (const auto& host : link->second.hosts) k.hosts.push_back({host});
         }
         for (const auto& [time, phase, reason] : each.history)
             k.history.push_back({time, phase == decide::queue::Phase::session, reason.status, reason.text,
@@ -132,10 +121,7 @@ std::vector<spool::SnapshotMessage> QueueManager::recall() {
         auto& link = links_[k.name];
         link.mx = k.mx;
         link.rule = k.rule;
-        for (const auto& host : k.hosts) {
-            link.hosts.push_back({host.name, host.port, host.preference});
-            link.hosts.back().protocol = host.protocol;
-        }
+        for (const auto& [host] : k.hosts) link.hosts.push_back(host);
     }
     tell([&](smtp::Now now, auto& out) { engine_.restore(all, now, out); });
     return first;

@@ -1,0 +1,19 @@
+#include "daemons/queue-manager/kept_host.h"
+#include "libspool/fields.h"
+#include <doctest/doctest.h>
+
+using queue_manager::KeptHost;
+
+TEST_CASE("a host is read from the snapshot as it was: TLS from the first byte, protocol, rank") {
+    using spool::fields::Writer;
+    const proto::route::Host hosts[] = {
+        {"mx.test"},
+        {"mx.test", 465, 10, 7, decide::Tier::second, true},
+        {"/run/store", 24, 0, 0, decide::Tier::fallback, false, smtp::Protocol::lmtp},
+    };
+    for (const auto& host : hosts) {
+        const auto read = spool::fields::read<KeptHost>(Writer::bytes_of(KeptHost{host}), "host");
+        REQUIRE(read);
+        CHECK(read->host == host);
+    }
+}
