@@ -21,7 +21,7 @@ Destination with_fallback(Destination destination, const std::vector<NextHop>& f
     if (fallback.empty() || destination.ours) return destination;
     if (destination.kind == Kind::temporary) return configured(fallback);
     if (destination.kind != Kind::mx) return destination;
-    for (const auto& hop : fallback) destination.hosts.push_back({hop.name, hop.port, 0, 0, Tier::fallback, false});
+    for (const auto& hop : fallback) destination.hosts.push_back({hop.name, hop.port, 0, 0, Tier::fallback, false, hop.protocol});
     return Destination::of(Kind::mx, std::move(destination.hosts));
 }
 

@@ -63,6 +63,9 @@ TEST_CASE("what a route falls back on: behind the MX hosts, or where they cannot
     ours.ours = true;
     CHECK(with_fallback(ours, fallback).link == mx.link);
     CHECK(with_fallback(mx, {}).link == mx.link);
+    const auto store = with_fallback(mx, {*NextHop::parse("lmtp:[store.example.net]")});
+    CHECK(store.hosts.back().protocol == smtp::Protocol::lmtp);
+    CHECK(store.hosts.front().protocol == smtp::Protocol::smtp);
     const auto named = configured({*NextHop::parse("[a]")});
     CHECK(with_fallback(named, fallback).link == "[a]");
 }
