@@ -107,6 +107,7 @@ void ClientSession::quit(Monotonic now) {
 
 void ClientSession::feed(std::string_view bytes, Monotonic now) {
     now_ = now;
+    if (shaking_hands_ && !over_ && !bytes.empty()) return mismatch("it spoke in plain text");
     while (!over_ && !bytes.empty()) {
         const bool awaits = expected_front_ < expected_.size();
         const bool hello = awaits && expected_[expected_front_].what == Awaited::ehlo;

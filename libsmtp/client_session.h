@@ -134,7 +134,7 @@ public:
     enum class Chunking : std::uint8_t { if_useful, never };
     // Of a message that goes by BDAT: what is sent for nothing where nobody accepts it.
     static constexpr std::uint64_t chunk_limit = 64 * 1024;
-        enum class StartTls : std::uint8_t { never, if_offered, always, wrapped };
+    enum class StartTls : std::uint8_t { never, if_offered, always, wrapped };
     struct Auth { // RFC 4954
         std::vector<SaslMechanism> mechanisms; // that we have something for; none: nobody authenticates
         bool without_tls = false;              // those that show the password may be used in plain text

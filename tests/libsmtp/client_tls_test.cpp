@@ -98,3 +98,16 @@ TEST_CASE("wrapped: TLS comes first, then the greeting; STARTTLS is never said")
     play({mail(1)}, "", "handshake\nended: temporary 5 4.7.5 [no common cipher]\n",
          {.tls = ClientSession::StartTls::wrapped, .handshake = Handshake::fails});
 }
+
+TEST_CASE("wrapped: who speaks before TLS does is not believed") {
+    ClientSession session({.name = "client.test", .peer = "mx[192.0.2.1]", .tls = ClientSession::StartTls::wrapped}, {});
+    session.feed("220 mx.test\r\n", {});
+    REQUIRE(std::holds_alternative<client_event::StartTls>(session.next().value()));
+    const auto event = session.next();
+    REQUIRE(event);
+    const auto* ended = std::get_if<client_event::Ended>(&*event);
+    REQUIRE(ended);
+    CHECK(ended->why.stage == Stage::tls);
+    CHECK(!ended->orderly);
+    CHECK(!session.has_output());
+}
