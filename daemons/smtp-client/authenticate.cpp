@@ -44,8 +44,7 @@ bool Connection::again_with_new_token(const smtp::Verdict& why) {
     if (!introduction_ || why.stage != smtp::Stage::auth || why.code < 500) return false;
     if (!introduction_->refused(why.text, Loop::now().monotonic)) return false;
     voice().info("{}; trying again with a new token", why.text);
-    leave_session();
-    dial_.again();
+    same_address_again();
     return true;
 }
 

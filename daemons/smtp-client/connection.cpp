@@ -135,7 +135,7 @@ void Connection::greet() {
         Session::Options{sources_.current() ? sources_.current()->helo : office_.settings.helo, current_->peer(),
                          pipelining ? Session::Pipelining::if_offered : Session::Pipelining::never,
                          tls_wanted(), timeouts(office_.settings), idn::ascii_domain, auth_wanted(), watcher_ != nullptr,
-                         order_.hosts.empty() ? smtp::Protocol::smtp : order_.hosts.front().protocol,
+                         current_->host.protocol,
                          chunking ? Session::Chunking::if_useful : Session::Chunking::never},
         now);
     if (!early_.empty()) session_->feed(std::exchange(early_, {}), now);
@@ -294,14 +294,14 @@ void Connection::ended(Ended& end) {
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
     last_failure_ = {end.why, relay(), tls_named(), source()};
     if (end.why.stage == smtp::Stage::tls) tell_tls(tls_result_, end.why.text);
-    // A destination that says 5xx is not to be got round.
-    if (end.why.code >= 500 && current_->host.tier != decide::Tier::fallback) dial_.forgo_fallback();
     if (again_from_another(end.why)) return;
     if (fresh && (again_in_plain_text(end.why) || again_with_new_token(end.why))) return;
     if (fresh && !told && end.distrust_chunking && end.why.code != 0) {
         voice().info("{}; trying again with DATA", end.why.text);
         return same_address_again();
     }
+    // A destination that says 5xx is not to be got round.
+    if (end.why.code >= 500 && current_->host.tier != decide::Tier::fallback) dial_.forgo_fallback();
     if (end.why.stage == smtp::Stage::tls) {
         policy_failure_ = last_failure_;
         voice().info("{}", end.why.text);

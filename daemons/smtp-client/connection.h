@@ -84,6 +84,7 @@ private:
     // TLS: secure.cpp.
     decide::TlsLevel level_of(std::string_view domain) const;
     Needs needs_of(Job& job);
+    Needs needs_here(Job& job);
     Needs needs_of(const spool::MessageReader& message, const std::vector<std::uint32_t>& numbers);
     bool dane_applies(const Job& job) const;
     decide::StsWord sts_word(const Job& job) const;

@@ -23,8 +23,7 @@ bool Connection::again_from_another(const smtp::Verdict& why) {
     if (!sources_.current() || !at_the_door || why.code < 400 || up_ || !sources_.refused(why.text)) return false;
     voice().info("{}; trying again from {} instead of {}", why.text,
                  sources_.toward(sources_.current()->address)->address.to_string(), source());
-    leave_session();
-    dial_.again();
+    same_address_again();
     return true;
 }
 

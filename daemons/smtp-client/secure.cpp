@@ -19,7 +19,6 @@ std::string domain_of(std::string_view address) {
 } // namespace
 
 TlsLevel Connection::level_of(std::string_view domain) const {
-    if (current_ && current_->local()) return TlsLevel::none; // nobody listens in between
     const auto otherwise = office_.settings.tls;
     return office_.tls_routes ? office_.tls_routes->tls_level(domain, otherwise) : otherwise;
 }
@@ -45,6 +44,13 @@ Connection::Needs Connection::needs_of(Job& job) {
         job.needs = needs_of(*message, order.recipients);
     }
     return *job.needs;
+}
+
+// Towards the current host.
+Connection::Needs Connection::needs_here(Job& job) {
+    auto needs = needs_of(job);
+    if (current_->local()) needs.level = TlsLevel::none; // nobody listens in between
+    return needs;
 }
 
 // The recipients are of one domain, unless an operator rerouted the message: then the strictest counts.
@@ -92,7 +98,7 @@ std::string Connection::outside(const proto::route::StsPolicy& policy) const {
 // Before a host is spoken to: what must it show for the delivery that is to go first?
 void Connection::find_demand() {
     findings_.reset();
-    needs_ = jobs_.empty() ? Needs{level_of(""), ""} : needs_of(*jobs_.front());
+    needs_ = jobs_.empty() ? Needs{level_of(""), ""} : needs_here(*jobs_.front());
     if (!asks_dane(needs_.level) || jobs_.empty() || !dane_applies(*jobs_.front())) return demand_found();
     dane_lookup_.emplace(office_.resolver, current_->name(), current_->endpoint.port, true,
                          [this](const decide::DaneFindings& findings) {
@@ -117,7 +123,7 @@ void Connection::demand_found() {
 
 // May this delivery, too, go over the session that is up?
 bool Connection::suffices(Job& job) {
-    const auto [level, domain, of_report] = needs_of(job);
+    const auto [level, domain, of_report] = needs_here(job);
     const bool dane = asks_dane(level) && dane_applies(job);
     if (dane && !findings_) return false; // nobody has asked about the host
     const auto decision =

@@ -20,6 +20,7 @@
 #include <sstream>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <thread>
 
 using namespace smtp_client;
@@ -485,6 +486,22 @@ TEST_CASE("BDAT that a server offers and cannot do: the same address again, with
     CHECK(server.received == "x\r\n.\r\nx\r\n.\r\n");
 }
 
+TEST_CASE("what an address refuses only until it is tried in another way does not speak for the destination") {
+    Server server({"S: 220 mx.test\nC: EHLO\nS: 250-mx.test\nS: 250-PIPELINING\nS: 250 CHUNKING\n"
+                   "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: BDAT 3 LAST\nC: x\nS: 250 Ok\nS: 250 Ok\n"
+                   "S: 502 5.5.1 What?\nC: <end>",
+                   "close"});
+    Server relay({hello() + transaction + "S: 250 2.0.0 Ok\nC: QUIT\nclose"});
+    World world;
+    auto& connection = world.connect({{"127.0.0.1", server.port, 0},
+                                      {"127.0.0.1", relay.port, 0, 0, decide::Tier::fallback}});
+    world.deliver(world.write("x\r\n"));
+    connection.close();
+    CHECK(world.run() == "connected\ndone 1 0=0:250 2.0.0 Ok\nclosed\n");
+    CHECK(server.problems() == "");
+    CHECK(relay.problems() == "");
+}
+
 TEST_CASE("lost behind BDAT: in doubt, and no other host is tried") {
     const std::string chunking = "S: 220 mx.test\nC: EHLO\nS: 250-mx.test\nS: 250-PIPELINING\nS: 250 CHUNKING\n";
     Server server({chunking + "C: MAIL FROM:<a@x>\nC: RCPT TO:<b@y>\nC: BDAT 3 LAST\nC: x\nS: 250 Ok\nclose"});
@@ -656,6 +673,30 @@ TEST_CASE("recipients of several domains, rerouted to one next hop: TLS as the s
     world.connect({{"127.0.0.1", server.port, 0}});
     world.deliver(world.write("x\r\n", {"b@lax.example", "c@strict.example"}), {0, 1});
     CHECK(world.run().find("TLS is required, but was not offered by host") != std::string::npos);
+    CHECK(server.problems() == "");
+}
+
+TEST_CASE("a UNIX socket needs no TLS; the next host of the link, over the network, does") {
+    TemporaryDirectory place;
+    sockaddr_un local{};
+    local.sun_family = AF_UNIX;
+    const auto path = std::string(place.path()) + "/lmtp";
+    REQUIRE(path.size() < sizeof local.sun_path);
+    path.copy(local.sun_path, path.size());
+    common::Fd silent(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::bind(silent.number(), reinterpret_cast<sockaddr*>(&local), sizeof local) == 0);
+    REQUIRE(::listen(silent.number(), 1) == 0);
+    Server server({no_tls});
+    World world;
+    world.office().tls = client_context();
+    world.office().settings.greeting_timeout = 100ms; // of the socket, which never greets
+    world.office().settings.tls = decide::TlsLevel::encrypt;
+    proto::route::Host store{path, 24, 0}, network{"127.0.0.1", server.port, 10};
+    world.connect({store, network});
+    world.deliver(world.write("x\r\n"));
+    const auto told = world.run();
+    CHECK(world.log_text().find("conversation with localhost[" + path + "] timed out") != std::string::npos);
+    CHECK(told.find("TLS is required, but was not offered by host") != std::string::npos);
     CHECK(server.problems() == "");
 }
 
