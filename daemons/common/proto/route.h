@@ -23,7 +23,7 @@ struct Host {
     std::uint16_t weight = 0;     // … by their weights (decide/host_order.h)
     decide::Tier tier = decide::Tier::first;
     bool tls_wrap = false; // TLS from the first byte
-    smtp::Protocol protocol = smtp::Protocol::smtp; // the same for all hosts of a link
+    smtp::Protocol protocol = smtp::Protocol::smtp; // that of a host to fall back on may be another
     decide::Rank rank() const { return {tier, preference, weight}; }
     static void fields(auto& m, auto& f) {
         f("name", m.name);
