@@ -38,6 +38,16 @@ constexpr Row table[] = {
      "There is no such domain. Is it spelt right? Compare: dig MX DOMAIN."},
     {Where::route, Stage::none, "", "Look at the domain's [route] and at dns.servers."},
 
+    {Where::records, Stage::none, "",
+     "Mail goes to a host with TLSA records only by TLS with a certificate that they name; with tls = \"dane-only\" it "
+     "must have some. Often the certificate was renewed and the record was not: its postmaster can mend that. Or "
+     "somebody stands between. Compare: dig +dnssec TLSA _PORT._tcp.HOST; openssl s_client -starttls smtp -connect "
+     "ADDRESS:PORT."},
+    {Where::policy, Stage::none, "",
+     "The domain's MTA-STS policy lets mail go only to hosts that it names, by TLS, with a certificate that a trusted "
+     "authority (smtp_client.tls_authorities) gave to that name. If it does not fit, the domain's postmaster can mend "
+     "it. Compare: dig MX DOMAIN; curl https://mta-sts.DOMAIN/.well-known/mta-sts.txt."},
+
     {Where::conversation, Stage::lookup, "",
      "The host has a name and no address. Compare: dig A HOST; dig AAAA HOST. Look at dns.servers, and at "
      "smtp_client.ipv4 and ipv6."},

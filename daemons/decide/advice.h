@@ -8,7 +8,13 @@
 namespace decide {
 
 struct Mishap {
-    enum class Where : std::uint8_t { recipient, route, conversation }; // categorizer, router, server
+    enum class Where : std::uint8_t {
+        recipient,    // the categorizer's word
+        route,        // the router's
+        records,      // TLS, as the host's TLSA records demand it …
+        policy,       // … or the MTA-STS policy of the domain
+        conversation, // all else that is about a server
+    };
     Where where = Where::conversation;
     smtp::Stage stage = smtp::Stage::none; // conversation: in which
     int code = 0;                          // the server's; 0: it said nothing

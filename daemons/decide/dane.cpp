@@ -57,6 +57,7 @@ void DaneInquiry::ask_tlsa() {
     question_.reset();
     if (bases_.empty()) {
         findings_ = {};
+        findings_.answered = true;
         return;
     }
     findings_.base = std::move(bases_.back());

@@ -35,6 +35,7 @@ struct DaneFindings {
     std::string base;                // the TLSA base domain, "mx.example.org"; absent: ""
     std::vector<TlsaRecord> records; // sorted; unusable: all, for texts
     std::string why;                 // "SERVFAIL", "timeout"
+    bool answered = false;           // absent: DNSSEC vouches for the host, and it was asked for records in vain
     bool operator==(const DaneFindings&) const = default;
 };
 

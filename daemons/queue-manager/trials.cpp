@@ -23,6 +23,11 @@ Finding finding_of(proto::delivery::Outcome outcome) {
                                           : Finding::permanent;
 }
 
+Where where_of(proto::delivery::Step step) {
+    using proto::delivery::Step;
+    return step == Step::tlsa ? Where::records : step == Step::sts ? Where::policy : Where::conversation;
+}
+
 TrialLine of_fate(const proto::categorize::Outcome& outcome) {
     using proto::categorize::Fate;
     TrialLine line{.step = "categorize", .recipient = outcome.address, .status = outcome.status};
@@ -184,7 +189,7 @@ void Trials::said(AgentId agent, const proto::delivery::Tried& tried) {
            .text = reason.text,
            .advice = finding == Finding::good
                          ? std::string()
-                         : decide::advice({Where::conversation, reason.stage, reason.code, reason.status,
+                         : decide::advice({where_of(tried.step), reason.stage, reason.code, reason.status,
                                            at->second.domain, tried.host})});
     go_on(at);
 }

@@ -20,6 +20,7 @@ void Connection::start_auth(smtp::SaslMechanism mechanism) {
                          tls ? [tls](std::string_view type) { return tls->channel_binding(type); }
                              : Introduction::Binding(),
                          Loop::now().monotonic);
+    if (watcher_) watcher_->introduces(introduction_->who());
 }
 
 void Connection::settle_auth() {

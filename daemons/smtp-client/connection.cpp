@@ -112,6 +112,7 @@ void Connection::refused_by_policy(const std::string& text) {
     failure.text = text;
     policy_failure_ = last_failure_;
     voice().info("{}", text);
+    if (watcher_) watcher_->failed(relay(), failure);
     try_next();
 }
 

@@ -55,6 +55,42 @@ std::string_view word_of(decide::TlsLevel level) {
     return words[static_cast<std::size_t>(level)];
 }
 
+// What the host's TLSA records are; `findings`: nothing, as its name may be forged, or it has none.
+std::string text_of(const std::optional<decide::DaneFindings>& findings, std::string_view host, bool named) {
+    using State = decide::DaneFindings::State;
+    if (!named) return fmt::format("{} is an address: only names have records", host);
+    if (!findings)
+        return fmt::format("insecure: DNSSEC does not vouch for the MX records that name {}, whose own are not asked for",
+                           host);
+    switch (findings->state) {
+    case State::absent:
+        return findings->answered
+                   ? fmt::format("none: {} has no TLSA records that DNSSEC vouches for", host)
+                   : fmt::format("insecure: DNSSEC does not vouch for {}, whose records are not asked for", host);
+    case State::usable:
+    case State::unusable: {
+        constexpr std::size_t told = 3;
+        const auto& records = findings->records;
+        auto out = findings->owner;
+        std::string_view before = findings->state == State::usable ? ": " : ": none that can be used: ";
+        for (std::size_t n = 0; n < std::min(told, records.size()); ++n)
+            out += std::exchange(before, ", "), out += records[n].to_string().substr(0, 70);
+        return records.size() > told ? fmt::format("{} and {} more", out, records.size() - told) : out;
+    }
+    case State::unavailable:
+        return fmt::format("unavailable: the records of {} cannot be had: {}", findings->owner, findings->why);
+    }
+    return {};
+}
+
+std::string text_of(const proto::route::StsPolicy& policy, std::string_view domain, std::string_view host, bool admitted) {
+    using decide::sts::Mode;
+    if (policy.domain.empty()) return fmt::format("none: no policy of {} is known", domain);
+    auto out = fmt::format("policy {} of {}, mode {}", policy.id, policy.domain, name_of(policy.mode));
+    if (policy.mode == Mode::none) return out;
+    return fmt::format("{}: {} is {} of the hosts that it names", out, host, admitted ? "one" : "none");
+}
+
 } // namespace
 
 Trial::Trial(Office& office, Try order, Callbacks callbacks)
@@ -112,6 +148,7 @@ void Trial::worse(Outcome outcome, const Reply& reason, const std::string& host)
     tried_.outcome = outcome;
     tried_.reason = reason;
     tried_.host = host;
+    tried_.step = reason.stage == Stage::tls ? unsatisfied_ : step_of(reason.stage);
 }
 
 // --- steps
@@ -158,9 +195,36 @@ void Trial::looked_up(const std::string& host, dns::Type type, const dns::Answer
 
 void Trial::connected(const std::string& relay) {
     mail_refused_ = false;
+    who_.clear();
+    demands_tls_ = Step::tls;
     auto out = step(Step::connect, relay);
     out.reply.text = "connected";
     tell(out);
+}
+
+void Trial::published(const std::string& relay, const Published& found) {
+    using State = decide::DaneFindings::State;
+    const bool only = found.level == decide::TlsLevel::dane_only;
+    const auto state = found.records ? found.records->state : State::absent;
+    auto records = step(Step::tlsa, relay);
+    records.reply.stage = Stage::tls;
+    records.reply.text = text_of(found.records, found.host, !common::IpAddress::parse(found.host));
+    if (state >= State::unusable || (only && state == State::absent)) records.finding = Finding::notice;
+    tell(records);
+    if (only || state != State::absent) demands_tls_ = Step::tlsa;
+    if (found.level != decide::TlsLevel::sts) return;
+
+    using decide::sts::Mode;
+    const bool admitted = decide::sts::admits(found.policy.mx, found.host);
+    auto policy = step(Step::sts, relay);
+    policy.reply.stage = Stage::tls;
+    policy.reply.text = text_of(found.policy, found.domain, found.host, admitted);
+    if (found.policy.mode != Mode::none && !admitted) policy.finding = Finding::notice;
+    if (state != State::absent)
+        policy.reply.text += "; the TLSA records count instead";
+    else if (found.policy.mode == Mode::enforce)
+        demands_tls_ = Step::sts;
+    tell(policy);
 }
 
 void Trial::sent(const std::string& relay, const smtp::client_event::Sent& sent) {
@@ -194,6 +258,7 @@ void Trial::said(const std::string& relay, const smtp::client_event::Said& said)
     const bool ehlo = said.stage == Stage::ehlo && reply.positive();
     out.reply.said = smtp::printable(reply.line(), 1000);
     out.reply.text = ehlo ? joined(reply.text) : out.reply.said;
+    if (said.stage == Stage::auth && !who_.empty()) out.reply.text = fmt::format("as {}: {}", who_, out.reply.text);
     if (said.stage == Stage::rcpt && said.recipient < order_.recipients.size())
         out.recipient = order_.recipients[said.recipient];
     if (said.stage == Stage::mail) mail_refused_ = !reply.positive();
@@ -222,6 +287,9 @@ void Trial::failed(const std::string& relay, const smtp::Verdict& why) {
     auto out = step(step_of(why.stage), relay.empty() ? looked_up_ : relay);
     out.finding = finding_of(why);
     out.reply = reply_of(why);
+    if (why.stage == Stage::auth && why.code != 0 && !who_.empty())
+        out.reply.text = fmt::format("as {}: {}", who_, out.reply.text);
+    if (why.stage == Stage::tls) unsatisfied_ = demands_tls_;
     tell(out);
 }
 

@@ -35,10 +35,12 @@ private:
 
     void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) override;
     void connected(const std::string& relay) override;
+    void published(const std::string& relay, const Published& found) override;
     void sent(const std::string& relay, const smtp::client_event::Sent& sent) override;
     void said(const std::string& relay, const smtp::client_event::Said& said) override;
     void shook_hands(const std::string& relay, const tls::Facts& facts, const tls::Judgement& judgement,
                      std::string_view how, decide::TlsLevel level) override;
+    void introduces(const std::string& who) override { who_ = who; }
     void failed(const std::string& relay, const smtp::Verdict& why) override;
     void probed(const std::string& relay, const smtp::TransactionResult& result) override;
 
@@ -57,6 +59,9 @@ private:
     // A refusal that need not be the end: what follows it says.
     std::optional<proto::delivery::TryStep> held_;
     std::string looked_up_; // the host, last
+    std::string who_;       // we say we are; "" nothing yet
+    proto::delivery::Step demands_tls_ = proto::delivery::Step::tls; // of the host: who …
+    proto::delivery::Step unsatisfied_ = proto::delivery::Step::tls; // … and the last that did not get it
     proto::delivery::Tried tried_;
     bool told_ = false;         // in this round, what becomes of the recipients
     bool mail_refused_ = false; // what is said of recipients then means nothing

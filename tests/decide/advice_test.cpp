@@ -21,6 +21,9 @@ TEST_CASE("advice speaks of what failed") {
         {{Where::route, Stage::none, 0, "4.4.3"}, "dns.servers"},
         {{Where::route, Stage::none, 0, "5.4.6"}, "local.domains"},
         {{Where::route, Stage::none, 0, "4.3.5"}, "[route]"},
+        {{Where::records, Stage::tls, 0, "4.7.5"}, "TLSA"},
+        {{Where::records, Stage::tls, 0, "4.4.2"}, "TLSA"},
+        {{Where::policy, Stage::tls, 0, "4.7.4"}, "mta-sts.txt"},
         {{Where::conversation, Stage::lookup, 0, "4.4.4"}, "no address"},
         {{Where::conversation, Stage::connect, 0, "4.4.1"}, "firewall"},
         {{Where::conversation, Stage::banner, 554, "5.7.1"}, "block list"},
@@ -54,6 +57,11 @@ TEST_CASE("commands to compare by are ready to be used") {
     CHECK(has(advice(silent), "-connect 192.0.2.1:2525."));
     silent.host = "mx.y.example[2001:db8::1]:25";
     CHECK(has(advice(silent), "-connect [2001:db8::1]:25."));
+    silent.where = Where::records;
+    CHECK(has(advice(silent), "TLSA _25._tcp.mx.y.example; "));
+    silent.where = Where::policy;
+    CHECK(has(advice(silent), "curl https://mta-sts.y.example/"));
+    silent.where = Where::conversation;
     silent.stage = Stage::lookup;
     silent.host = "mx.y.example";
     CHECK(has(advice(silent), "dig A mx.y.example; dig AAAA mx.y.example."));

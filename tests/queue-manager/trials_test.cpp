@@ -17,6 +17,8 @@ struct Bench {
     std::vector<std::uint64_t> ended;
     std::vector<std::string> hindrances;
     bool agent = true, listening = true;
+    delivery::Step failed_at = delivery::Step::rcpt;
+    std::string advice; // the last
     std::string told; // a line per step: "finding step text"
     Trials trials{{
         .inquire = [this](const auto&, auto done) { inquiries.push_back(std::move(done)); },
@@ -40,6 +42,7 @@ struct Bench {
         trials.begin(std::move(order), {[this](const TrialLine& line) {
                                             told += fmt::format("{} {} {}\n", static_cast<int>(line.finding),
                                                                 line.step, line.text);
+                                            advice = line.advice;
                                             return listening;
                                         },
                                         [this] { told += "over\n"; },
@@ -57,7 +60,7 @@ struct Bench {
         trials.said(from, out);
     }
     void tried(delivery::Outcome outcome, std::string text = "", Trials::AgentId from = 7) {
-        delivery::Tried out{sent.back().attempt, outcome, {}, ""};
+        delivery::Tried out{sent.back().attempt, outcome, {}, "", failed_at};
         out.reason.text = std::move(text);
         trials.said(from, out);
     }
@@ -136,6 +139,18 @@ TEST_CASE("the result is the worst that was found, of servers and of our own") {
     REQUIRE(b.sent.size() == 2);
     b.tried(delivery::Outcome::delivered);
     CHECK(b.told.ends_with("3 result mail would be returned: 5.1.1\nover\n"));
+}
+
+TEST_CASE("what is advised is about what stands in the way") {
+    for (const auto& [step, word] : {std::pair{delivery::Step::tlsa, "TLSA"}, {delivery::Step::sts, "mta-sts.y.example"},
+                                     {delivery::Step::rcpt, "Not now"}}) {
+        Bench b;
+        b.failed_at = step;
+        b.begin({.address = "a@y.example"});
+        b.found({remote("a@y.example")});
+        b.tried(delivery::Outcome::deferred, "no");
+        CHECK_MESSAGE(b.advice.find(word) != b.advice.npos, b.advice);
+    }
 }
 
 TEST_CASE("what stays here is not asked of any server") {

@@ -17,6 +17,7 @@ from harness.ports import Block
 from harness.watch import wait_until
 from test_auth import add_user
 from test_links import links
+from test_try import GOOD, WAITS, attempt, of, one, ready
 
 
 def accounts(mta, *lines):
@@ -67,6 +68,25 @@ def test_our_own_server_knows_us(mta, relay, mechanism):
     mechanism = mechanism or "SCRAM-SHA-256-PLUS"
     relay.wait_log(rf"sasl_method={mechanism}, sasl_username=ann$")
     mta.wait_log(rf"authenticated to .* as ann at .* \({mechanism}\)$")
+
+
+@pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256-PLUS", "PLAIN", "LOGIN"])
+@pytest.mark.parametrize("password, outcome", [("secret", GOOD), ("wrongword", WAITS)])
+def test_a_try_shows_as_whom_and_what_came_of_it(mta, relay, mechanism, password, outcome):
+    relay.start()
+    by_relay(mta, relay, auth=[mechanism])
+    accounts(mta, f"{relay.at} ann:{password}")
+    mta.start()
+    done = ready(mta, "-v", "user@remote.example")
+    assert f"C: AUTH {mechanism}" in done.stdout, "the conversation is there, and"
+    for shown in (password, *(base64.b64encode(each.encode()).decode() for each in (password, f"\0ann\0{password}"))):
+        assert shown not in done.stdout + done.stderr
+    mta.restart()  # what was refused is not asked again at once
+    steps = attempt(mta, "user@remote.example", status=outcome)
+    step, result = one(steps, "auth"), one(steps, "result")
+    assert step["text"].startswith("as ann at ") and f"({mechanism}): " in step["text"]
+    assert step["finding"] == ("good" if outcome == GOOD else "permanent") and step["code"] == (235 if outcome == GOOD else 535)
+    assert bool(of(steps, "rcpt")) == (outcome == GOOD) and ("credentials" in result["advice"]) == (outcome != GOOD)
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "PLAIN", "LOGIN"])

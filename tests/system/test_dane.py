@@ -6,6 +6,7 @@ from harness.dnssec import Dnssec
 from harness.network import Network, inside_own_network
 from harness.stranger import Stranger, Stripper
 from test_control import states
+from test_try import GOOD, WAITS, attempt, of, one
 
 pytestmark = pytest.mark.needs("own network")
 
@@ -217,6 +218,33 @@ def test_sessions_are_resumed_under_the_same_records(sending):
         mta.submit(f"user{n}@right.signed.example")
         world.hosts["right"].wait_for(n + 1)
         mta.wait_log(r"Verified TLS connection established to mx-right.*by DANE", count=n + 1)
+
+
+# --- postrider try
+
+@pytest.mark.parametrize("level, domain, status, finding, text", [
+    ("dane", "right.signed.example", GOOD, "good", "_25._tcp.mx-right.signed.example: 3 1 1 "),
+    ("dane", "wrong.signed.example", WAITS, "good", "_25._tcp.mx-wrong.signed.example: 3 1 1 "),
+    ("dane", "odd.signed.example", GOOD, "notice", "_25._tcp.mx-odd.signed.example: none that can be used: 1 1 1 "),
+    ("dane", "bare.signed.example", GOOD, "good", "none: mx-bare.signed.example has no"),
+    ("dane", "wrong.plain.example", GOOD, "good", "insecure: DNSSEC does not vouch for the MX records"),
+    ("dane", "forged.signed.example", WAITS, "notice", "unavailable: the records of _25._tcp.mx-forged.signed.example"),
+    ("dane-only", "bare.signed.example", WAITS, "notice", "none: mx-bare.signed.example has no"),
+])
+def test_a_try_shows_the_records(sending, level, domain, status, finding, text):
+    mta, world = sending
+    if level != "dane":
+        with_level(mta, level)
+    steps = attempt(mta, f"user@{domain}", status=status)
+    records, result = one(steps, "tlsa"), one(steps, "result")
+    assert records["finding"] == finding and records["text"].startswith(text) and records["host"].startswith("mx-")
+    assert [s["step"] for s in steps].index("tlsa") == [s["step"] for s in steps].index("connect") + 1
+    assert not of(steps, "sts"), "nobody asked for it"
+    if status == WAITS:
+        given_up = of(steps, "tls")[-1]
+        assert given_up["finding"] == "temporary" and given_up["text"] in result["text"]
+        assert "dig +dnssec TLSA _25._tcp.mx-" in result["advice"]
+    assert nothing_came(world)
 
 
 def test_a_name_server_that_is_not_on_this_host_is_not_believed(mta, world, network):

@@ -6,6 +6,7 @@ from harness.certificates import make_certificate
 from harness.sink import Sink
 from harness.web import Web
 from test_control import states
+from test_try import GOOD, WAITS, attempt, of, one
 
 pytestmark = pytest.mark.needs("own network")
 
@@ -128,6 +129,44 @@ def test_a_policy_that_is_not_in_force_stops_nothing(mta, domain, mode):
     mta.submit("user@remote.example")
     assert domain.sink.wait_for_one_to("user@remote.example").tls
     mta.wait_log("Untrusted TLS connection")
+
+
+@pytest.mark.parametrize("mode, mx, status, finding, text", [
+    ("enforce", ["host.example"], GOOD, "good", "policy 1 of remote.example, mode enforce: host.example is one of"),
+    ("enforce", ["*.host.example"], WAITS, "notice", "policy 1 of remote.example, mode enforce: host.example is none of"),
+    ("testing", ["nobody.example"], GOOD, "notice", "policy 1 of remote.example, mode testing: host.example is none of"),
+    (None, [], GOOD, "good", "none: no policy of remote.example is known"),
+])
+def test_a_try_shows_the_policy(mta, domain, mode, mx, status, finding, text):
+    if mode:
+        domain.publish(mode, mx=mx)
+    mta.start()
+    steps = attempt(mta, "user@remote.example", status=status)
+    policy, result = one(steps, "sts"), one(steps, "result")
+    assert policy["finding"] == finding and policy["text"].startswith(text)
+    assert of(steps, "tlsa"), "the level asks for both"
+    if status == WAITS:
+        [given_up] = of(steps, "tls")
+        assert given_up["finding"] == "temporary" and "is none of those in the MTA-STS policy" in given_up["text"]
+        assert given_up["text"] in result["text"] and "mta-sts.remote.example" in result["advice"]
+    assert not domain.sink.messages
+
+
+def test_a_try_says_that_the_policy_asks_for_another_certificate(mta, domain):
+    domain.wrong_certificate()
+    domain.publish()
+    mta.start()
+    steps = attempt(mta, "user@remote.example", status=WAITS)
+    assert one(steps, "sts")["finding"] == "good" and "curl https://mta-sts.remote.example" in one(steps, "result")["advice"]
+
+
+def test_the_next_host_is_tried_where_the_first_is_given_up(mta, domain):
+    domain.host("better.example", 5)
+    domain.publish(mx=["host.example"])
+    mta.start()
+    steps = attempt(mta, "user@remote.example", status=GOOD)
+    assert [s["finding"] for s in of(steps, "sts")] == ["notice", "good"]
+    assert [(s["host"].split("[")[0], s["finding"]) for s in of(steps, "tls")] == [("better.example", "temporary"), ("host.example", "good")]
 
 
 def test_a_new_id_brings_a_new_policy(mta, domain):

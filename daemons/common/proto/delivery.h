@@ -255,6 +255,8 @@ struct EndTry { // queue-manager → agent: nobody listens any more
 enum class Step : std::uint8_t {
     addresses, // A and AAAA records of a host
     connect,   // TCP
+    tlsa,      // what DNSSEC says of the host's certificate …
+    sts,       // … and the MTA-STS policy of the mail's domain, where the domain's TLS level asks
     greeting,
     ehlo,
     starttls,  // the server's word on it
@@ -267,8 +269,8 @@ enum class Step : std::uint8_t {
     last_ = server,
 };
 constexpr std::string_view name_of(Step step) {
-    constexpr std::string_view names[] = {"addresses", "connect", "greeting", "ehlo",   "starttls",
-                                          "tls",       "auth",    "mail",     "rcpt",   "client", "server"};
+    constexpr std::string_view names[] = {"addresses", "connect", "tlsa", "sts",  "greeting", "ehlo",  "starttls",
+                                          "tls",       "auth",    "mail", "rcpt", "client",   "server"};
     return names[static_cast<std::size_t>(step)];
 }
 
@@ -298,11 +300,13 @@ struct Tried { // agent → queue-manager: the last word; the worst that became 
     Outcome outcome = Outcome::deferred;
     Reply reason; // unless all would be accepted
     std::string host;
+    Step step = Step::connect; // what stands in the way: of TLS that failed, tlsa and sts where they demand it
     static void fields(auto& m, auto& f) {
         f("attempt", m.attempt);
         f("outcome", m.outcome);
         f("reason", m.reason);
         f("host", m.host);
+        f("step", m.step);
     }
 };
 
