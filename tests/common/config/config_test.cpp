@@ -3,6 +3,7 @@
 #include "daemons/common/config/units.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
@@ -468,9 +469,32 @@ TEST_CASE("the sample and the manual hold every key, and the sample is right") {
         }
 }
 
-TEST_CASE("mandoc finds nothing odd in the manual's page") {
+TEST_CASE("mandoc finds nothing odd in the manual's pages") {
     if (std::system("command -v mandoc >/dev/null") != 0) return;
-    CHECK(std::system("mandoc -T lint -W warning " SOURCE_ROOT "/man/postrider.toml.5") == 0);
+    for (const auto& page : std::filesystem::directory_iterator(SOURCE_ROOT "/man"))
+        if (page.path().filename() != "meson.build")
+            CHECK_MESSAGE(std::system(fmt::format("! mandoc -T lint -W style {} 2>/dev/null | grep -Ev 'referenced manual not found|"
+                                                  "operating system explicitly'",
+                                                  page.path().string())
+                                          .c_str()) == 0,
+                          page.path().string());
+}
+
+TEST_CASE("the manual's examples of configurations are right") {
+    const auto root = std::string(SOURCE_ROOT) + "/man/";
+    int examples = 0;
+    for (const std::string page : {"postrider.toml.5", "postrider-credentials.5", "postrider-smtp-client.8"}) {
+        auto text = contents(root + page);
+        text.erase(0, text.find(".Sh EXAMPLES"));
+        for (auto begin = text.find(".Bd -literal"); begin != text.npos; begin = text.find(".Bd -literal", begin)) {
+            begin = text.find('\n', begin) + 1;
+            const auto example = text.substr(begin, text.find(".Ed", begin) - begin);
+            if (example.find(" = ") == example.npos) continue; // commands, or another file
+            CHECK_MESSAGE(config::parse(example, "f.toml", machine), page << ":\n" << example);
+            ++examples;
+        }
+    }
+    CHECK(examples >= 9);
 }
 
 TEST_CASE("hosts may be moved for tests, and only there") {
