@@ -1,7 +1,9 @@
 // check: is the configuration good, and what would run with it?
+#include "daemons/common/auth/credentials.h"
 #include "daemons/common/config_file.h"
 #include "daemons/common/dkim/signing_key.h"
 #include "daemons/common/own_address.h"
+#include "daemons/common/privileges.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/common/programs.h"
 #include "daemons/common/read_file.h"
@@ -107,8 +109,15 @@ std::vector<config::Problem> problems_in_files(const config::Config& config) {
                 {config.file, file.line, file.column, fmt::format("{}: {}", file.key, judged.error().what)});
     };
     for (const auto& file : config.files) {
-        if (file.key == "tls.client_authorities")
+        if (file.key == "tls.client_authorities" || file.key == "smtp_client.tls_authorities")
             look(file, [&](const std::string& text) { return tls::check_authorities(text, file.path); });
+        if (file.key == "smtp_client.credentials")
+            look(file, [&](const std::string&) -> spool::Result<> {
+                const auto user = config.mta.users ? TRY(common::look_up_user(config.mta.user)).uid : geteuid();
+                const auto read = auth::Credentials::parse(TRY(common::read_private_file(file.path, user)));
+                if (!read) return std::unexpected(spool::Error{0, file.path + ": " + read.error().why});
+                return {};
+            });
         if (file.key.starts_with("dkim."))
             look(file, [&](const std::string& text) -> spool::Result<> {
                 TRY(dkim::SigningKey::read(text, file.path));

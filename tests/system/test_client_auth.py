@@ -323,3 +323,18 @@ def test_dovecot_submission(mta, submission_server, mechanism, good):
     mta.wait_log(rf"{queue_id}: .*status=deferred \(host .* said: 535 5.7.8 .*in reply to AUTH command")
     assert "credentials refused" in status(mta), server.said()
     assert not sink.messages
+
+
+def test_check_looks_into_the_file_of_accounts(mta):
+    file = accounts(mta, "relay.example:587 ann:secret")
+    mta.write_config()
+    assert mta.command("check").returncode == 0
+    file.write_text("relay.example:587 ann:secret\nrelay.example ann\n")
+    done = mta.command("check", check=False)
+    assert done.returncode != 0
+    assert re.search(r"postrider\.toml:\d+:\d+: smtp_client\.credentials: \S+/credentials: line 2: neither USER:PASSWORD nor "
+                     r"USER \|COMMAND", done.stderr), done.stderr
+    file.write_text("relay.example:587 ann:secret\n")
+    file.chmod(0o644)
+    done = mta.command("check", check=False)
+    assert done.returncode != 0 and re.search(r'credentials: \S+ has passwords in it .*"chmod 600 \S+" mends that', done.stderr)

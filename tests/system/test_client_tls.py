@@ -156,3 +156,13 @@ def test_content_larger_than_any_buffer(mta, to_host):
         c.deliver("a@test.example", ["user@remote.example"], message("large", body))
     [got] = sink.wait_for(1, 60)
     assert got.tls and got.text.endswith(body + "\r\n")
+
+
+def test_authorities_that_are_none_are_refused(mta, folder):
+    mta.config["smtp_client"]["tls_authorities"] = str(folder / "authorities")
+    for content, why in ((None, "No such file"), ("not a certificate\n", "there is no certificate in it")):
+        if content:
+            (folder / "authorities").write_text(content)
+        mta.write_config()
+        done = mta.command("check", check=False)
+        assert done.returncode != 0 and f"smtp_client.tls_authorities: {folder / 'authorities'}: {why}" in done.stderr, done.stderr

@@ -49,10 +49,12 @@ List auth_mechanisms(decide::AuthRule& rule) {
                     rule.never = true;
                     return "";
                 }
+                if (rule.never || text == "no") return "\"no\" stands alone";
                 const auto mechanism = smtp::sasl_mechanism_named(text);
                 if (!mechanism)
-                    return fmt::format("\"{}\" is no mechanism known here, nor \"no\" alone", text);
-                if (rule.never) return "\"no\" stands alone";
+                    return fmt::format("\"{}\" is neither \"no\" nor one of SCRAM-SHA-256-PLUS, SCRAM-SHA-256, PLAIN, "
+                                       "LOGIN, OAUTHBEARER, XOAUTH2",
+                                       text);
                 const auto name = std::string(name_of(*mechanism));
                 if (std::ranges::find(rule.mechanisms, name) != rule.mechanisms.end())
                     return fmt::format("\"{}\" is listed twice", text);
@@ -67,6 +69,8 @@ List hosts_in_brackets(std::vector<decide::NextHop>& values) {
         const auto hop = decide::NextHop::parse(text);
         if (!hop || hop->kind != decide::NextHop::Kind::host)
             return fmt::format("\"{}\" is no host in brackets such as \"[relay.example.net]:25\"", text);
+        if (hop->protocol != smtp::Protocol::smtp)
+            return fmt::format("\"{}\": a fallback speaks SMTP, as the MX hosts before it do", text);
         value = *hop;
         return "";
     });
@@ -121,12 +125,12 @@ Section table_of(decide::RouteRule& s) {
                 {"pool", word(s.pool), "The [pool.<name>] of source addresses for mail that names none itself.", "\"bulk\""},
                 {"fallback", hosts_in_brackets(s.fallback),
                  "Hosts in brackets, as \"[relay.example.net]:25\", that take the mail when none of the MX hosts "
-                 "can be looked up or reached, in the same attempt. Not when the domain itself refuses (5xx, no such domain), nor when this "
+                 "can be looked up or reached, in the same attempt. They speak SMTP. Not when the domain itself refuses (5xx, no such domain), nor when this "
                  "system is one of its MX hosts. Only with \"mx\" or a name.",
                  ""},
                 {"tls_wrap", Flag{&s.tls_wrap},
-                 "TLS from the first byte, as at port 465; no STARTTLS, never plain text. Only for hosts in "
-                 "brackets.",
+                 "TLS from the first byte, as at port 465; no STARTTLS, never plain text. Whose certificate it is, tls "
+                 "says: \"verify\" demands that it proves the name. Only for hosts in brackets.",
                  ""},
                 {"tls", one_of(s.tls, tls_levels), "As smtp_client.tls, for mail to these domains.", "\"may\""},
                 {"auth", auth_mechanisms(s.auth),
@@ -316,8 +320,8 @@ Section table_of(decide::queue::Settings& s) {
             {"connections_route", Count{&s.connections_route, 1, 10'000},
              "Connections of the link of a configured route.", ""},
             {"connections_per_address", Count{&s.connections_per_address, 1, 10'000},
-             "Connections to one remote address, whatever links they belong to: domains with many MX names may "
-             "all lie on one host. For the address of a configured route its own limit holds.",
+             "Connections to one remote address, whatever links they belong to and from whichever pool's addresses they "
+             "come: domains with many MX names may all lie on one host. For the address of a configured route its own limit holds.",
              ""},
             {"connections_local", Count{&s.connections_local, 1, 1000},
              "Deliveries to mailboxes at the same time.", ""},

@@ -86,7 +86,7 @@ template <class F> void each_section(F&& take) {
         if (section.name == "relay") take(table_of(rule));
         if (section.name == "smtp_client") take(table_of(pool));
         if (section.name == "queue") take(table_of(retry));
-        if (section.name == "smtp_client") take(table_of(signing));
+        if (section.name == "pools") take(table_of(signing));
     }
 }
 
@@ -106,8 +106,8 @@ std::string escaped(std::string_view text) {
 }
 
 constexpr std::string_view manual_head =
-    R"(.\" Written from daemons/common/config/tables.cpp by config-documents; edit that.
-.Dd November 20, 2026
+    R"(.\" Written from daemons/common/config/*_tables.cpp by config-documents; edit those.
+.Dd November 22, 2026
 .Dt POSTRIDER.TOML 5
 .Os Postrider
 .Sh NAME
@@ -167,10 +167,17 @@ domains = ["example.com", "mail.example.com", "localhost"]
 mailbox = "maildir:{home}/Maildir"
 .Ed
 .Pp
-A host that sends everything through a relay host:
+A host that sends everything through a relay host, where it has an account
+.Pq see Xr postrider-credentials 5 ;
+.Xr postrider-smtp-client 8
+has more examples of what goes out:
 .Bd -literal -offset indent
+[smtp_client]
+credentials = "/etc/postrider/credentials"
+
 [route."*"]
-next_hop = "[relay.example.net]:25"
+next_hop = "[relay.example.net]:587"
+tls = "verify"
 .Ed
 .Pp
 Users who authenticate on ports 587 and 465:
@@ -215,7 +222,11 @@ addresses = ["127.0.0.1:2525"]
 .Sh SEE ALSO
 .Xr postrider 1 ,
 .Xr aliases 5 ,
+.Xr postrider-credentials 5 ,
 .Xr postrider 7 ,
+.Xr postrider-queue-manager 8 ,
+.Xr postrider-router 8 ,
+.Xr postrider-smtp-client 8 ,
 .Xr postrider-smtpd 8
 )";
 
@@ -252,7 +263,7 @@ std::string sample() {
 std::string manual() {
     std::string out(manual_head);
     each_section([&](const Section& section) {
-        out += fmt::format(".Ss [{}]\n", escaped(section.name)) +
+        out += fmt::format(".Ss [{}]\\&\n", escaped(section.name)) +
                wrapped(escaped(section.meaning), "", 80, true);
         out += ".Bl -tag -width Ds\n";
         for (const auto& key : section.keys)

@@ -29,6 +29,7 @@ private:
     void signing(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void check_policies();
     void check_pools();
+    void check_dane();
     void check_route(const decide::RouteRule& rule, const std::string& path);
     void check_files();
     void settle_tls(Listener& listener, const std::string& path);
@@ -104,7 +105,7 @@ void Reader::signing(const std::string& word, const std::string& path, const Nam
     rule.domain = domain_name(word);
     if (rule.domain.empty()) toml_.problem_at(path, fmt::format("{}: not a domain", path));
     fill(table_of(rule));
-    if (rule.keys.empty() && !toml_.given(path + ".keys"))
+    if (!toml_.given(path + ".keys") || (rule.keys.empty() && toml_.good_so_far()))
         toml_.problem_at(path, fmt::format("{}: keys is missing", path));
     for (auto& key : rule.keys) {
         resolve(key.file);
@@ -172,6 +173,17 @@ void Reader::check_pools() {
     }
 }
 
+// What demands TLSA records and may not believe them would hold up its mail until it expires.
+void Reader::check_dane() {
+    if (config_.dns.trust_ad) return;
+    const auto look = [&](decide::TlsLevel level, const std::string& key) {
+        if (level == decide::TlsLevel::dane_only)
+            toml_.problem_at(key, fmt::format("{}: \"dane-only\" needs dns.trust_ad = true", key));
+    };
+    look(config_.smtp_client.tls, "smtp_client.tls");
+    for (const auto& rule : config_.routes) look(rule.tls, fmt::format("route.\"{}\".tls", rule.pattern));
+}
+
 void Reader::check_filters() {
     for (const auto& [key, names] : listeners_named_)
         for (const auto& name : names)
@@ -214,8 +226,12 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
     if (!toml_.given(path + ".next_hop"))
         return toml_.problem_at(path, fmt::format("{}: next_hop is missing", path));
     std::size_t hosts = 0, all = 0;
+    bool has_socket = false;
     for (const auto& equals : rule.next_hops)
-        for (const auto& hop : equals) hosts += hop.kind == decide::NextHop::Kind::host, ++all;
+        for (const auto& hop : equals) {
+            hosts += hop.kind == decide::NextHop::Kind::host, ++all;
+            has_socket = has_socket || hop.name.starts_with('/');
+        }
     if (hosts != all && all != 1)
         toml_.problem_at(path + ".next_hop",
                          fmt::format("{}.next_hop: several places must all be hosts in brackets", path));
@@ -226,6 +242,10 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
         toml_.problem_at(path + ".fallback", fmt::format("{}.fallback: only where hosts are found by MX", path));
     if (rule.tls_wrap && hosts != all)
         toml_.problem_at(path + ".tls_wrap", fmt::format("{}.tls_wrap: only for hosts in brackets", path));
+    if (rule.tls_wrap && rule.tls == decide::TlsLevel::none)
+        toml_.problem_at(path + ".tls", fmt::format("{}.tls: \"none\" contradicts tls_wrap = true", path));
+    if (rule.tls_wrap && has_socket)
+        toml_.problem_at(path + ".tls_wrap", fmt::format("{}.tls_wrap: a socket of this host takes no TLS", path));
     for (const auto& equals : rule.next_hops)
         if (std::ranges::any_of(equals, [&](auto& hop) { return hop.protocol != equals.front().protocol; }))
             toml_.problem_at(path + ".next_hop",
@@ -268,6 +288,9 @@ void Reader::check_files() {
         toml_.problem_at("auth.dovecot", "auth.dovecot: auth.passwords is named too; only one can decide");
     resolve(config_.smtp_client.credentials);
     if (!config_.smtp_client.credentials.empty()) note("smtp_client.credentials", config_.smtp_client.credentials);
+    resolve(config_.smtp_client.tls_authorities);
+    if (toml_.given("smtp_client.tls_authorities") && !config_.smtp_client.tls_authorities.empty())
+        note("smtp_client.tls_authorities", config_.smtp_client.tls_authorities);
     resolve(config_.tls.client_authorities);
     if (!config_.tls.client_authorities.empty())
         note("tls.client_authorities", config_.tls.client_authorities);
@@ -352,6 +375,7 @@ void Reader::complete(const System& system) {
     check_filters();
     check_policies();
     check_pools();
+    check_dane();
     check_files();
 }
 

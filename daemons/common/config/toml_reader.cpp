@@ -48,6 +48,18 @@ std::string nearest(std::string_view odd, const std::vector<std::string>& known)
     });
 }
 
+// ".example.com" of the section [route.mail.example.com], which TOML takes for tables in tables; "" of any other.
+std::string dotted(const toml::node& node) {
+    std::string out;
+    for (const auto* table = node.as_table(); table;) {
+        const auto inner = std::find_if(table->begin(), table->end(), [](auto&& each) { return each.second.is_table(); });
+        if (inner == table->end()) break;
+        out += fmt::format(".{}", inner->first.str());
+        table = inner->second.as_table();
+    }
+    return out;
+}
+
 // Messages quote the text; control characters in it must not reach a terminal.
 void make_printable(std::string& message) {
     std::replace_if(
@@ -65,7 +77,7 @@ template <class... F> struct Overloaded : F... {
 struct TomlReader::Inside {
     TomlReader& reader;
 
-    void read(const toml::table& root, std::span<Section> fixed, std::span<const NamedSections> named);
+    void read(const toml::table& root);
     void named_sections(const toml::node& node, const NamedSections& named);
     void section(const toml::node& node, const Section& section, const std::string& name);
     void value(const toml::node& node, const Key& key, const std::string& path);
@@ -81,6 +93,7 @@ struct TomlReader::Inside {
     void problem(Place place, std::string message) { reader.problem(place, std::move(message)); }
 
     std::span<Section> fixed;
+    std::span<const NamedSections> named;
 };
 
 void TomlReader::problem(Place place, std::string message) {
@@ -106,7 +119,7 @@ std::string TomlReader::Inside::key_of_any_section(std::string_view name) const 
 bool TomlReader::read(std::string_view text, std::span<Section> fixed, std::span<const NamedSections> named) {
     try {
         const auto root = toml::parse(text, file_);
-        Inside{*this, fixed}.read(root, fixed, named);
+        Inside{*this, fixed, named}.read(root);
         return true;
     } catch (const toml::parse_error& error) {
         problem(place_of(error.source()), std::string(error.description()));
@@ -114,16 +127,15 @@ bool TomlReader::read(std::string_view text, std::span<Section> fixed, std::span
     }
 }
 
-void TomlReader::Inside::read(const toml::table& root, std::span<Section> sections,
-                              std::span<const NamedSections> named) {
+void TomlReader::Inside::read(const toml::table& root) {
     std::vector<std::string> known;
     for (const auto& n : named) known.emplace_back(n.name);
-    for (const auto& s : sections) known.push_back(s.name);
+    for (const auto& s : fixed) known.push_back(s.name);
     for (auto&& [key, node] : root) {
         const std::string name(key.str());
-        const auto found = std::ranges::find(sections, name, &Section::name);
+        const auto found = std::ranges::find(fixed, name, &Section::name);
         const auto several = std::ranges::find(named, name, &NamedSections::name);
-        if (found != sections.end())
+        if (found != fixed.end())
             section(node, *found, name);
         else if (several != named.end())
             named_sections(node, *several);
@@ -149,6 +161,12 @@ void TomlReader::Inside::named_sections(const toml::node& node, const NamedSecti
                     fmt::format("{} stands outside of a section {}", path, named.pattern));
             continue;
         }
+        if (const auto whole = dotted(inner); named.quoted && !whole.empty()) {
+            problem(place_of(key.source()), fmt::format("{}.{}{}: a name with dots goes in quotation marks: "
+                                                        "[{}.\"{}{}\"]",
+                                                        named.name, word, whole, named.name, word, whole));
+            continue;
+        }
         reader.places_[path] = place_of(key.source());
         named.take(word, path, [&, &inner = inner](Section into) { section(inner, into, path); });
     }
@@ -164,6 +182,12 @@ void TomlReader::Inside::section(const toml::node& node, const Section& section,
         if (known != section.keys.end()) {
             reader.places_[path] = place_of(key.source());
             value(inner, *known, path);
+            continue;
+        }
+        // [pools.bulk] is [pool.bulk].
+        const auto alike = std::ranges::find_if(named, [&](auto& n) { return distance(n.name, name) <= 1; });
+        if (inner.is_table() && alike != named.end()) {
+            problem(place_of(key.source()), fmt::format("unknown section {}: did you mean [{}.{}]?", path, alike->name, key.str()));
             continue;
         }
         // A key in the wrong section is likelier than a misspelt one.
@@ -301,7 +325,7 @@ void TomlReader::Inside::add_hops(const toml::node& node, std::vector<std::vecto
         return problem(
             place_of(node.source()),
             bare ? fmt::format("{}: an address goes in brackets: \"[192.0.2.1]:25\"", path)
-                 : fmt::format("{}: \"{}\" is not a next hop; write \"[host]:port\", \"name\" or \"mx\"",
+                 : fmt::format("{}: \"{}\" is not a next hop; write \"[host]:port\", \"name\", \"mx\" or \"srv:name\"",
                                path, given->get()));
     }
     if (level < 2) out.emplace_back();

@@ -3,6 +3,7 @@
 #include "daemons/common/config/units.h"
 #include <cstdlib>
 #include <doctest/doctest.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <sstream>
@@ -51,6 +52,16 @@ TEST_CASE("keys to sign with: selector and file, from the configuration's direct
     CHECK(rule.sign == (decide::Came::local | decide::Came::reports));
     CHECK(rule.lifetime == 240h);
     CHECK(c.files.back().path == "/k2");
+}
+
+TEST_CASE("files that smtp-client reads are found from the configuration's directory, and looked for") {
+    const auto c = good("[smtp_client]\ntls_authorities = \"ca.pem\"\ncredentials = \"accounts\"\n");
+    CHECK(c.smtp_client.tls_authorities == "/etc/p/ca.pem");
+    REQUIRE(c.files.size() == 2);
+    CHECK(c.files[0].path == "/etc/p/accounts");
+    CHECK(c.files[1].path == "/etc/p/ca.pem");
+    CHECK(good("").files.empty()); // the system's list of authorities need not be there
+    CHECK(good("[smtp_client]\ntls_authorities = \"\"\n").files.empty());
 }
 
 TEST_CASE("an empty file is a valid configuration") {
@@ -277,6 +288,7 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
         {"[milter.a]\naddress = \"unix:/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"",
          "f.toml:2:11: milter.a.address: the path of a socket may have 4095 bytes, its last part 80"},
         {"[dkim.\"a.example\"]\nsign = [\"local\"]", "f.toml:1:7: dkim.\"a.example\": keys is missing"},
+        {"[dkim.\"a.example\"]\nkeys = []", "f.toml:1:7: dkim.\"a.example\": keys is missing"},
         {"[dkim.\"a.example\"]\nkeys = \"/key.pem\"",
          "f.toml:2:8: dkim.\"a.example\".keys: \"/key.pem\": expected a selector and a file, such as "
          "\"s1 /etc/postrider/dkim/example.com.pem\""},
@@ -312,7 +324,28 @@ TEST_CASE("each kind of mistake is refused with its place and what was probably 
          "f.toml:2:12: route.\"a.example\".next_hop: an address goes in brackets: \"[192.0.2.1]:25\""},
         {"[route.\"a.example\"]\nnext_hop = \"[x\"",
          "f.toml:2:12: route.\"a.example\".next_hop: \"[x\" is not a next hop; write \"[host]:port\", "
-         "\"name\" or \"mx\""},
+         "\"name\", \"mx\" or \"srv:name\""},
+        {"[route.mail.example.com]\nnext_hop = \"mx\"\n[route.a.example]\n[route.a.org]",
+         "f.toml:1:8: route.mail.example.com: a name with dots goes in quotation marks: [route.\"mail.example.com\"]\n"
+         "f.toml:3:8: route.a.example: a name with dots goes in quotation marks: [route.\"a.example\"]"},
+        {"[dkim.a.example]\nkeys = \"s /k\"",
+         "f.toml:1:7: dkim.a.example: a name with dots goes in quotation marks: [dkim.\"a.example\"]"},
+        {"[route.\"a.example\"]\nnext_hop = \"mx\"\nfallback = [\"[b]\", \"lmtp:[c]\"]",
+         "f.toml:3:20: route.\"a.example\".fallback: \"lmtp:[c]\": a fallback speaks SMTP, as the MX hosts before it do"},
+        {"[route.\"a.example\"]\nnext_hop = \"[b]:465\"\ntls_wrap = true\ntls = \"none\"",
+         "f.toml:4:1: route.\"a.example\".tls: \"none\" contradicts tls_wrap = true"},
+        {"[route.\"a.example\"]\nnext_hop = \"lmtp:/run/lmtp\"\ntls_wrap = true",
+         "f.toml:3:1: route.\"a.example\".tls_wrap: a socket of this host takes no TLS"},
+        {"[route.\"a.example\"]\nnext_hop = \"[b]\"\nauth = \"CRAM-MD5\"",
+         "f.toml:3:8: route.\"a.example\".auth: \"CRAM-MD5\" is neither \"no\" nor one of SCRAM-SHA-256-PLUS, "
+         "SCRAM-SHA-256, PLAIN, LOGIN, OAUTHBEARER, XOAUTH2"},
+        {"[route.\"a.example\"]\nnext_hop = \"[b]\"\nauth = [\"PLAIN\", \"no\"]",
+         "f.toml:3:18: route.\"a.example\".auth: \"no\" stands alone"},
+        {"[dns]\ntrust_ad = false\n[route.\"a.example\"]\nnext_hop = \"mx\"\ntls = \"dane-only\"",
+         "f.toml:5:1: route.\"a.example\".tls: \"dane-only\" needs dns.trust_ad = true"},
+        {"[dns]\ntrust_ad = false\n[smtp_client]\ntls = \"dane-only\"",
+         "f.toml:4:1: smtp_client.tls: \"dane-only\" needs dns.trust_ad = true"},
+        {"[pools.bulk]\naddresses = \"192.0.2.1\"", "f.toml:1:8: unknown section pools.bulk: did you mean [pool.bulk]?"},
         {"[route.\"a.example\"]\nnext_hop = [\"mx\", \"[x]\"]",
          "f.toml:2:1: route.\"a.example\".next_hop: several places must all be hosts in brackets"},
         {"[route.\"-\"]\nnext_hop = \"mx\"", "f.toml:1:8: route.\"-\": not a domain, \".domain\" or \"*\""},
@@ -436,9 +469,32 @@ TEST_CASE("the sample and the manual hold every key, and the sample is right") {
         }
 }
 
-TEST_CASE("mandoc finds nothing odd in the manual's page") {
+TEST_CASE("mandoc finds nothing odd in the manual's pages") {
     if (std::system("command -v mandoc >/dev/null") != 0) return;
-    CHECK(std::system("mandoc -T lint -W warning " SOURCE_ROOT "/man/postrider.toml.5") == 0);
+    for (const auto& page : std::filesystem::directory_iterator(SOURCE_ROOT "/man"))
+        if (page.path().filename() != "meson.build")
+            CHECK_MESSAGE(std::system(fmt::format("! mandoc -T lint -W style {} 2>/dev/null | grep -Ev 'referenced manual not found|"
+                                                  "operating system explicitly'",
+                                                  page.path().string())
+                                          .c_str()) == 0,
+                          page.path().string());
+}
+
+TEST_CASE("the manual's examples of configurations are right") {
+    const auto root = std::string(SOURCE_ROOT) + "/man/";
+    int examples = 0;
+    for (const std::string page : {"postrider.toml.5", "postrider-credentials.5", "postrider-smtp-client.8"}) {
+        auto text = contents(root + page);
+        text.erase(0, text.find(".Sh EXAMPLES"));
+        for (auto begin = text.find(".Bd -literal"); begin != text.npos; begin = text.find(".Bd -literal", begin)) {
+            begin = text.find('\n', begin) + 1;
+            const auto example = text.substr(begin, text.find(".Ed", begin) - begin);
+            if (example.find(" = ") == example.npos) continue; // commands, or another file
+            CHECK_MESSAGE(config::parse(example, "f.toml", machine), page << ":\n" << example);
+            ++examples;
+        }
+    }
+    CHECK(examples >= 9);
 }
 
 TEST_CASE("hosts may be moved for tests, and only there") {
