@@ -100,11 +100,8 @@ void QueueManager::carry_out(const AskRoute& action, smtp::Now) {
 void QueueManager::carry_out(const OpenConnection& action, smtp::Now now) {
     const std::string name(action.link);
     const auto link = links_.find(name);
-    auto connect = link != links_.end() ? connect_to(link->second) : proto::delivery::Connect();
+    auto connect = connect_to(name, link != links_.end() ? link->second : LinkHosts(), now);
     connect.connection = action.connection;
-    connect.link = name;
-    connect.pool = decide::pool_of_link(name);
-    for (const auto& rest : resting_.of(name, now)) connect.resting.push_back(rest.source);
     agents_.send(action.agent, connect);
 }
 
@@ -112,8 +109,11 @@ QueueManager::LinkHosts QueueManager::hosts_of(const proto::route::Routed& answe
     return {answer.kind == proto::route::Kind::mx, answer.rule, answer.hosts};
 }
 
-proto::delivery::Connect QueueManager::connect_to(const LinkHosts& hosts) const {
-    proto::delivery::Connect connect{.mx = hosts.mx, .hosts = hosts.hosts, .rule = hosts.rule};
+proto::delivery::Connect QueueManager::connect_to(const std::string& link, const LinkHosts& hosts,
+                                                  smtp::Now now) {
+    proto::delivery::Connect connect{.link = link, .mx = hosts.mx, .hosts = hosts.hosts, .rule = hosts.rule};
+    connect.pool = decide::pool_of_link(link);
+    for (const auto& rest : resting_.of(link, now)) connect.resting.push_back(rest.source);
     for (const auto& route : config_->routes)
         if (route.pattern == hosts.rule)
             for (const auto& each : route.replies) connect.replies.push_back(each.to_string());

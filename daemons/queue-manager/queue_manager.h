@@ -151,8 +151,8 @@ private:
         std::vector<proto::route::Host> hosts;
     };
     static LinkHosts hosts_of(const proto::route::Routed& answer);
-    // What every connection to such hosts needs to know, but for its number and link.
-    proto::delivery::Connect connect_to(const LinkHosts& hosts) const;
+    // What a connection of that link, to those hosts, needs to know, but for its number.
+    proto::delivery::Connect connect_to(const std::string& link, const LinkHosts& hosts, smtp::Now now);
     Trials::Hands hands_for_trials();
 
     common::Surroundings& around_;

@@ -110,9 +110,7 @@ Trials::Hands QueueManager::hands_for_trials() {
                           Inquiry::Done done) { inquiry_.ask(address, std::move(done)); },
         .connect =
             [this](const proto::route::Routed& route) {
-                auto connect = connect_to(hosts_of(route));
-                connect.link = route.link;
-                return connect;
+                return connect_to(route.link, hosts_of(route), common::Loop::now());
             },
         .send =
             [this](const proto::delivery::Try& order) {

@@ -199,8 +199,9 @@ common::Endpoint Dial::really(const Candidate& candidate) const {
 
 void Dial::open(Attempt& attempt) {
     const auto to = really(attempt.candidate);
-    const auto* source = attempt.candidate.source = sources_ ? sources_->toward(to.address) : nullptr;
-    if (!source && sources_ && sources_->has_pool()) return failed(attempt, EADDRNOTAVAIL); // none can be used
+    const bool from_pool = sources_ && sources_->has_pool() && to.path.empty(); // a UNIX socket is reached from nowhere
+    const auto* source = attempt.candidate.source = from_pool ? sources_->toward(to.address) : nullptr;
+    if (!source && from_pool) return failed(attempt, EADDRNOTAVAIL); // none can be used
     auto wire = Wire::connect(office_.loop, to, source ? &source->address : nullptr,
                               {[this, &attempt](int error) { connected(attempt, error); },
                                [this] { owner_.readable(); }, [this] { owner_.writable(); }});

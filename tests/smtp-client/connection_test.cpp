@@ -202,10 +202,11 @@ public:
         order.arrived = order.queued = common::Loop::now().wall.time_since_epoch().count();
         connection_->deliver(std::move(order));
     }
-    Connection& connect(std::vector<proto::route::Host> hosts, delivery::Connect order = {}) {
+    Connection& connect(std::vector<proto::route::Host> hosts, delivery::Connect order = {},
+                        Watcher* watcher = nullptr) {
         order.connection = 7;
         order.hosts = std::move(hosts);
-        connection_.emplace(*office_, static_cast<Connection::Owner&>(*this), std::move(order));
+        connection_.emplace(*office_, static_cast<Connection::Owner&>(*this), std::move(order), watcher);
         return *connection_;
     }
     // Until Closed.
@@ -286,6 +287,23 @@ private:
     std::optional<common::TurnHook> look_;
     std::ifstream log_reader_;
     std::uint64_t last_ = 0, deliveries_ = 0;
+};
+
+// A UNIX socket that takes connections and never greets.
+struct SilentSocket {
+    SilentSocket() {
+        sockaddr_un local{};
+        local.sun_family = AF_UNIX;
+        REQUIRE(path.size() < sizeof local.sun_path);
+        path.copy(local.sun_path, path.size());
+        REQUIRE(::bind(fd.number(), reinterpret_cast<sockaddr*>(&local), sizeof local) == 0);
+        REQUIRE(::listen(fd.number(), 1) == 0);
+    }
+    std::string timed_out() const { return "conversation with localhost[" + path + "] timed out"; }
+
+    TemporaryDirectory place;
+    const std::string path = std::string(place.path()) + "/lmtp";
+    const common::Fd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
 };
 
 std::uint16_t closed_port() { return Server({}).port; }
@@ -677,25 +695,17 @@ TEST_CASE("recipients of several domains, rerouted to one next hop: TLS as the s
 }
 
 TEST_CASE("a UNIX socket needs no TLS; the next host of the link, over the network, does") {
-    TemporaryDirectory place;
-    sockaddr_un local{};
-    local.sun_family = AF_UNIX;
-    const auto path = std::string(place.path()) + "/lmtp";
-    REQUIRE(path.size() < sizeof local.sun_path);
-    path.copy(local.sun_path, path.size());
-    common::Fd silent(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    REQUIRE(::bind(silent.number(), reinterpret_cast<sockaddr*>(&local), sizeof local) == 0);
-    REQUIRE(::listen(silent.number(), 1) == 0);
+    const SilentSocket silent;
     Server server({no_tls});
     World world;
     world.office().tls = client_context();
     world.office().settings.greeting_timeout = 100ms; // of the socket, which never greets
     world.office().settings.tls = decide::TlsLevel::encrypt;
-    proto::route::Host store{path, 24, 0}, network{"127.0.0.1", server.port, 10};
+    proto::route::Host store{silent.path, 24, 0}, network{"127.0.0.1", server.port, 10};
     world.connect({store, network});
     world.deliver(world.write("x\r\n"));
     const auto told = world.run();
-    CHECK(world.log_text().find("conversation with localhost[" + path + "] timed out") != std::string::npos);
+    CHECK(world.log_text().find(silent.timed_out()) != std::string::npos);
     CHECK(told.find("TLS is required, but was not offered by host") != std::string::npos);
     CHECK(server.problems() == "");
 }
@@ -784,6 +794,39 @@ TEST_CASE("what came of every try to have TLS is told, for reports") {
     }
 }
 
+namespace {
+struct Onlooker final : Watcher {
+    void looked_up(const std::string&, dns::Type, const dns::Answer&) override {}
+    void connected(const std::string&) override {}
+    void sent(const std::string&, const smtp::client_event::Sent&) override {}
+    void said(const std::string&, const smtp::client_event::Said&) override {}
+    void shook_hands(const std::string&, const tls::Facts&, const tls::Judgement&, std::string_view,
+                     decide::TlsLevel) override {}
+    void failed(const std::string&, const smtp::Verdict& why) override { failure = why.text; }
+    void probed(const std::string&, const smtp::TransactionResult&) override {}
+    std::string failure;
+};
+} // namespace
+
+TEST_CASE("what an operator tries is no session that reports count") {
+    Server server({no_tls});
+    World world;
+    Onlooker onlooker;
+    world.office().tls = client_context();
+    world.office().settings.tls = decide::TlsLevel::encrypt;
+    int outcomes = 0;
+    world.office().tls_outcome = [&](const decide::TlsOutcome&) { ++outcomes; };
+    auto& connection = world.connect({{"127.0.0.1", server.port, 0}}, {}, &onlooker);
+    smtp::Transaction probe;
+    probe.probe = true;
+    probe.recipients = {{"b@y", {}}};
+    connection.probe(probe, false, {});
+    connection.close();
+    world.run();
+    CHECK(onlooker.failure.find("TLS is required, but was not offered by host") != std::string::npos);
+    CHECK(outcomes == 0);
+}
+
 TEST_CASE("a server that refuses one address of the pool is tried from the next, and that is told") {
     const std::string refusal = "S: 554 5.7.1 Go away\nclose";
     Server server({refusal, hello() + transaction + "S: 250 2.0.0 Ok\nC: QUIT\nclose"});
@@ -831,4 +874,20 @@ TEST_CASE("an address that is not this host's is passed over; a pool that is not
         connection.close();
         CHECK(world.run().find("failed: there is no pool of source addresses \"none\"") != std::string::npos);
     }
+}
+
+TEST_CASE("a UNIX socket is reached whatever addresses the pool has") {
+    const SilentSocket silent;
+    World world;
+    auto pool = std::make_shared<config::Pool>();
+    pool->name = "bulk";
+    world.office().settings.greeting_timeout = 100ms;
+    delivery::Connect order;
+    order.pool = "bulk";
+    SUBCASE("IPv4 alone") { pool->addresses = {{*common::IpAddress::parse("127.0.0.3"), "client.test", 1}}; }
+    SUBCASE("IPv6 alone") { pool->addresses = {{*common::IpAddress::parse("::1"), "client.test", 1}}; }
+    world.office().pools.emplace("bulk", pool);
+    world.connect({{silent.path, 24, 0}}, order);
+    world.deliver(world.write("1\r\n"));
+    CHECK(world.run().find(silent.timed_out()) != std::string::npos);
 }

@@ -7,6 +7,7 @@ import pytest
 from harness.client import message
 from harness.watch import wait_until
 from test_control import ask, one
+from test_try import GOOD, attempt
 
 
 class Door:
@@ -256,3 +257,14 @@ def test_mail_of_a_pool_that_is_gone_waits(mta, remote, pool):
     received, = sink.wait_for(1)
     assert helo_of(sink, received) == "s0.gone.example"
     mta.wait_until_empty()
+
+
+def test_a_try_comes_from_where_mail_would(mta, remote, pool):
+    [address] = pool("bulk", 1)
+    sink = remote()
+    door = Door(sink)
+    mta.route("remote.example", sink)
+    mta.config['route."remote.example"']["pool"] = "bulk"
+    mta.start()
+    attempt(mta, "user@remote.example", status=GOOD)
+    assert door.came == [(address, "s0.bulk.example")]
