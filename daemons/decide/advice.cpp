@@ -69,7 +69,8 @@ constexpr Row table[] = {
      "ADDRESS:PORT. A certificate is judged by smtp_client.tls_authorities; how much is asked for, by tls of the "
      "domain's [route]."},
     {Where::conversation, Stage::auth, "",
-     "The server does not take our credentials. Look at those of the domain's [route]."},
+     "We have an account for this server (smtp_client.credentials) and could not authenticate. Is the password right? "
+     "Which mechanisms may be used, and whether at all, auth of the domain's [route] says."},
     {Where::conversation, Stage::mail, "",
      "The server does not take this sender. Try another one (--from), and look whether SPF allows this host for its "
      "domain."},

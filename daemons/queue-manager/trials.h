@@ -21,12 +21,12 @@ namespace queue_manager {
 // What is told of a trial: a step, or at last what it came to.
 struct TrialLine {
     smtp::Duration at{}; // since it was asked for
-    std::string_view step; // "categorize", "route", "queue", a proto::delivery::Step's name, "result"
+    std::string_view step = {}; // "categorize", "route", "queue", a proto::delivery::Step's name, "result"
     proto::delivery::Finding finding = proto::delivery::Finding::good;
-    std::string host;      // "mx.example.org[192.0.2.1]:25", or a name
-    std::string recipient;
+    std::string host = {}; // "mx.example.org[192.0.2.1]:25", or a name
+    std::string recipient = {};
     std::uint16_t code = 0;
-    std::string status, text;
+    std::string status = {}, text = {};
     std::string advice = {}; // what to do; "" nothing
 };
 
@@ -77,10 +77,10 @@ private:
         smtp::Monotonic began{};
         smtp::Monotonic sent{}; // to the agent: the transaction under way …
         std::string domain = {}; // … and whose it is
-        std::deque<Transaction> left;
+        std::deque<Transaction> left = {};
         std::optional<AgentId> agent = {};
         std::size_t tried = 0, here = 0; // recipients: asked a server about; of our own
-        TrialLine worst;                 // the reason, of the worst that was found
+        TrialLine worst = {};            // the reason, of the worst that was found
     };
     using Place = std::map<std::uint64_t, Trial>::iterator;
 
