@@ -1,4 +1,8 @@
 // queue-manager ↔ router: which next hop serves this domain, and for how long is the answer good?
+//
+//   Route → Routed    one question, one answer, in any order
+//   LinkState         from the queue-manager, unasked: a route's next place is to serve, or this one again
+//   StsChanged        from the router, unasked: what Routed said of a domain's policy is out of date
 #pragma once
 #include "daemons/decide/host_order.h"
 #include "daemons/decide/mta_sts.h"

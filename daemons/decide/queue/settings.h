@@ -32,13 +32,13 @@ struct RetryPolicy {
         fixed,       // interval for ever
         steps,       // each of `steps` once, then no more
     };
-    std::string name;
+    std::string name = {};
     Kind kind = Kind::exchange;
     smtp::Duration base = std::chrono::seconds(5), interval = std::chrono::minutes(5);
     std::uint32_t factor = 2;
     double jitter = 0.20;
-    std::uint32_t attempts = 10;       // exponential, fixed: tries in all; 0: until it expires
-    std::vector<smtp::Duration> waits; // steps
+    std::uint32_t attempts = 10;            // exponential, fixed: tries in all; 0: until it expires
+    std::vector<smtp::Duration> waits = {}; // steps
     bool counts() const { return kind == Kind::steps || (kind != Kind::exchange && attempts != 0); }
     std::uint32_t most() const {
         return kind == Kind::steps ? static_cast<std::uint32_t>(waits.size()) + 1 : attempts;
