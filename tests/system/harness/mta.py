@@ -161,6 +161,10 @@ class Mta:
         """As a power cut does to processes: all at once, no goodbye."""
         if self.process is None:
             return
+        pids = self.all_pids()
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first, nobody sees another one's end and says goodbye
+            for pid in pids:
+                kill(pid, number)
         for pid in self.all_pids():
             kill(pid, signal.SIGKILL)
         if self.process.poll() is None:
