@@ -798,6 +798,8 @@ namespace {
 struct Onlooker final : Watcher {
     void looked_up(const std::string&, dns::Type, const dns::Answer&) override {}
     void connected(const std::string&) override {}
+    void published(const std::string&, const Published&) override {}
+    void introduces(const std::string&) override {}
     void sent(const std::string&, const smtp::client_event::Sent&) override {}
     void said(const std::string&, const smtp::client_event::Said&) override {}
     void shook_hands(const std::string&, const tls::Facts&, const tls::Judgement&, std::string_view,
