@@ -173,6 +173,7 @@ def test_limits_of_a_shared_link_hold_for_all_its_domains(mta, names, remote, ga
         for _ in range(3):
             mta.submit(f"user@{domain}")
     wait_until(lambda: links(mta).get("mx.host.example", {}).get("due", 0) >= 4, 20, "both domains' mail to wait for it")
+    wait_until(lambda: sink.connections, 20, "the connection")
     assert sink.connections == 1 and links(mta)["mx.host.example"]["queues"] == 2
     closed.open()
     sink.wait_for(6)
