@@ -1,45 +1,10 @@
-#include "daemons/common/config/config.h"
-#include "daemons/common/config/tables.h"
+// What a configuration may say, what it means, and how each mistake in it is answered.
 #include "daemons/common/config/units.h"
-#include <cstdlib>
-#include <doctest/doctest.h>
-#include <filesystem>
-#include <fmt/format.h>
-#include <fstream>
-#include <sstream>
+#include "tests/common/config/reading.h"
 
 using namespace std::chrono_literals;
+using namespace config::testing;
 using config::Config;
-
-namespace {
-
-const config::System machine{"Mail.Example.com", "alice", 4};
-
-Config good(std::string_view text, std::string_view file = "/etc/p/postrider.toml") {
-    auto read = config::parse(text, file, machine);
-    if (!read)
-        for (const auto& problem : read.error()) MESSAGE(problem.to_string());
-    REQUIRE(read);
-    return std::move(*read);
-}
-
-// All problems, one to a line.
-std::string bad(std::string_view text) {
-    const auto read = config::parse(text, "f.toml", machine);
-    if (read) return "accepted";
-    std::string out;
-    for (const auto& problem : read.error()) out += (out.empty() ? "" : "\n") + problem.to_string();
-    return out;
-}
-
-std::string contents(const std::string& file) {
-    std::ifstream in(file);
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-}
-
-} // namespace
 
 TEST_CASE("keys to sign with: selector and file, from the configuration's directory") {
     const auto c = good("[dkim.\"Bücher.example\"]\nkeys = [\"S1 a key.pem\", \"s2 /k2\"]\n"
@@ -432,69 +397,6 @@ TEST_CASE("durations and sizes") {
         CHECK_MESSAGE(!config::parse_size(odd), odd);
     for (auto text : {"1000", "1KiB", "50MiB", "4GiB"})
         CHECK(config::print_size(*config::parse_size(text)) == text);
-}
-
-TEST_CASE("the sample and the manual hold every key, and the sample is right") {
-    const auto root = std::string(SOURCE_ROOT);
-    CHECK_MESSAGE(contents(root + "/conf/postrider.toml") == config::sample(),
-                  "run: config-documents sample > conf/postrider.toml");
-    CHECK_MESSAGE(contents(root + "/man/postrider.toml.5") == config::manual(),
-                  "run: config-documents manual > man/postrider.toml.5");
-    good(config::sample());
-
-    // With every comment sign before a key taken away it still parses, and means what it says.
-    std::string all, line;
-    std::istringstream text(config::sample());
-    while (std::getline(text, line)) {
-        if (line.starts_with('#') && !line.starts_with("# ") && line.size() > 1) line.erase(0, 1);
-        all += line + "\n";
-    }
-    const auto given = good(all);
-    const auto plain = good("");
-    CHECK(given.smtpd.minimum_rate == plain.smtpd.minimum_rate);
-    CHECK(given.smtp_client.final_dot_timeout == plain.smtp_client.final_dot_timeout);
-    CHECK(given.spool.directory == plain.spool.directory);
-
-    Config config;
-    config::Listener listener;
-    decide::RouteRule rule;
-    auto sections = config::fixed_sections(config);
-    sections.push_back(config::table_of(listener));
-    sections.push_back(config::table_of(rule));
-    for (const auto& section : sections)
-        for (const auto& key : section.keys) {
-            CHECK(config::sample().find(fmt::format("\n#{} = ", key.name)) != std::string::npos);
-            CHECK(config::manual().find(fmt::format("\n.It Cm {} ", key.name)) != std::string::npos);
-            CHECK_MESSAGE(key.meaning.ends_with('.'), key.name);
-        }
-}
-
-TEST_CASE("mandoc finds nothing odd in the manual's pages") {
-    if (std::system("command -v mandoc >/dev/null") != 0) return;
-    for (const auto& page : std::filesystem::directory_iterator(SOURCE_ROOT "/man"))
-        if (page.path().filename() != "meson.build")
-            CHECK_MESSAGE(std::system(fmt::format("! mandoc -T lint -W style {} 2>/dev/null | grep -Ev 'referenced manual not found|"
-                                                  "operating system explicitly'",
-                                                  page.path().string())
-                                          .c_str()) == 0,
-                          page.path().string());
-}
-
-TEST_CASE("the manual's examples of configurations are right") {
-    const auto root = std::string(SOURCE_ROOT) + "/man/";
-    int examples = 0;
-    for (const std::string page : {"postrider.toml.5", "postrider-credentials.5", "postrider-smtp-client.8"}) {
-        auto text = contents(root + page);
-        text.erase(0, text.find(".Sh EXAMPLES"));
-        for (auto begin = text.find(".Bd -literal"); begin != text.npos; begin = text.find(".Bd -literal", begin)) {
-            begin = text.find('\n', begin) + 1;
-            const auto example = text.substr(begin, text.find(".Ed", begin) - begin);
-            if (example.find(" = ") == example.npos) continue; // commands, or another file
-            CHECK_MESSAGE(config::parse(example, "f.toml", machine), page << ":\n" << example);
-            ++examples;
-        }
-    }
-    CHECK(examples >= 9);
 }
 
 TEST_CASE("hosts may be moved for tests, and only there") {
