@@ -55,8 +55,9 @@ struct EnvelopeRecipient {
     Fate fate = Fate::unknown; // class, where the writer knows it
     std::string reverse_path;  // of its own: "" = the message's, "<>" = the null one, else the address
     std::string user;          // delivery user; "" = none
-    std::string transport;     // override of the routing; "" = none
+    std::string transport;     // remote: next hop in the form of [route]; "" as the routes say
     std::string policy;        // retry policy parameters of its own; "" = none
+    std::string target;        // local: where it goes for the delivery user; "" = their mailbox
     std::string unknown;       // fields of a later version, carried as they came
 
     static void fields(auto& m, auto& f) {
@@ -69,6 +70,7 @@ struct EnvelopeRecipient {
         f(7, m.user);
         f(8, m.transport);
         f(9, m.policy);
+        f(10, m.target);
     }
     bool operator==(const EnvelopeRecipient&) const = default;
 };

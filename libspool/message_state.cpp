@@ -82,6 +82,8 @@ struct Fold {
             RecipientState r;
             r.address = added.address;
             r.user = added.user;
+            r.target = added.target;
+            r.transport = added.transport;
             r.reverse_path = added.reverse_path;
             r.origin = added.origin;
             r.envelope = m.recipients[added.origin].envelope;
@@ -93,6 +95,8 @@ struct Fold {
         each(p.recipients, [&](auto& r) {
             r.fate = p.fate;
             r.user = p.user;
+            r.target = p.target;
+            r.transport = p.transport;
         });
     }
     void operator()(const Attempt& p) {
@@ -173,6 +177,8 @@ MessageState::MessageState(Envelope e) : envelope(std::move(e)) {
         RecipientState& r = recipients.emplace_back();
         r.address = from.address;
         r.user = from.user;
+        r.target = from.target;
+        r.transport = from.transport;
         r.reverse_path = from.reverse_path;
         r.origin = r.envelope = number++;
         r.fate = from.fate;

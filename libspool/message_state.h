@@ -37,6 +37,7 @@ struct AttemptEntry {
 struct RecipientState {
     std::string address;
     std::string user;           // delivery user of a local one
+    std::string target, transport; // as in AddedRecipient
     std::string reverse_path;   // "" = the message's, "<>" = the null one, else the address
     std::uint32_t origin = 0;   // number of the recipient it was expanded from; its own for the envelope's
     std::uint32_t envelope = 0; // number of the envelope recipient it comes from in the end (ORCPT, NOTIFY)
@@ -71,6 +72,8 @@ struct RecipientState {
         f(15, m.host);
         f(16, m.last_attempt);
         f(17, m.attempts);
+        f(18, m.target);
+        f(19, m.transport);
     }
     bool operator==(const RecipientState&) const = default;
 

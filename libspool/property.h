@@ -50,12 +50,17 @@ struct AddedRecipient {
     std::string address;
     std::string user;         // local: the delivery user
     std::string reverse_path; // "" = the message's, "<>" = the null one, else the address
+    std::string target;    // local: where it goes for that user: "" their mailbox, "|command", "/file", "/maildir/",
+                           // "maildir:/path/", "mbox:/path"
+    std::string transport; // remote: next hop in the form of [route]; "" as the routes say
     static void fields(auto& m, auto& f) {
         f(1, m.origin);
         f(2, m.fate);
         f(3, m.address);
         f(4, m.user);
         f(5, m.reverse_path);
+        f(6, m.target);
+        f(7, m.transport);
     }
     bool operator==(const AddedRecipient&) const = default;
 };
@@ -78,10 +83,13 @@ struct Categorized {
     std::vector<std::uint32_t> recipients;
     Fate fate = Fate::unknown;
     std::string user;
+    std::string target, transport; // as in AddedRecipient
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.fate);
         f(3, m.user);
+        f(4, m.target);
+        f(5, m.transport);
     }
     bool operator==(const Categorized&) const = default;
 };

@@ -44,6 +44,8 @@ Envelope envelope_of_rest(const MessageState& state) {
         left.address = recipient.address;
         left.fate = recipient.fate;
         left.user = recipient.user;
+        left.target = recipient.target;
+        left.transport = recipient.transport;
         left.reverse_path = recipient.reverse_path;
     }
     if (state.held) {

@@ -23,6 +23,8 @@ proto::categorize::Outcome outcome_of(FinalRecipient&& recipient) {
     out.changed = recipient.changed;
     out.address = std::move(recipient.address);
     out.user = std::move(recipient.user);
+    out.target = std::move(recipient.target);
+    out.transport = std::move(recipient.transport);
     out.reverse_path = std::move(recipient.reverse_path);
     out.status = std::move(recipient.status);
     out.text = std::move(recipient.text);

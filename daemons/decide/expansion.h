@@ -64,6 +64,9 @@ struct FinalRecipient {
     bool changed = false;     // false: the address is the envelope's own, and so is the reverse-path
     std::string address;      // only if changed
     std::string user;         // local
+    std::string target;       // local: where it goes for that user; "" their mailbox, "|command", "/file", "/maildir/",
+                              // "maildir:/path/", "mbox:/path"
+    std::string transport;    // remote: next hop in the form of [route]; "" as the routes say
     std::string reverse_path; // "" the message's own
     std::string status, text; // failed, deferred, discard
     bool operator==(const FinalRecipient&) const = default;

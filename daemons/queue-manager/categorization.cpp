@@ -3,6 +3,7 @@
 #include "daemons/common/proto/route.h"
 #include "libsmtp/reply.h"
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace queue_manager {
@@ -21,6 +22,11 @@ decide::queue::Reason refused_at_the_door(std::string_view verdict) {
             {}, {}};
 }
 
+// Under which name the engine and the router know where it goes.
+std::string destination_of(const std::string& address, const std::string& transport) {
+    return transport.empty() ? domain_of(address) : std::string(proto::route::via) + transport;
+}
+
 Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict) {
     Settled out{.number = number, .reverse_path = recipient.reverse_path};
     if (recipient.status == spool::Status::failed || recipient.status == spool::Status::expired) {
@@ -36,7 +42,7 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
         out.fate = Fate::discard;
     } else {
         out.fate = Fate::remote;
-        out.destination = domain_of(recipient.address);
+        out.destination = destination_of(recipient.address, recipient.transport);
     }
     return out;
 }
@@ -55,7 +61,7 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
     Settled out{.number = number,
                 .fate = static_cast<Fate>(outcome.fate), // the same fates in the same order
                 .reverse_path = outcome.reverse_path};
-    if (out.fate == Fate::remote) out.destination = domain_of(address);
+    if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
     if (out.fate == Fate::local) out.destination = local_store;
     if (out.fate == Fate::failed || out.fate == Fate::deferred)
         out.reason = {outcome.status, outcome.text, {}, {}};
@@ -93,7 +99,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     out.recipients = subject.settled;
     std::uint32_t next_number = subject.total;
     std::size_t answered = 0;
-    std::map<std::string, std::vector<std::uint32_t>> local_users;
+    std::map<std::array<std::string, 3>, std::vector<std::uint32_t>> local, sent_on; // by user, target, transport
     spool::Expanded expansion;
     std::vector<spool::Decided> failures; // among the added: their reasons must outlive a restart
     for (const auto& asked : subject.open) {
@@ -103,8 +109,10 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         const auto& outcomes = found->second;
         if (outcomes.size() == 1 && !outcomes.front()->changed) {
             const auto& outcome = *outcomes.front();
-            if (outcome.fate == proto::categorize::Fate::local)
-                local_users[outcome.user].push_back(asked.index);
+            std::array where = {outcome.user, outcome.target, outcome.transport};
+            if (outcome.fate == proto::categorize::Fate::local) local[std::move(where)].push_back(asked.index);
+            else if (outcome.fate == proto::categorize::Fate::remote && !outcome.transport.empty())
+                sent_on[std::move(where)].push_back(asked.index);
             out.recipients.push_back(settled_by_answer(asked.index, asked.address, outcome));
             continue;
         }
@@ -120,7 +128,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         expansion.replaced.push_back(asked.index);
         for (const auto* outcome : outcomes) {
             expansion.added.push_back({asked.index, recorded(outcome->fate), outcome->address, outcome->user,
-                                       outcome->reverse_path});
+                                       outcome->reverse_path, outcome->target, outcome->transport});
             out.recipients.push_back(settled_by_answer(next_number, outcome->address, *outcome));
             if (outcome->fate == proto::categorize::Fate::failed)
                 failures.push_back({.recipients = {next_number},
@@ -131,8 +139,12 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         }
     }
     if (answered != by_origin.size()) return {};
-    for (auto& [user, numbers] : local_users)
-        out.records.push_back(spool::Categorized{std::move(numbers), spool::Fate::local, user});
+    const auto record = [&out](auto& found, spool::Fate fate) {
+        for (auto& [where, numbers] : found)
+            out.records.push_back(spool::Categorized{std::move(numbers), fate, where[0], where[1], where[2]});
+    };
+    record(local, spool::Fate::local);
+    record(sent_on, spool::Fate::remote);
     if (!expansion.replaced.empty()) {
         out.expanded = true;
         out.records.push_back(std::move(expansion));

@@ -72,6 +72,31 @@ TEST_CASE("a local user is written down, without a sync") {
     CHECK(judgement->recipients[0].destination == "local");
 }
 
+TEST_CASE("where a recipient goes by the word of a table is in the file, and asked no more") {
+    auto state = message({"ann@example.org", "b@example.net", "list@example.org"});
+    auto judgement = judge(
+        Subject::of(state, 1000),
+        {1,
+         {{.index = 0, .fate = answer::Fate::local, .user = "vmail", .target = "maildir:/mail/ann/"},
+          {.index = 1, .transport = "lmtp:/run/lmtp"},
+          {.index = 2, .fate = answer::Fate::local, .changed = true, .address = "list@example.org", .user = "ann",
+           .target = "|/usr/bin/vacation"},
+          {.index = 2, .changed = true, .address = "c@example.com", .transport = "[relay.example]:26"}}});
+    REQUIRE(judgement);
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    CHECK(state.recipients[0].target == "maildir:/mail/ann/");
+    CHECK(state.recipients[1].transport == "lmtp:/run/lmtp");
+    CHECK(state.recipients[3].target == "|/usr/bin/vacation");
+
+    const auto again = Subject::of(state, 1000);
+    CHECK(again.open.empty());
+    REQUIRE(again.settled.size() == 4);
+    for (const auto& told : {judgement->recipients, again.settled}) {
+        CHECK(told[1].destination == "via:lmtp:/run/lmtp");
+        CHECK(told[3].destination == "via:[relay.example]:26");
+    }
+}
+
 TEST_CASE("an expansion of which a part could not be read is not made at all") {
     auto subject = Subject::of(message({"list@example.org"}), 1000);
     auto judgement = judge(subject, {1,

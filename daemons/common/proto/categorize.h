@@ -50,6 +50,8 @@ struct Outcome {
     bool changed = false;     // false: the address is the envelope's own
     std::string address;      // final address
     std::string user;         // local: the user name
+    std::string target;       // local, and
+    std::string transport;    // remote: as in spool::AddedRecipient
     std::string reverse_path; // "" = the message's own; else e.g. <owner-list@…> of a list with an owner
     std::string status;       // failed, deferred: "5.1.1"
     std::string text;         // failed, deferred: one line for NDR and log
@@ -59,6 +61,8 @@ struct Outcome {
         f("changed", m.changed);
         f("address", m.address);
         f("user", m.user);
+        f("target", m.target);
+        f("transport", m.transport);
         f("reverse_path", m.reverse_path);
         f("status", m.status);
         f("text", m.text);
