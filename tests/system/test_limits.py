@@ -1,4 +1,5 @@
 """Limits of users and of single listeners, and of what is done about passwords at the same time."""
+import contextlib
 import crypt
 import socket
 import threading
@@ -124,10 +125,11 @@ class SilentDovecot:
             threading.Thread(target=self.listen_to, args=(s,), daemon=True).start()
 
     def listen_to(self, s):
-        for line in s.makefile():
-            if line.startswith("AUTH\t"):
-                with self.lock:
-                    self.questions.append(s)
+        with contextlib.suppress(ConnectionError):  # smtpd ends without a word
+            for line in s.makefile():
+                if line.startswith("AUTH\t"):
+                    with self.lock:
+                        self.questions.append(s)
 
     def say_yes(self, n):
         self.questions[n].sendall(b"OK\t1\tuser=ann\n")

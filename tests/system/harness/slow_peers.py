@@ -29,6 +29,12 @@ class SlowPeers:
             ready.set()
         self.loop.run_until_complete(listen())
         self.loop.run_forever()
+        # Sessions that wait still are ended here: nobody else would, and each would complain at the very end.
+        sessions = asyncio.all_tasks(self.loop)
+        for session in sessions:
+            session.cancel()
+        self.loop.run_until_complete(asyncio.gather(*sessions, return_exceptions=True))
+        self.loop.close()
 
     def at(self, step):
         """How many wait there."""
