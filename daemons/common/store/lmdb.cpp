@@ -1,0 +1,441 @@
+#include "daemons/common/store/lmdb.h"
+#include "daemons/common/fd.h"
+#include "daemons/common/store/lmdb_record.h"
+#include <algorithm>
+#include <cstdio>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <lmdb.h>
+#include <mutex>
+#include <shared_mutex>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+namespace store {
+
+using common::Fd;
+using spool::Error;
+using spool::Result;
+using std::unexpected;
+
+namespace {
+
+constexpr unsigned most_readers = 1024;     // threads of all processes that read at one instant
+constexpr std::size_t cleared_at_once = 16; // expired entries, and one more for each change
+
+MDB_val bytes_of(std::string_view text) { return {text.size(), const_cast<char*>(text.data())}; }
+std::string_view text_of(const MDB_val& bytes) {
+    return {static_cast<const char*>(bytes.mv_data), bytes.mv_size};
+}
+
+bool damage(int code) {
+    return code == MDB_CORRUPTED || code == MDB_PAGE_NOTFOUND || code == MDB_INVALID ||
+           code == MDB_VERSION_MISMATCH || code == MDB_INCOMPATIBLE || code == EUCLEAN;
+}
+
+// What LMDB says, as the errors of everybody else.
+Error error_of(const std::string& file, std::string_view action, int code) {
+    if (damage(code))
+        return {EUCLEAN,
+                fmt::format("{} {}: it is damaged ({}); at Postrider's next start it is put aside and a "
+                            "new one is made",
+                            action, file, code == EUCLEAN ? "a checksum is wrong" : mdb_strerror(code))};
+    if (code == MDB_MAP_FULL)
+        return {ENOSPC, fmt::format("{} {}: it has reached its largest size", action, file)};
+    if (code == MDB_READERS_FULL) return {EAGAIN, fmt::format("{} {}: too many readers", action, file)};
+    return {code > 0 ? code : EIO, fmt::format("{} {}: {}", action, file, mdb_strerror(code))};
+}
+
+// One transaction; undone unless committed.
+class Transaction {
+public:
+    Transaction() = default;
+    ~Transaction() {
+        if (txn_) mdb_txn_abort(txn_);
+    }
+    Transaction(const Transaction&) = delete;
+    int begin(MDB_env* env, unsigned flags) {
+        int code = mdb_txn_begin(env, nullptr, flags, &txn_);
+        if (code == MDB_READERS_FULL) { // the dead among them
+            int dead = 0;
+            mdb_reader_check(env, &dead);
+            if (dead > 0) code = mdb_txn_begin(env, nullptr, flags, &txn_);
+        }
+        if (code != 0) txn_ = nullptr;
+        return code;
+    }
+    int commit() { return mdb_txn_commit(std::exchange(txn_, nullptr)); }
+    operator MDB_txn*() const { return txn_; }
+
+private:
+    MDB_txn* txn_ = nullptr;
+};
+
+class Cursor {
+public:
+    Cursor(MDB_txn* txn, MDB_dbi dbi) : code_(mdb_cursor_open(txn, dbi, &cursor_)) {}
+    ~Cursor() {
+        if (cursor_) mdb_cursor_close(cursor_);
+    }
+    Cursor(const Cursor&) = delete;
+    int move(MDB_cursor_op op, MDB_val& key, MDB_val& value) {
+        return code_ != 0 ? code_ : mdb_cursor_get(cursor_, &key, &value, op);
+    }
+
+private:
+    MDB_cursor* cursor_ = nullptr;
+    int code_;
+};
+
+// Calls `see` with the pages that each transaction has freed.
+template <class See> int each_freed(MDB_txn* txn, See see) {
+    Cursor freed(txn, 0);
+    MDB_val key{}, value{};
+    int code = 0;
+    while ((code = freed.move(MDB_NEXT, key, value)) == 0) {
+        const auto* pages = static_cast<const std::size_t*>(value.mv_data); // their number first
+        if (value.mv_size < sizeof *pages || value.mv_size / sizeof *pages <= *pages) return MDB_CORRUPTED;
+        if (!see(std::span(pages + 1, *pages))) return MDB_CORRUPTED;
+    }
+    return code == MDB_NOTFOUND ? 0 : code;
+}
+
+} // namespace
+
+struct Lmdb::Inner {
+    std::string directory, file;
+    LmdbOptions options;
+    std::string put_aside;
+    std::shared_mutex gate; // shared: in use; alone: being opened anew
+    MDB_env* env = nullptr;
+    MDB_dbi entries = 0, by_expiry = 0;
+    ino_t inode = 0;
+
+    ~Inner() { close(); }
+    void close() {
+        if (env) mdb_env_close(std::exchange(env, nullptr));
+    }
+    Error error(std::string_view action, int code) const { return error_of(file, action, code); }
+
+    Result<> open();
+    int open_environment();
+    Result<> open_as_keeper();
+    Result<> examine();
+    Result<> put_it_aside(std::string why);
+    bool replaced() const {
+        struct stat facts {};
+        return ::stat(file.c_str(), &facts) == 0 && facts.st_ino != inode;
+    }
+
+    // Calls `work`, which returns LMDB's code, with the environment in use; opens that anew and calls once
+    // more if the keeper has replaced it, another process has made it larger, or an earlier write to it has
+    // failed.
+    template <class Work> Result<> use(std::string_view action, Work work);
+
+    int find(MDB_txn* txn, std::string_view key, std::optional<Entry>& found) const;
+    int change(MDB_txn* txn, const Change& change, smtp::WallTime now, bool full, Outcome& outcome) const;
+    int remove(MDB_txn* txn, std::string_view key, const Entry& entry) const;
+    int clear_expired(MDB_txn* txn, smtp::WallTime now, std::size_t most) const;
+    int look_at_room(bool& full) const;
+};
+
+// --- opening
+
+int Lmdb::Inner::open_environment() {
+    close();
+    int code = mdb_env_create(&env);
+    if (code != 0) return code;
+    mdb_env_set_maxdbs(env, 2);
+    mdb_env_set_maxreaders(env, most_readers);
+    // What is beyond `largest` is for removing entries, which needs pages too.
+    mdb_env_set_mapsize(env, (options.largest + options.largest / 8 + (1UL << 20)) & ~0xffffUL);
+    code = mdb_env_open(env, directory.c_str(), MDB_NOTLS | MDB_NOMETASYNC, 0600);
+    if (code != 0) return code;
+    int dead = 0;
+    mdb_reader_check(env, &dead);
+    struct stat facts {};
+    MDB_envinfo info{};
+    MDB_stat pages{};
+    if (::stat(file.c_str(), &facts) != 0) return errno;
+    mdb_env_info(env, &info);
+    mdb_env_stat(env, &pages);
+    // Beyond the file's end the kernel would end the process.
+    if (static_cast<std::uint64_t>(facts.st_size) < (info.me_last_pgno + 1) * pages.ms_psize &&
+        info.me_last_txnid > 0)
+        return MDB_CORRUPTED;
+    inode = facts.st_ino;
+    Transaction txn;
+    code = txn.begin(env, 0);
+    if (code == 0) code = mdb_dbi_open(txn, "entries", MDB_CREATE, &entries);
+    if (code == 0) code = mdb_dbi_open(txn, "by-expiry", MDB_CREATE, &by_expiry);
+    return code == 0 ? txn.commit() : code;
+}
+
+Result<> Lmdb::Inner::open() {
+    // The keeper moves files only while nobody opens them.
+    const Fd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!lock) return unexpected(Error::from_errno("open " + directory));
+    while (::flock(lock.number(), options.keeper ? LOCK_EX : LOCK_SH) != 0)
+        if (errno != EINTR) return unexpected(Error::from_errno("lock " + directory));
+    if (options.keeper) return open_as_keeper();
+    if (::access(file.c_str(), F_OK) != 0) return unexpected(Error::from_errno("open " + file));
+    if (const int code = open_environment(); code != 0) {
+        close();
+        return unexpected(error("open", code));
+    }
+    return {};
+}
+
+// Reading what is damaged may end the process: a mark says that it was about to, and whoever finds it knows.
+Result<> Lmdb::Inner::open_as_keeper() {
+    const auto mark = directory + "/examining";
+    if (::access(mark.c_str(), F_OK) == 0)
+        TRY(put_it_aside("the process that examined it ended while doing so"));
+    const Fd made(::open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!made) return unexpected(Error::from_errno("make " + mark));
+    auto opened = examine();
+    if (!opened && is_damaged(opened.error())) {
+        if (auto aside = put_it_aside(opened.error().what); !aside) return aside;
+        opened = examine();
+    }
+    ::unlink(mark.c_str());
+    return opened;
+}
+
+Result<> Lmdb::Inner::examine() {
+    if (const int code = open_environment(); code != 0) {
+        close();
+        return unexpected(error("open", code));
+    }
+    Transaction txn;
+    int code = txn.begin(env, MDB_RDONLY);
+    if (code != 0) return unexpected(error("read", code));
+    std::size_t expiring = 0, indexed = 0;
+    MDB_val key{}, value{};
+    Cursor all(txn, entries), index(txn, by_expiry);
+    while ((code = all.move(MDB_NEXT, key, value)) == 0) {
+        const auto entry = lmdb_record::decode(text_of(key), text_of(value));
+        if (!entry) return unexpected(error("read", EUCLEAN));
+        expiring += entry->expires != smtp::WallTime{};
+    }
+    if (code != MDB_NOTFOUND) return unexpected(error("read", code));
+    while ((code = index.move(MDB_NEXT, key, value)) == 0)
+        indexed += lmdb_record::decode_index(text_of(key)).has_value();
+    if (code != MDB_NOTFOUND) return unexpected(error("read", code));
+    if (indexed != expiring) return unexpected(error("read", MDB_CORRUPTED));
+    MDB_envinfo info{};
+    mdb_env_info(env, &info);
+    code = each_freed(txn, [&](std::span<const std::size_t> freed) { // and are written to next
+        return std::ranges::all_of(freed,
+                                   [&](std::size_t page) { return page >= 2 && page <= info.me_last_pgno; });
+    });
+    if (code != 0) return unexpected(error("read", code));
+    return {};
+}
+
+Result<> Lmdb::Inner::put_it_aside(std::string why) {
+    close();
+    for (const std::string name : {"/data.mdb", "/lock.mdb"})
+        if (std::rename((directory + name).c_str(), (directory + name + ".damaged").c_str()) != 0 &&
+            errno != ENOENT)
+            return unexpected(Error::from_errno("put aside " + directory + name));
+    put_aside = std::move(why);
+    return {};
+}
+
+template <class Work> Result<> Lmdb::Inner::use(std::string_view action, Work work) {
+    for (bool again = false;; again = true) {
+        int code = 0;
+        {
+            const std::shared_lock in_use(gate);
+            if (env && !replaced()) {
+                code = work();
+                if (code == 0) return {};
+                if ((code != MDB_MAP_RESIZED && code != MDB_PANIC) || again)
+                    return unexpected(error(action, code));
+            } else if (again) {
+                return unexpected(error(action, ENOENT));
+            }
+        }
+        const std::lock_guard alone(gate);
+        if (code == MDB_MAP_RESIZED)
+            mdb_env_set_mapsize(env, 0); // as the others have it
+        else if (!env || code == MDB_PANIC || replaced())
+            TRY(open());
+    }
+}
+
+// --- reading and changing
+
+int Lmdb::Inner::find(MDB_txn* txn, std::string_view key, std::optional<Entry>& found) const {
+    auto name = bytes_of(key);
+    MDB_val value{};
+    const int code = mdb_get(txn, entries, &name, &value);
+    if (code == MDB_NOTFOUND) return 0;
+    if (code != 0) return code;
+    found = lmdb_record::decode(key, text_of(value));
+    return found ? 0 : EUCLEAN;
+}
+
+static bool expired(const Entry& entry, smtp::WallTime now) {
+    return entry.expires != smtp::WallTime{} && entry.expires <= now;
+}
+
+int Lmdb::Inner::remove(MDB_txn* txn, std::string_view key, const Entry& entry) const {
+    auto name = bytes_of(key);
+    if (const int code = mdb_del(txn, entries, &name, nullptr); code != 0) return code;
+    if (entry.expires == smtp::WallTime{}) return 0;
+    const auto index = lmdb_record::index_key(entry.expires, key);
+    auto index_name = bytes_of(index);
+    const int code = mdb_del(txn, by_expiry, &index_name, nullptr);
+    return code == MDB_NOTFOUND ? 0 : code;
+}
+
+int Lmdb::Inner::change(MDB_txn* txn, const Change& change, smtp::WallTime now, bool full,
+                        Outcome& outcome) const {
+    std::optional<Entry> there;
+    if (const int code = find(txn, change.key, there); code != 0) return code;
+    if (there && !expired(*there, now)) outcome.before = there;
+    const bool wanted =
+        change.only == Change::If::anything || (change.only == Change::If::absent && !outcome.before) ||
+        (change.only == Change::If::same && outcome.before && outcome.before->value == change.same_as);
+    if (!wanted || (!change.entry && !there)) {
+        outcome.made = wanted;
+        return 0;
+    }
+    outcome.made = true;
+    if (change.entry && there == change.entry) return 0;
+    if (change.entry && full) return MDB_MAP_FULL;
+    if (there)
+        if (const int code = remove(txn, change.key, *there); code != 0) return code;
+    if (!change.entry) return 0;
+    const auto bytes = lmdb_record::encode(change.key, *change.entry);
+    auto name = bytes_of(change.key), value = bytes_of(bytes);
+    if (const int code = mdb_put(txn, entries, &name, &value, 0); code != 0) return code;
+    if (change.entry->expires == smtp::WallTime{}) return 0;
+    const auto index = lmdb_record::index_key(change.entry->expires, change.key);
+    auto index_name = bytes_of(index);
+    MDB_val nothing{};
+    return mdb_put(txn, by_expiry, &index_name, &nothing, 0);
+}
+
+int Lmdb::Inner::clear_expired(MDB_txn* txn, smtp::WallTime now, std::size_t most) const {
+    std::vector<std::string> keys;
+    {
+        Cursor cursor(txn, by_expiry);
+        MDB_val key{}, value{};
+        int code = 0;
+        while (keys.size() < most && (code = cursor.move(MDB_NEXT, key, value)) == 0) {
+            const auto indexed = lmdb_record::decode_index(text_of(key));
+            if (!indexed) return MDB_CORRUPTED;
+            if (indexed->expires > now) break;
+            keys.emplace_back(indexed->key);
+        }
+        if (code != 0 && code != MDB_NOTFOUND) return code;
+    }
+    for (const auto& key : keys) {
+        std::optional<Entry> there;
+        if (const int code = find(txn, key, there); code != 0) return code;
+        if (!there) return MDB_CORRUPTED;
+        if (const int code = remove(txn, key, *there); code != 0) return code;
+    }
+    return 0;
+}
+
+// Is there nothing left of the largest size? The file never shrinks: then what is free in it counts.
+int Lmdb::Inner::look_at_room(bool& full) const {
+    MDB_envinfo info{};
+    MDB_stat pages{};
+    mdb_env_info(env, &info);
+    mdb_env_stat(env, &pages);
+    auto used = info.me_last_pgno + 1;
+    if (used * pages.ms_psize < options.largest) return 0;
+    Transaction txn;
+    int code = txn.begin(env, MDB_RDONLY);
+    if (code == 0)
+        code = each_freed(txn, [&](std::span<const std::size_t> freed) {
+            used -= std::min(used, freed.size());
+            return true;
+        });
+    full = used * pages.ms_psize >= options.largest;
+    return code;
+}
+
+Lmdb::Lmdb(std::unique_ptr<Inner> inner) : inner_(std::move(inner)) {}
+Lmdb::~Lmdb() = default;
+
+Result<std::unique_ptr<Lmdb>> Lmdb::open(std::string directory, const LmdbOptions& options) {
+    auto inner = std::make_unique<Inner>();
+    inner->file = directory + "/data.mdb";
+    inner->directory = std::move(directory);
+    inner->options = options;
+    TRY(inner->open());
+    return std::unique_ptr<Lmdb>(new Lmdb(std::move(inner)));
+}
+
+const std::string& Lmdb::put_aside() const { return inner_->put_aside; }
+
+static bool good(std::string_view key) { return !key.empty() && key.size() <= longest_key; }
+
+Result<std::optional<Entry>> Lmdb::get(std::string_view key, smtp::WallTime now) {
+    if (!good(key)) return std::optional<Entry>();
+    std::optional<Entry> found;
+    TRY(inner_->use("read", [&] {
+        Transaction txn;
+        const int code = txn.begin(inner_->env, MDB_RDONLY);
+        return code != 0 ? code : inner_->find(txn, key, found);
+    }));
+    if (found && expired(*found, now)) found.reset();
+    return found;
+}
+
+Result<std::vector<Outcome>> Lmdb::apply(std::span<const Change> changes, smtp::WallTime now,
+                                         Durable durable) {
+    for (const auto& change : changes)
+        if (!good(change.key) || (change.entry && change.entry->value.size() > longest_value))
+            return unexpected(Error{EINVAL, "write " + inner_->file + ": a key or a value is too long"});
+    std::vector<Outcome> outcomes;
+    TRY(inner_->use("write", [&] {
+        outcomes.assign(changes.size(), {});
+        bool full = false;
+        int code = inner_->look_at_room(full);
+        Transaction txn;
+        if (code == 0) code = txn.begin(inner_->env, 0);
+        if (code == 0) code = inner_->clear_expired(txn, now, cleared_at_once + changes.size());
+        for (std::size_t n = 0; code == 0 && n < changes.size(); ++n)
+            code = inner_->change(txn, changes[n], now, full, outcomes[n]);
+        if (code == 0) code = txn.commit();
+        // Also what others have changed and did not wait for.
+        if (code == 0 && durable == Durable::now) code = mdb_env_sync(inner_->env, 1);
+        return code;
+    }));
+    return outcomes;
+}
+
+Result<std::vector<Listed>> Lmdb::walk(std::string_view prefix, std::string_view after, std::size_t most,
+                                       smtp::WallTime now) {
+    std::vector<Listed> out;
+    TRY(inner_->use("read", [&] {
+        out.clear();
+        Transaction txn;
+        int code = txn.begin(inner_->env, MDB_RDONLY);
+        if (code != 0) return code;
+        Cursor cursor(txn, inner_->entries);
+        const auto from = std::max(prefix, after);
+        auto key = bytes_of(from);
+        MDB_val value{};
+        code = cursor.move(from.empty() ? MDB_FIRST : MDB_SET_RANGE, key, value);
+        for (; code == 0 && out.size() < most; code = cursor.move(MDB_NEXT, key, value)) {
+            const auto name = text_of(key);
+            if (!name.starts_with(prefix)) break;
+            if (!after.empty() && name <= after) continue;
+            auto entry = lmdb_record::decode(name, text_of(value));
+            if (!entry) return EUCLEAN;
+            if (!expired(*entry, now)) out.push_back({std::string(name), *std::move(entry)});
+        }
+        return code == MDB_NOTFOUND ? 0 : code;
+    }));
+    return out;
+}
+
+} // namespace store

@@ -1,0 +1,47 @@
+// The store that comes with us: an LMDB database in a directory of its own ("data.mdb", "lock.mdb"), which
+// any number of processes open at once. Writers take turns, readers wait for nobody; a process that dies in
+// the middle of a change leaves none of it. One of them, the keeper, looks at all of it when it opens it, and
+// puts a damaged one aside; the others follow to the new one by themselves. Knows files, nothing of what is
+// stored.
+#pragma once
+#include "daemons/common/store/store.h"
+#include <memory>
+#include <string>
+
+namespace store {
+
+struct LmdbOptions {
+    // The file never grows beyond this; what would not fit is refused as `is_full`. Address space only until
+    // it is used.
+    std::uint64_t largest = 1ULL << 30;
+    // Makes the database if there is none, looks at every entry of one that is there, and puts one that
+    // cannot be read aside as "data.mdb.damaged". Of the processes that share a store at most one is its
+    // keeper.
+    bool keeper = false;
+};
+
+class Lmdb final : public Store {
+public:
+    // `directory` exists. A process opens it once. Errors: ENOENT (not a keeper, and no keeper was here yet),
+    // is_damaged, and those of files. Their text says which file, and what to do about a damaged one.
+    static spool::Result<std::unique_ptr<Lmdb>> open(std::string directory, const LmdbOptions& options = {});
+    ~Lmdb() override;
+
+    // From any thread, several at once. The database was replaced by its keeper: they speak of the new one.
+    spool::Result<std::optional<Entry>> get(std::string_view key, smtp::WallTime now) override;
+    spool::Result<std::vector<Outcome>> apply(std::span<const Change> changes, smtp::WallTime now,
+                                              Durable durable) override;
+    using Store::apply;
+    spool::Result<std::vector<Listed>> walk(std::string_view prefix, std::string_view after, std::size_t most,
+                                            smtp::WallTime now) override;
+
+    // A keeper's: why the database before this one was put aside; "" if it was not.
+    const std::string& put_aside() const;
+
+private:
+    struct Inner;
+    explicit Lmdb(std::unique_ptr<Inner> inner);
+    std::unique_ptr<Inner> inner_;
+};
+
+} // namespace store

@@ -1,0 +1,90 @@
+// A small store of keys and values that several processes share and that outlives them: what must be known
+// about mail that is not mail (idempotency keys, suppressed addresses). Entries may expire; a change may ask
+// for what must be there before. Knows nothing of what is stored, nor who keeps it (lmdb.h; a server may come
+// to stand behind it). Calls wait for the disk where it is said: not for a loop's thread.
+#pragma once
+#include "libsmtp/time.h"
+#include "libspool/result.h"
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace store {
+
+inline constexpr std::size_t longest_key = 400;           // bytes, any; at least one
+inline constexpr std::size_t longest_value = 64UL * 1024; // bytes, any
+
+struct Entry {
+    std::string value;
+    smtp::WallTime expires{}; // from then on it is as good as absent; {}: never
+    bool operator==(const Entry&) const = default;
+};
+
+// One change of one key, made by one process at a time whoever else is about it.
+struct Change {
+    enum class If : std::uint8_t { anything, absent, same }; // what must be there for it to be made
+    std::string key;
+    std::optional<Entry> entry; // none: erase
+    If only = If::anything;
+    std::string same_as; // If::same: the value
+
+    static Change put(std::string key, Entry entry) { return {std::move(key), std::move(entry), {}, {}}; }
+    static Change put_if_absent(std::string key, Entry entry) {
+        return {std::move(key), std::move(entry), If::absent, {}};
+    }
+    static Change replace(std::string key, std::string same_as, Entry entry) {
+        return {std::move(key), std::move(entry), If::same, std::move(same_as)};
+    }
+    static Change erase(std::string key) { return {std::move(key), {}, {}, {}}; }
+    static Change erase_if(std::string key, std::string same_as) {
+        return {std::move(key), {}, If::same, std::move(same_as)};
+    }
+};
+
+struct Outcome {
+    bool made = false;
+    std::optional<Entry> before; // what was there, made or not
+};
+
+// soon: a power cut may undo the last changes, in whole, never in part. now: they are on stable storage, and
+// all before them.
+enum class Durable : std::uint8_t { soon, now };
+
+struct Listed {
+    std::string key;
+    Entry entry;
+    bool operator==(const Listed&) const = default;
+};
+
+class Store {
+public:
+    virtual ~Store() = default;
+    Store() = default;
+    Store(const Store&) = delete;
+
+    // What is there at that moment. Never waits for a writer, nor (what is in memory) for the disk.
+    virtual spool::Result<std::optional<Entry>> get(std::string_view key, smtp::WallTime now) = 0;
+    // All of them or, on an error, none; in order, each seeing those before it. One outcome for each. Waits
+    // for other writers and for the disk. Clears away some of what has expired, too.
+    virtual spool::Result<std::vector<Outcome>> apply(std::span<const Change> changes, smtp::WallTime now,
+                                                      Durable durable) = 0;
+    // Up to `most` entries whose keys begin with `prefix`, in the order of the keys' bytes, from the first
+    // behind `after` on ("": the first of all). Fewer than `most`: there are no more.
+    virtual spool::Result<std::vector<Listed>> walk(std::string_view prefix, std::string_view after,
+                                                    std::size_t most, smtp::WallTime now) = 0;
+
+    // In short. True: made.
+    spool::Result<bool> apply(Change change, smtp::WallTime now, Durable durable = Durable::now);
+};
+
+// What an Error of a store means beside its text.
+inline bool is_full(const spool::Error& error) { // of the store's own limit, the disk, or a quota
+    return error.code == ENOSPC || error.code == EDQUOT;
+}
+inline bool is_damaged(const spool::Error& error) { return error.code == EUCLEAN; }
+
+} // namespace store
