@@ -4,6 +4,7 @@
 // once, in tables.cpp.
 #pragma once
 #include "daemons/common/config/filters.h"
+#include "daemons/common/config/lookup.h"
 #include "daemons/common/config/pools.h"
 #include "daemons/common/network.h"
 #include "daemons/decide/queue/settings.h"
@@ -304,6 +305,8 @@ struct Config {
     TlsReports tls_reports;
     Master master;
     Testing testing;
+    std::vector<LookupTable> tables;             // [table.<name>]
+    std::vector<TableReference> tables_named; // by keys of other sections
     std::vector<FileReference> files;
 
     // Is `domain` (lower case, as the DNS has it: idn::ascii_domain) one of local.domains / relay.domains?

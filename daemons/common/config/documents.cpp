@@ -75,9 +75,11 @@ template <class F> void each_section(F&& take) {
     DnsList dns_list;
     Milter milter;
     Pool pool;
+    LookupTable lookup;
     for (auto& section : fixed_sections(config)) {
         take(section);
         if (section.name == "local") take(table_of(listener));
+        if (section.name == "local") take(table_of(lookup));
         if (section.name == "smtpd") {
             take(table_of(policy));
             take(table_of(dns_list));
@@ -223,6 +225,7 @@ addresses = ["127.0.0.1:2525"]
 .Xr postrider 1 ,
 .Xr aliases 5 ,
 .Xr postrider-credentials 5 ,
+.Xr postrider-tables 5 ,
 .Xr postrider 7 ,
 .Xr postrider-queue-manager 8 ,
 .Xr postrider-router 8 ,
@@ -246,6 +249,7 @@ std::string sample() {
         if (name.starts_with("listen")) name = "listen.smtp";
         if (name.starts_with("policy")) name = "policy.greylisting";
         if (name.starts_with("milter")) name = "milter.opendkim";
+        if (name.starts_with("table")) name = "table.users";
         if (name.starts_with("dns_list")) name = "dns_list.\"bl.example.net\"";
         if (name.starts_with("dkim")) name = "dkim.\"example.com\"";
         if (name.starts_with("retry")) name = "retry.quick";

@@ -20,23 +20,6 @@ constexpr Word<OnFailure> milter_failures[] = {{"accept", OnFailure::accept},
                                                {"reject", OnFailure::reject},
                                                {"quarantine", OnFailure::quarantine}};
 
-Text service_address(common::ServiceAddress& value) {
-    return {[&](std::string_view text) -> std::string {
-                const auto read = common::ServiceAddress::parse(text);
-                if (!read && text.size() > common::longest_socket_name &&
-                    (text.starts_with('/') || text.starts_with("unix:/")))
-                    return fmt::format("the path of a socket may have {} bytes, its last part {}",
-                                       common::longest_socket_path, common::longest_socket_name);
-                if (!read)
-                    return fmt::format("\"{}\" is not a service such as \"unix:/run/x.sock\" or "
-                                       "\"inet:127.0.0.1:10023\"",
-                                       text);
-                value = *read;
-                return "";
-            },
-            [&] { return value.to_string(); }};
-}
-
 List header_checks(std::vector<std::string>& values) {
     return list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
         value = text;

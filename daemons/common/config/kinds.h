@@ -14,6 +14,7 @@ Text any_text(std::string& value);
 Text word(std::string& value);
 Text domain(std::string& value);
 Text mailbox(Mailbox& value);
+Text service_address(common::ServiceAddress& value);
 
 template <class E> struct Word {
     std::string_view name;
@@ -73,5 +74,7 @@ List domains(std::vector<std::string>& values);
 List domain_set(std::set<std::string, std::less<>>& values);
 List words(std::vector<std::string>& values);
 List paths(std::vector<std::string>& values);
+// Lookup tables, by their specifications: TomlReader notes where they are named, and Config has them all.
+List lookups(std::vector<std::string>& values);
 
 } // namespace config

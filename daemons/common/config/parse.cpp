@@ -1,6 +1,7 @@
 // The configuration from its text: the sections there are, defaults that depend on others, checks across
 // keys.
 #include "daemons/common/config/toml_reader.h"
+#include "daemons/common/tables/specification.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -26,6 +27,8 @@ private:
     void route(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void retry(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void pool(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
+    void table(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
+    void check_tables();
     void signing(const std::string& word, const std::string& path, const NamedSections::Fill& fill);
     void check_policies();
     void check_pools();
@@ -71,6 +74,8 @@ bool Reader::read(std::string_view text) {
              if (list.zone.empty()) toml_.problem_at(path, fmt::format("{}: not a domain", path));
              filter(std::move(list), config_.dns_lists, path, fill);
          }},
+        {"table", "[table.<name>]", false,
+         [this](const auto& word, const auto& path, const auto& fill) { table(word, path, fill); }},
         {"pool", "[pool.<name>]", false,
          [this](const auto& word, const auto& path, const auto& fill) { pool(word, path, fill); }},
         {"retry", "[retry.<name>]", false,
@@ -121,6 +126,36 @@ void Reader::signing(const std::string& word, const std::string& path, const Nam
                                                                 domain, other.domain));
     }
     config_.signing.push_back(std::move(rule));
+}
+
+void Reader::table(const std::string& word, const std::string& path, const NamedSections::Fill& fill) {
+    LookupTable table;
+    table.name = word;
+    fill(table_of(table));
+    for (const auto key : missing_keys(table))
+        if (!toml_.given(fmt::format("{}.{}", path, key)) || toml_.good_so_far())
+            toml_.problem_at(path, fmt::format("{}: {} is missing", path, key));
+    resolve(table.database);
+    if (const auto key = path + ".database"; toml_.given(key)) {
+        const auto place = toml_.place(key);
+        config_.files.push_back({table.database, key, place.line, place.column});
+    }
+    config_.tables.push_back(std::move(table));
+}
+
+// Every table that is named there is.
+void Reader::check_tables() {
+    config_.tables_named = toml_.tables_named();
+    for (const auto& [text, key, line, column] : config_.tables_named) {
+        const auto what = tables::Specification::parse(text);
+        if (!what) continue; // said already
+        if (what->kind == tables::Kind::section) {
+            if (std::ranges::find(config_.tables, what->name, &LookupTable::name) == config_.tables.end())
+                toml_.problem({line, column}, fmt::format("{}: there is no [table.{}]", key, what->name));
+        } else if (what->address == common::ServiceAddress{}) {
+            config_.files.push_back({what->name, key, line, column});
+        }
+    }
 }
 
 void Reader::check_policies() {
@@ -375,6 +410,7 @@ void Reader::complete(const System& system) {
     check_filters();
     check_policies();
     check_pools();
+    check_tables();
     check_dane();
     check_files();
 }

@@ -20,6 +20,7 @@ struct List {
     std::function<void()> clear; // before the first one
     std::function<std::string(std::string_view)> add;
     std::function<std::vector<std::string>()> show;
+    bool of_tables = false; // its texts name lookup tables
 };
 struct Count {
     std::uint32_t* value;
@@ -71,6 +72,7 @@ Section table_of(Milter&);
 Section table_of(Content&);
 Section table_of(Copies&);
 Section table_of(Relay&);
+Section table_of(LookupTable&);
 Section table_of(Pool&);
 Section table_of(Pools&);
 Section table_of(decide::RouteRule&);
@@ -87,6 +89,9 @@ Section table_of(Bounce&);
 Section table_of(TlsReports&);
 Section table_of(Master&);
 Section table_of(Testing&);
+
+// Keys that a lookup table of its kind cannot do without, and has not.
+std::vector<std::string_view> missing_keys(const LookupTable& table);
 
 // All sections with fixed names, in the order of the manual. They point into `config`.
 std::vector<Section> fixed_sections(Config& config);

@@ -217,6 +217,8 @@ void TomlReader::Inside::value(const toml::node& node, const Key& key, const std
                     const auto* given = each.as_string();
                     if (!given) return wrong_type(each, path, "texts in quotation marks");
                     if (const auto wrong = list.add(given->get()); !wrong.empty()) refuse(each, wrong);
+                    if (const auto [line, column] = place_of(each.source()); list.of_tables)
+                        reader.tables_named_.push_back({given->get(), path, line, column});
                 };
                 if (const auto* array = node.as_array()) {
                     for (const auto& each : *array) add(each);

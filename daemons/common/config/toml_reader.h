@@ -45,6 +45,8 @@ public:
     void problem_at(const std::string& path, std::string message) {
         problem(place(path), std::move(message));
     }
+    // The lookup tables that were named, in the order of the text.
+    const std::vector<TableReference>& tables_named() const { return tables_named_; }
     bool good_so_far() const { return problems_.empty(); }
     // All there are, in the order of the file. Ends the reading.
     std::vector<Problem> problems();
@@ -53,6 +55,7 @@ private:
     struct Inside;
     std::string file_;
     std::map<std::string, Place> places_; // of the keys that the text sets
+    std::vector<TableReference> tables_named_;
     std::vector<Problem> problems_;
 };
 

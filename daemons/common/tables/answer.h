@@ -1,0 +1,25 @@
+// What a lookup table says about a key. A value.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace tables {
+
+struct Answer {
+    enum class Said : std::uint8_t {
+        none,        // the table has no such key
+        found,       // `value`
+        unavailable, // it cannot be asked now: what depends on it waits. `why`
+        not_yet,     // it must be fetched: Tables::ask()
+    };
+    Said said = Said::none;
+    std::string value = {}; // as the table has it, without blanks around it; never empty where `found`
+    std::string why = {};   // which table, what is wrong with it, what to do
+    bool operator==(const Answer&) const = default;
+
+    static Answer found(std::string value) { return {Said::found, std::move(value), {}}; }
+    static Answer unavailable(std::string why) { return {Said::unavailable, {}, std::move(why)}; }
+    static Answer not_yet() { return {Said::not_yet, {}, {}}; }
+};
+
+} // namespace tables

@@ -1,0 +1,136 @@
+#include "daemons/common/tables/file_table.h"
+#include "daemons/common/fd.h"
+#include <cerrno>
+#include <cstring>
+#include <expected>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+#include <utility>
+
+namespace tables {
+
+namespace {
+
+constexpr std::size_t largest_file = std::size_t{1} << 30;
+
+// The text, or why not.
+std::expected<std::string, std::string> text_of(const std::string& path) {
+    const common::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!fd) return std::unexpected(std::strerror(errno));
+    std::string text;
+    std::size_t have = 0;
+    for (;;) {
+        if (have == text.size()) text.resize(std::max<std::size_t>(64 * 1024, have * 2));
+        const auto n = ::read(fd.number(), text.data() + have, text.size() - have);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return std::unexpected(std::strerror(errno));
+        if (n == 0) break;
+        have += static_cast<std::size_t>(n);
+        if (have > largest_file)
+            return std::unexpected("larger than 1 GiB; compile it with \"postrider map\" and name it as \"lmdb:\"");
+    }
+    text.resize(have);
+    return text;
+}
+
+} // namespace
+
+struct FileTable::Work {
+    uv_work_t request{};
+    FileTable* owner = nullptr; // null: nobody wants to know any more
+    std::string path;
+    Read read = nullptr;
+    std::unique_ptr<const Contents> contents;
+    std::string why;
+
+    void run() {
+        auto text = text_of(path);
+        if (text)
+            contents = read(*text);
+        else
+            why = std::move(text).error();
+    }
+};
+
+FileTable::FileTable(common::Loop& loop, common::Log& log, std::string name, std::string path, Read read, Known known,
+                     std::uint64_t at_once)
+    : loop_(loop), log_(log), name_(std::move(name)), read_(read), known_(std::move(known)), at_once_(at_once),
+      file_(std::move(path)) {}
+
+FileTable::~FileTable() {
+    if (work_) work_->owner = nullptr;
+}
+
+Answer FileTable::find(std::string_view key, smtp::Now now) {
+    look(now);
+    if (!file_.trouble().empty()) return Answer::unavailable(trouble());
+    if (!contents_) return Answer::not_yet();
+    auto answer = contents_->find(key);
+    if (answer.said == Answer::Said::unavailable) answer.why = fmt::format("table {}: {}", name_, answer.why);
+    return answer;
+}
+
+bool FileTable::ask(const std::string& key, smtp::Now) {
+    if (!work_ || contents_) return false;
+    waiting_.insert(key);
+    return true;
+}
+
+std::string FileTable::trouble() const {
+    return file_.trouble().empty() ? "" : fmt::format("table {}: {}", name_, file_.trouble());
+}
+
+void FileTable::look(smtp::Now now) {
+    switch (file_.look(now)) {
+    case WatchedFile::Change::none: return;
+    case WatchedFile::Change::failed: return take(nullptr, file_.trouble());
+    case WatchedFile::Change::changed: break;
+    }
+    if (file_.size() > at_once_) return start();
+    Work work;
+    work.path = file_.path();
+    work.read = read_;
+    work.run();
+    take(std::move(work.contents), std::move(work.why));
+}
+
+void FileTable::start() {
+    if (work_) {
+        again_ = true;
+        return;
+    }
+    work_ = new Work;
+    work_->owner = this;
+    work_->path = file_.path();
+    work_->read = read_;
+    work_->request.data = work_;
+    uv_queue_work(
+        &loop_.uv(), &work_->request, [](uv_work_t* request) { static_cast<Work*>(request->data)->run(); },
+        [](uv_work_t* request, int) {
+            const std::unique_ptr<Work> work(static_cast<Work*>(request->data));
+            auto* self = work->owner;
+            if (!self) return;
+            self->work_ = nullptr;
+            self->take(std::move(work->contents), std::move(work->why));
+            if (std::exchange(self->again_, false)) self->start();
+            for (const auto& key : std::exchange(self->waiting_, {})) self->known_(key);
+        });
+}
+
+void FileTable::take(std::unique_ptr<const Contents> contents, std::string why) {
+    contents_ = std::move(contents);
+    if (!contents_) {
+        static_cast<void>(file_.failed(std::move(why)));
+        log_.warning("{}; what depends on it waits until it can be read", trouble());
+        return;
+    }
+    const auto& problems = contents_->problems();
+    log_.info("table {}: {} entries", name_, contents_->entries());
+    for (const auto& problem : problems.first())
+        log_.warning("table {}, line {}: {}", name_, problem.line, problem.message);
+    if (problems.count() > Problems::most)
+        log_.warning("table {}: {} more lines like these", name_, problems.count() - Problems::most);
+}
+
+} // namespace tables

@@ -1,0 +1,28 @@
+// One lookup table, whatever its kind. A resource of Tables; knows neither the others nor the configuration.
+#pragma once
+#include "daemons/common/tables/answer.h"
+#include "libsmtp/time.h"
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace tables {
+
+class Table {
+public:
+    // A key that was asked for is known now. Never called from within find() or ask().
+    using Known = std::function<void(const std::string& key)>;
+
+    Table() = default;
+    virtual ~Table() = default;
+    Table(const Table&) = delete;
+    Table& operator=(const Table&) = delete;
+
+    virtual Answer find(std::string_view key, smtp::Now now) = 0;
+    // False: it has nothing to wait for, find() knows.
+    virtual bool ask(const std::string& key, smtp::Now now) = 0;
+    // What is wrong with it, beginning with its name; "" nothing.
+    virtual std::string trouble() const = 0;
+};
+
+} // namespace tables
