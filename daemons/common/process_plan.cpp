@@ -38,6 +38,8 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
     bounce.stop_phase = 2;
 
     auto& local = add(Role::local);
+    local.local_sockets = {"local"};
+    local.expects = {Role::categorizer};
     local.as_root = true;
     local.stop_phase = 2;
 
@@ -57,6 +59,7 @@ const std::vector<LocalSocket>& local_sockets() {
     static const std::vector<LocalSocket> sockets = {
         {"queue-manager", "private/queue-manager", 0600, false},
         {"categorizer", "private/categorizer", 0600, false},
+        {"local", "private/local", 0600, false},
         {"router", "private/router", 0600, false},
         {"submit", "submit", 0666, false},
         {"showq", "showq", 0666, false},

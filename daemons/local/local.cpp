@@ -18,14 +18,16 @@ struct Local::Job {
 
 Result<std::unique_ptr<Local>> Local::create(common::Surroundings& surroundings, common::Orders orders) {
     auto disk = TRY(spool::RealDisk::open_at(orders.config.spool.directory));
-    return std::unique_ptr<Local>(new Local(surroundings, orders.config, std::move(disk)));
+    std::unique_ptr<Local> out(new Local(surroundings, orders.config, std::move(disk)));
+    out->user_files_.configure(orders);
+    return out;
 }
 
 Local::Local(common::Surroundings& surroundings, const config::Config& config,
              std::unique_ptr<spool::RealDisk> disk)
     : surroundings_(surroundings), disk_(std::move(disk)),
       settings_(std::make_shared<Settings>(settings_of(config, common::Loop::now().wall))),
-      next_number_(std::uint64_t{1} << 63),
+      next_number_(std::uint64_t{1} << 63), user_files_(surroundings),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      conversation, surroundings.identity,
                      {[this](Message&& message) { heard(message); }, [this] { connected(); },
@@ -38,6 +40,7 @@ Local::~Local() {
 
 void Local::reconfigure(common::Orders orders) {
     settings_ = std::make_shared<Settings>(settings_of(orders.config, settings_->born));
+    user_files_.configure(orders);
 }
 
 void Local::stop(smtp::Duration, std::function<void()> done) {

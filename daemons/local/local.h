@@ -5,6 +5,7 @@
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/local/delivery.h"
+#include "daemons/local/user_files.h"
 #include "libspool/real_disk.h"
 #include <map>
 #include <memory>
@@ -46,6 +47,7 @@ private:
     std::uint64_t next_number_; // for results told to another queue-manager than asked
     std::size_t running_ = 0;
     std::function<void()> stopped_;
+    UserFiles user_files_;
     ipc::Connector<proto::delivery::Message> queue_manager_;
 };
 

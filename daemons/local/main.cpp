@@ -1,10 +1,10 @@
 // local: delivers into the mailboxes of this host. See postrider-local(8).
+#include "daemons/local/as_user.h"
 #include "daemons/local/local.h"
-#include "daemons/local/user_process.h"
-#include <string_view>
+#include "daemons/local/works.h"
 
 int main(int argc, char** argv) {
-    if (argc == 2 && std::string_view(argv[1]) == local::as_user_option) return local::run_as_user();
+    if (argc == 3 && argv[1] == local::as_user::option) return local::run_as_user(argv[2]);
     constexpr unsigned deliveries_at_a_time = 16;
     return common::run_daemon<local::Local>(proto::Role::local, "local", deliveries_at_a_time);
 }

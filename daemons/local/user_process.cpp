@@ -1,60 +1,13 @@
 #include "daemons/local/user_process.h"
-#include "daemons/common/ipc/message.h"
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <poll.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 namespace local {
 
-using common::Fd;
 using spool::Error;
 using spool::Result;
-
-namespace user_process {
-
-template <class M> Result<> Line::say(const M& message) {
-    std::string wire;
-    const auto begun = ipc::begin_frame(wire);
-    ipc::encode<Message>(message, wire);
-    if (!ipc::end_frame(wire, begun)) return std::unexpected(Error{EMSGSIZE, "a frame is too long"});
-    for (std::string_view rest = wire; !rest.empty();) {
-        const ssize_t n = send(fd_.number(), rest.data(), rest.size(), MSG_NOSIGNAL);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return std::unexpected(Error::from_errno("talk to the delivering process"));
-        rest.remove_prefix(static_cast<std::size_t>(n));
-    }
-    return {};
-}
-
-Result<Message> Line::hear(int patience) {
-    while (true) {
-        if (auto frame = reader_.next()) {
-            auto message = ipc::decode<Message>(*frame);
-            if (!message) return std::unexpected(Error{EPROTO, "delivering process: " + message.error().why});
-            return *std::move(message);
-        }
-        if (reader_.broken()) return std::unexpected(Error{EPROTO, "delivering process: broken frame"});
-        reader_.keep();
-        pollfd readable{fd_.number(), POLLIN, 0};
-        const int ready = poll(&readable, 1, patience);
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready == 0) return std::unexpected(Error{ETIMEDOUT, "the delivering process does not answer"});
-        buffer_.resize(64 * 1024);
-        const ssize_t n = recv(fd_.number(), buffer_.data(), buffer_.size(), 0);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return std::unexpected(Error::from_errno("hear the delivering process"));
-        if (n == 0) return std::unexpected(Error{EPIPE, "the delivering process has gone"});
-        reader_.feed({buffer_.data(), static_cast<std::size_t>(n)});
-    }
-}
-
-} // namespace user_process
 
 using namespace user_process;
 
@@ -76,26 +29,9 @@ UserProcess::~UserProcess() {
 }
 
 Result<> UserProcess::start() {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return std::unexpected(Error::from_errno("make a socket pair"));
-    line_.emplace(Fd(ends[0]));
-    const Fd theirs(ends[1]);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, theirs.number(), 0);
-    std::string name = "postrider-local", option = as_user_option;
-    char* const arguments[] = {name.data(), option.data(), nullptr};
-    auto variables = common::bare_environment();
-    std::vector<char*> environment;
-    for (std::string& variable : variables) environment.push_back(variable.data());
-    environment.push_back(nullptr);
-    const int failed = posix_spawn(&pid_, "/proc/self/exe", &actions, nullptr, arguments, environment.data());
-    posix_spawn_file_actions_destroy(&actions);
-    if (failed != 0) {
-        pid_ = 0;
-        return std::unexpected(Error::from_errno("start a delivering process", failed));
-    }
+    auto [ours, theirs] = TRY(as_user::socket_pair());
+    line_.emplace(std::move(ours));
+    pid_ = TRY(as_user::start("mailbox", {theirs.number()}));
     return {};
 }
 
@@ -103,9 +39,7 @@ Verdict UserProcess::lost(const Error& error) { return verdict_of(Error{0, error
 
 std::optional<Verdict> UserProcess::open() {
     if (auto started = start(); !started) return lost(started.error());
-    Begin begin{user_.name, user_.home, user_.uid, user_.gid, {user_.groups.begin(), user_.groups.end()},
-                letter_};
-    if (auto said = line_->say(begin); !said) return lost(said.error());
+    if (auto said = line_->say(Begin{as_user::person_of(user_), letter_}); !said) return lost(said.error());
     const int patience = static_cast<int>(letter_.lock_timeout / 1000) + 60'000;
     const auto heard = line_->hear(patience);
     if (!heard) return lost(heard.error());
@@ -144,10 +78,7 @@ Verdict deliver_as_user(Line& line) {
     auto first = line.hear(60'000);
     const auto* begin = first ? std::get_if<Begin>(&*first) : nullptr;
     if (!begin) return verdict_of(Error{EPROTO, "the delivering process was not told what to do"});
-    if (begin->uid == 0) return verdict_of(Error{EPERM, "mail is never delivered as root"});
-    const common::Identity user{
-        begin->uid, begin->gid, {begin->groups.begin(), begin->groups.end()}, begin->user, begin->home};
-    if (auto became = common::become(user); !became) return verdict_of(became.error());
+    if (auto became = as_user::become(begin->person); !became) return verdict_of(became.error());
     if (auto settled = common::no_new_privileges(); !settled) return verdict_of(settled.error());
     const auto mailbox = open_mailbox(begin->letter);
     if (auto verdict = mailbox->open()) return *verdict;
@@ -164,14 +95,10 @@ Verdict deliver_as_user(Line& line) {
 
 } // namespace
 
-int run_as_user() {
-    signal(SIGPIPE, SIG_IGN);
-    umask(0007); // mailboxes are 0600 or 0660, as they ask for
-    if (chdir("/") != 0) return 1;
-    // Out of the way of what keep_standard_descriptors() and libraries may do with 0.
-    const int fd = dup(0);
-    if (fd < 0) return 1;
-    Line line{Fd(fd)};
+int write_mailbox_as_user() {
+    auto control = as_user::settle(0);
+    if (!control) return 1;
+    Line line(std::move(*control));
     const Verdict verdict = deliver_as_user(line);
     return line.say(Ended{verdict}) ? 0 : 1;
 }

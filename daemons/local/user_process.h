@@ -1,32 +1,23 @@
 // A mailbox written by a process that has become its owner: the daemon's side, which looks like any Mailbox,
-// and the process's side. They speak frames over a socket pair. The process is this same program, started
-// anew, so that nothing of the daemon's memory goes with it; it becomes the user before it touches anything
-// of theirs.
+// and the process's side. They speak frames over a socket pair; the process becomes the user before it touches
+// anything of theirs.
 #pragma once
-#include "daemons/common/fd.h"
-#include "daemons/common/ipc/frame.h"
 #include "daemons/common/privileges.h"
+#include "daemons/local/as_user.h"
 #include "daemons/local/mailbox.h"
 #include <string>
 #include <sys/types.h>
 #include <variant>
-#include <vector>
 
 namespace local {
 
 namespace user_process {
 
 struct Begin { // daemon → process: whose process it is to be, and where to write
-    std::string user, home;
-    std::uint32_t uid = 0, gid = 0;
-    std::vector<std::uint32_t> groups;
+    as_user::Person person;
     Letter letter;
     static void fields(auto& m, auto& f) {
-        f("user", m.user);
-        f("home", m.home);
-        f("uid", m.uid);
-        f("gid", m.gid);
-        f("groups", m.groups);
+        f("person", m.person);
         f("letter", m.letter);
     }
 };
@@ -45,20 +36,7 @@ struct Ended { // process → daemon: at any time; nothing more is read
     static void fields(auto& m, auto& f) { f("verdict", m.verdict); }
 };
 using Message = std::variant<Begin, Piece, Commit, Opened, Ended>;
-
-// Frames on a socket, waiting for them. Each end owns one.
-class Line {
-public:
-    explicit Line(common::Fd fd) : fd_(std::move(fd)) {}
-    template <class M> spool::Result<> say(const M& message);
-    // Error ETIMEDOUT after `patience` ms (-1: none); Error EPIPE at the end of the stream.
-    spool::Result<Message> hear(int patience);
-
-private:
-    common::Fd fd_;
-    ipc::FrameReader reader_;
-    std::string buffer_;
-};
+using Line = as_user::Line<Message>;
 
 } // namespace user_process
 
@@ -80,8 +58,7 @@ private:
     pid_t pid_ = 0;
 };
 
-// The word on the command line that makes this program such a process, with the socket as descriptor 0.
-inline constexpr char as_user_option[] = "--as-user";
-int run_as_user();
+// Such a process's whole life, with the socket as descriptor 0; its exit status.
+int write_mailbox_as_user();
 
 } // namespace local

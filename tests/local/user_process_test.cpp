@@ -1,4 +1,5 @@
 #include "daemons/local/user_process.h"
+#include "daemons/local/works.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <string_view>
@@ -10,13 +11,14 @@ using proto::delivery::Outcome;
 
 // This program is the delivering process too, as the daemon's is: what is run with the option never returns
 // here.
-static const int as_user = [] {
+static const int becomes_user = [] {
     char line[256] = {};
     if (FILE* file = std::fopen("/proc/self/cmdline", "r")) {
         const std::size_t n = std::fread(line, 1, sizeof line - 1, file);
         std::fclose(file);
         const std::string_view words(line, n);
-        if (words.ends_with(std::string_view("\0--as-user\0", 11))) _exit(run_as_user());
+        const auto at = words.find(std::string_view("\0--as-user\0", 11));
+        if (at != words.npos) _exit(run_as_user(words.substr(at + 11, words.size() - at - 12)));
     }
     return 0;
 }();

@@ -5,6 +5,7 @@
 #pragma once
 #include "daemons/common/config/filters.h"
 #include "daemons/common/config/lookup.h"
+#include "daemons/common/config/local_delivery.h"
 #include "daemons/common/config/pools.h"
 #include "daemons/common/network.h"
 #include "daemons/decide/queue/settings.h"
@@ -77,6 +78,7 @@ struct Local {
     Duration lock_timeout = 30s;           // for an mbox somebody else has locked
     std::uint32_t alias_depth = 50;
     std::uint32_t alias_recipients = 10'000; // one address may become so many
+    LocalDelivery delivery;
 };
 
 enum class Service { relay, submission };

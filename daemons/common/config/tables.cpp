@@ -80,7 +80,7 @@ Section table_of(Log& s) {
 }
 
 Section table_of(Local& s) {
-    return {
+    Section section{
         "local",
         "Mail for people on this system.",
         {
@@ -119,6 +119,8 @@ Section table_of(Local& s) {
             {"alias_recipients", Count{&s.alias_recipients, 1, 1'000'000},
              "How many recipients one address may become.", ""},
         }};
+    for (auto& key : delivery_keys(s.delivery)) section.keys.push_back(std::move(key));
+    return section;
 }
 
 Section table_of(Bounce& s) {

@@ -65,6 +65,7 @@ Section table_of(Mta&);
 Section table_of(Spool&);
 Section table_of(Log&);
 Section table_of(Local&);
+std::vector<Key> delivery_keys(LocalDelivery&); // more of [local]
 Section table_of(Listener&);
 Section table_of(PolicyService&);
 Section table_of(DnsList&);

@@ -1,0 +1,17 @@
+// How mail for people on this system is delivered: their own files that say where it goes, mailboxes,
+// commands. Part of Config's section [local].
+#pragma once
+#include "libsmtp/time.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace config {
+
+struct LocalDelivery {
+    // Where a user's .forward lies, asked in this order: with {home}, {user}; those with {extension} hold for
+    // addresses that have one. Empty: there are none.
+    std::vector<std::string> forward = {"{home}/.forward+{extension}", "{home}/.forward"};
+};
+
+} // namespace config

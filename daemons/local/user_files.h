@@ -1,0 +1,57 @@
+// The categorizer's questions about files of users, answered: each file is read by a process of its own, a few
+// at a time; one that hangs (a dead file server) is given up. Blocks nothing.
+#pragma once
+#include "daemons/common/daemon.h"
+#include "daemons/common/ipc/listener.h"
+#include "daemons/common/proto/user_files.h"
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace local {
+
+namespace user_file {
+struct Order;
+}
+
+class UserFiles {
+public:
+    explicit UserFiles(common::Surroundings& surroundings);
+    ~UserFiles(); // processes under way are ended
+    UserFiles(const UserFiles&) = delete;
+    UserFiles& operator=(const UserFiles&) = delete;
+
+    // Takes the socket "local" at the first call, and the settings each time.
+    void configure(common::Orders& orders);
+
+private:
+    using Asker = ipc::Channel<proto::user_files::Message>;
+    struct Question {
+        std::uint64_t asker = 0;
+        proto::user_files::Read read;
+    };
+    class Reading;
+    void welcome(std::unique_ptr<Asker> asker);
+    void asked(Question&& question);
+    void go_on();
+    void answer(const Question& question, proto::user_files::Answer&& answer);
+    user_file::Order order_for(const proto::user_files::Read& read) const;
+
+    common::Surroundings& surroundings_;
+    std::vector<std::string> forward_;
+    std::uint32_t minimum_uid_ = 1;
+    bool change_ = false;
+    std::string ourselves_, home_; // single-user mode: who that is
+    std::map<std::uint64_t, std::unique_ptr<Asker>> askers_;
+    std::uint64_t last_asker_ = 0;
+    std::deque<Question> waiting_;
+    std::list<std::unique_ptr<Reading>> readings_;
+    common::TurnHook turn_; // clears away what is over, starts what waits
+    std::unique_ptr<ipc::Listener> listener_;
+};
+
+} // namespace local

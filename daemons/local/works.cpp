@@ -1,0 +1,13 @@
+#include "daemons/local/works.h"
+#include "daemons/local/user_file.h"
+#include "daemons/local/user_process.h"
+
+namespace local {
+
+int run_as_user(std::string_view work) {
+    if (work == "mailbox") return write_mailbox_as_user();
+    if (work == "file") return read_file_as_user();
+    return 1;
+}
+
+} // namespace local
