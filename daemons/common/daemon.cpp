@@ -75,7 +75,8 @@ private:
     void take(supervision::Message&& message, std::vector<Fd> descriptors) {
         if (auto* configure = std::get_if<supervision::Configure>(&message))
             return this->configure(*configure, std::move(descriptors));
-        if (auto* ping = std::get_if<supervision::Ping>(&message)) return master_.send(supervision::Pong{ping->number});
+        if (auto* ping = std::get_if<supervision::Ping>(&message))
+            return master_.send(supervision::Pong{ping->number, daemon_ ? daemon_->word() : std::string()});
         if (auto* token = std::get_if<supervision::AccessToken>(&message)) return this->token(*token, descriptors);
         if (auto* died = std::get_if<supervision::Died>(&message); died && daemon_)
             daemon_->died(died->role, died->instance, died->crashed);
@@ -201,6 +202,7 @@ LogSettings log_settings(const config::Log& log) {
     settings.name = log.name;
     settings.syslog = log.syslog;
     settings.syslog_socket = log.syslog_socket;
+    settings.json = log.json;
     settings.most_gathered = log.buffer;
     constexpr Severity least[] = {Severity::error, Severity::warning, Severity::info, Severity::debug};
     settings.least = least[static_cast<std::size_t>(log.level)];

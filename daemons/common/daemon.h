@@ -77,6 +77,8 @@ public:
     // Take nothing new, finish what is in flight, then call done (once, not from within this call's caller's
     // frame being gone: calling it at once is fine). After `within` the process ends anyway.
     virtual void stop(smtp::Duration within, std::function<void()> done) = 0;
+    // How the work stands, in a few words that master passes on ("12 messages queued"); asked at every heartbeat.
+    virtual std::string word() { return {}; }
     // Another daemon's process has ended (told to the queue-manager). crashed: of itself, not stopped or killed.
     virtual void died(const std::string& role, std::uint32_t instance, bool crashed) {
         static_cast<void>(role), static_cast<void>(instance), static_cast<void>(crashed);

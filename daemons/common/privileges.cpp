@@ -1,4 +1,5 @@
 #include "daemons/common/privileges.h"
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <dirent.h>
@@ -70,9 +71,9 @@ void keep_standard_descriptors() {
     }
 }
 
-void close_descriptors_except(int keep) {
+void close_descriptors_except(int keep, int last) {
     if (keep > 3 && close_range(3, static_cast<unsigned>(keep) - 1, 0) != 0) return;
-    close_range(static_cast<unsigned>(keep < 3 ? 3 : keep + 1), ~0U, 0);
+    close_range(static_cast<unsigned>(keep < 3 ? 3 : std::max(keep, last) + 1), ~0U, 0);
 }
 
 std::vector<std::string> bare_environment() {

@@ -26,8 +26,8 @@ spool::Result<> no_new_privileges();
 
 // Descriptors 0, 1 and 2 are open (to /dev/null if they were not).
 void keep_standard_descriptors();
-// Everything above 2 but `keep` is closed.
-void close_descriptors_except(int keep);
+// Everything above 2 but `keep` (or `keep` to `last`) is closed.
+void close_descriptors_except(int keep, int last = -1);
 // All that a daemon started with other rights than ours may know: a fixed PATH, and TZ.
 std::vector<std::string> bare_environment();
 // As many descriptors as the hard limit allows.

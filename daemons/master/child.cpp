@@ -63,6 +63,10 @@ void Child::take(supervision::Message&& message) {
         return overseer_.ready(*this);
     }
     if (auto* wanted = std::get_if<supervision::AccessTokenWanted>(&message)) return overseer_.token_wanted(*this, *wanted);
+    if (auto* pong = std::get_if<supervision::Pong>(&message)) {
+        word_ = std::move(pong->word);
+        return overseer_.answered(*this);
+    }
     if (auto* trouble = std::get_if<supervision::Trouble>(&message); trouble && trouble->text != trouble_) {
         trouble_ = trouble->text;
         overseer_.troubled(*this);
@@ -124,6 +128,7 @@ void Child::has_ended(int status) {
     const auto served = state_ == State::ready ? Loop::now().monotonic - entered_ : smtp::Duration::zero();
     const bool wanted = state_ != State::stopping;
     link_.reset();
+    word_.clear();
     pid_ = 0;
     generation_ = 0;
     if (!wanted) {

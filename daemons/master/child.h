@@ -23,6 +23,7 @@ public:
         virtual const config::Master& rules() = 0;
         virtual void ready(Child& child) = 0;
         virtual void troubled(Child& child) = 0;
+        virtual void answered(Child& child) = 0; // a heartbeat
         virtual void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) = 0;
         // crashed: of itself. Called before it is started again (if it is).
         virtual void ended(Child& child, bool crashed) = 0;
@@ -56,6 +57,7 @@ public:
     bool alive() const { return pid_ != 0; }
     std::uint64_t generation() const { return generation_; } // of the configuration it serves; 0 not yet
     const std::string& trouble() const { return trouble_; }
+    const std::string& word() const { return word_; } // its last one on how its work stands; "" none
     const std::string& confinement() const { return confinement_; }
     std::uint64_t restarts() const { return restarts_; }
     unsigned deaths_in_a_row() const { return backoff_.in_a_row(); }
@@ -75,7 +77,7 @@ private:
     std::unique_ptr<common::MasterLink> link_;
     common::Timer restart_;
     Backoff backoff_;
-    std::string trouble_, confinement_;
+    std::string trouble_, word_, confinement_;
     std::uint64_t restarts_ = 0, generation_ = 0, pings_ = 0;
     unsigned unanswered_ = 0;
     bool killed_ = false;

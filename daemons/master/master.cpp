@@ -3,6 +3,7 @@
 #include "daemons/common/programs.h"
 #include "daemons/common/random.h"
 #include "daemons/master/notify.h"
+#include "daemons/master/standing.h"
 #include <algorithm>
 #include <csignal>
 #include <fcntl.h>
@@ -65,8 +66,10 @@ Master::Master(common::Loop& loop, common::Log& log, Options options, std::strin
 
 Master::~Master() = default;
 
-Result<> Master::open(common::Fd log_file) {
+Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> handed) {
     log_file_ = std::move(log_file);
+    const auto sockets_of_systemd = handed.size();
+    premises_.adopt(std::move(handed));
     TRY(premises_.enter(config_));
     TRY(premises_.bind_local_sockets());
     TRY(premises_.bind_listeners(config_.listeners));
@@ -83,7 +86,9 @@ Result<> Master::open(common::Fd log_file) {
     patience_.start(not_ready_interval);
     heartbeat_.start(config_.master.heartbeat_interval);
     if (watchdog_interval()) watchdog_.start(*watchdog_interval());
-    log_.info("started with {}: {} processes, spool {}", config_.file, children_.size(), config_.spool.directory);
+    log_.info("started with {}: {} processes, spool {}{}", config_.file, children_.size(), config_.spool.directory,
+              sockets_of_systemd == 0 ? "" : fmt::format(", {} listening sockets from systemd", sockets_of_systemd));
+    tell_standing();
     return {};
 }
 
@@ -182,6 +187,7 @@ void Master::refresh_keys() {
 
 void Master::ready(Child& child) {
     if (stopping_) return;
+    tell_standing();
     if (child.restarts() > 0 && child.generation() == generation_ && child.deaths_in_a_row() > 1)
         log_.info("{} (pid {}) is running again", child.name(), child.pid());
     const bool all = std::ranges::all_of(children_, [&](const auto& each) {
@@ -195,7 +201,9 @@ void Master::ready(Child& child) {
 void Master::everything_ready() {
     announced_ = true;
     patience_.stop();
-    notify("READY=1\nSTATUS=" + std::to_string(children_.size()) + " processes");
+    notify("READY=1");
+    tell_standing();
+    for (auto& child : children_) child->heartbeat(); // their first word on how things stand
     log_.info("ready");
     if (options_.announce < 0) {
         fmt::print("postrider is running (pid {}); log: {}\n", getpid(),
@@ -233,9 +241,37 @@ void Master::fail_to_start(const std::string& why) {
 }
 
 void Master::troubled(Child& child) {
+    tell_standing();
     if (child.trouble().empty()) return;
     log_.warning("{}: {}", child.name(), child.trouble());
     if (!announced_ && !stopping_) fmt::print(stderr, "postrider: {}: {}\n", child.name(), child.trouble());
+}
+
+void Master::answered(Child& child) {
+    if (child.plan().role == proto::Role::queue_manager) tell_standing();
+}
+
+void Master::tell_standing() {
+    Standing standing;
+    standing.processes = static_cast<unsigned>(children_.size());
+    standing.waiting_for = names_of_unready();
+    using enum Standing::Stage;
+    standing.stage = stopping_                                             ? stopping
+                     : !announced_                                         ? starting
+                     : std::ranges::any_of(children_, [&](const auto& child) {
+                           return child->state() == Child::State::ready && child->generation() != generation_;
+                       })                                                  ? reloading
+                                                                           : running;
+    if (stopping_) {
+        standing.waiting_for.clear();
+        for (const auto& child : children_)
+            if (child->alive()) standing.waiting_for += (standing.waiting_for.empty() ? "" : ", ") + child->name();
+    }
+    for (const auto& child : children_)
+        if (child->plan().role == proto::Role::queue_manager) standing.queue = child->word();
+    const auto text = text_of(standing);
+    if (text == std::exchange(standing_, text)) return;
+    notify("STATUS=" + text);
 }
 
 // Whoever was started again meanwhile has not asked.
@@ -261,8 +297,10 @@ void Master::ended(Child& child, bool crashed) {
                 each->tell({std::string(proto::name_of(role)), child.plan().instance, crashed});
     if (stopping_) {
         child.stop({}); // not started again
+        tell_standing();
         return next_phase();
     }
+    tell_standing();
     if (child.state() == Child::State::ended) return sweep_.schedule();
     if (!announced_ && child.deaths_in_a_row() >= deaths_limit)
         fail_to_start(fmt::format("{} ends as soon as it is started{}{}", child.name(),

@@ -36,7 +36,8 @@ public:
     Master(const Master&) = delete;
     Master& operator=(const Master&) = delete;
 
-    spool::Result<> open(common::Fd log_file);
+    // `handed`: listening sockets that systemd opened, by address (place()).
+    spool::Result<> open(common::Fd log_file, std::map<std::string, common::Fd> handed);
     int status() const { return status_; }
 
 private:
@@ -48,6 +49,7 @@ private:
     const config::Master& rules() override { return config_.master; }
     void ready(Child& child) override;
     void troubled(Child& child) override;
+    void answered(Child& child) override;
     void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) override;
     void ended(Child& child, bool crashed) override;
 
@@ -78,6 +80,7 @@ private:
     nlohmann::json facts() const;
     nlohmann::json facts(const Child& child) const;
     std::string names_of_unready() const;
+    void tell_standing(); // systemd, where it is another one than before
 
     common::Loop& loop_;
     common::Log& log_;
@@ -100,6 +103,7 @@ private:
     std::uint64_t generation_ = 1;
     unsigned phase_ = 0;
     int times_not_ready_ = 0;
+    std::string standing_; // as systemd was told last
     bool announced_ = false, stopping_ = false;
     int status_ = 0;
 };

@@ -16,6 +16,10 @@ void notify_reloading() {
     sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld", microseconds);
 }
 
+void notify_stopping(smtp::Duration within) {
+    sd_notifyf(0, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%lld", static_cast<long long>(within.count()));
+}
+
 std::optional<smtp::Duration> watchdog_interval() {
     std::uint64_t microseconds = 0;
     if (sd_watchdog_enabled(0, &microseconds) <= 0) return {};
@@ -24,6 +28,7 @@ std::optional<smtp::Duration> watchdog_interval() {
 #else
 void notify(const std::string&) {}
 void notify_reloading() {}
+void notify_stopping(smtp::Duration) {}
 std::optional<smtp::Duration> watchdog_interval() { return {}; }
 #endif
 

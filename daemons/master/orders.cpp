@@ -60,6 +60,7 @@ Result<> Master::reload() {
     ++generation_;
     settle_workers();
     for (auto& child : children_) child->reorder();
+    tell_standing();
     log_.info("reload of {}: generation {}", config_.file, generation_);
     return {};
 }
@@ -142,7 +143,8 @@ void Master::stop() {
         for (auto& child : children_) child->kill();
         return;
     }
-    notify("STOPPING=1");
+    notify_stopping(config_.master.stop_timeout + common::stop_phases * grace);
+    tell_standing();
     log_.info("stopping");
     patience_.stop();
     for (auto peer : std::exchange(reloading_, {})) control_->refuse(peer, "it is being stopped");

@@ -1,6 +1,7 @@
 #include "daemons/master/premises.h"
 #include "daemons/common/local_socket.h"
 #include "daemons/common/process_plan.h"
+#include "daemons/master/port_holder.h"
 #include "libspool/file_system.h"
 #include "libspool/real_disk.h"
 #include "libspool/store.h"
@@ -213,7 +214,30 @@ bool no_ipv6(const common::Endpoint& endpoint, const Error& error) {
     return !endpoint.address.is_v4() && (error.code == EAFNOSUPPORT || error.code == EADDRNOTAVAIL);
 }
 
+// Says who has it, as far as one can see.
+Error taken(const common::Endpoint& endpoint, Error error) {
+    if (error.code == EADDRINUSE) {
+        const auto who = who_listens(endpoint);
+        error.what += who.empty() ? ": a process that cannot be seen from here has that port; \"ss -ltnp\" as root names it"
+                                  : fmt::format(": {} has that port; stop it, or change listen.<name>.addresses", who);
+    }
+    if (error.code == EACCES)
+        error.what += ": ports below 1024 are for root (or CAP_NET_BIND_SERVICE); start it as root, have systemd hand the "
+                      "socket down, or use a higher port in listen.<name>.addresses";
+    if (error.code == EADDRNOTAVAIL)
+        error.what += ": this host has no such address (yet); \"ip address\" lists those it has";
+    return error;
+}
+
 } // namespace
+
+Result<common::Fd> Premises::open_listener(const common::Endpoint& endpoint) {
+    const auto handed = handed_.find(endpoint.to_string());
+    if (handed == handed_.end()) return bind_once(endpoint);
+    common::Fd fd(fcntl(handed->second.number(), F_DUPFD_CLOEXEC, 3));
+    if (!fd) return std::unexpected(Error::from_errno("use the socket that systemd hands down"));
+    return fd;
+}
 
 Result<> Premises::bind_listeners(const std::vector<config::Listener>& wanted) {
     std::map<std::string, Listening> fresh;
@@ -225,7 +249,7 @@ Result<> Premises::bind_listeners(const std::vector<config::Listener>& wanted) {
             const auto address = endpoint.to_string();
             names[address] = listener.name;
             if (listeners_.contains(address)) continue;
-            auto fd = bind_once(endpoint);
+            auto fd = open_listener(endpoint);
             while (!fd && fd.error().code == EADDRINUSE && patience-- > 0) {
                 poll(nullptr, 0, 100);
                 fd = bind_once(endpoint);
@@ -237,7 +261,7 @@ Result<> Premises::bind_listeners(const std::vector<config::Listener>& wanted) {
                 }
                 fd = bind_once({*common::IpAddress::parse("0.0.0.0"), endpoint.port});
             }
-            if (!fd) return std::unexpected(fd.error());
+            if (!fd) return std::unexpected(taken(endpoint, fd.error()));
             fresh[address] = {listener.name, *std::move(fd)};
         }
     }

@@ -37,6 +37,9 @@ public:
     // incoming/ directories for all writers this configuration wants.
     spool::Result<> make_slots(const config::Config& config);
     spool::Result<> bind_local_sockets();
+    // Sockets that systemd opened, by address: used instead of binding there. Kept for good, so that a configuration
+    // may drop an address and come back to it.
+    void adopt(std::map<std::string, common::Fd> sockets) { handed_ = std::move(sockets); }
     // Binds what is new, keeps what is there already, closes what is no longer wanted. On an error everything
     // stays as it was.
     spool::Result<> bind_listeners(const std::vector<config::Listener>& wanted);
@@ -70,6 +73,8 @@ private:
     std::string spool_, run_, warning_;
     common::Fd lock_;
     bool left_in_disorder_ = false;
+    spool::Result<common::Fd> open_listener(const common::Endpoint& endpoint);
+    std::map<std::string, common::Fd> handed_;
     std::map<std::string, common::Fd, std::less<>> local_;
     std::map<std::string, Listening> listeners_; // by address
 };

@@ -1,5 +1,6 @@
 // From the command line to a running master: everything that can be checked is checked before anything starts.
 #include "daemons/common/daemon.h"
+#include "daemons/master/handed.h"
 #include "daemons/master/master.h"
 #include "daemons/common/privileges.h"
 #include "daemons/common/read_file.h"
@@ -23,7 +24,9 @@ int refuse(const std::string& why, int status) {
 int run(const Options& given) {
     common::keep_standard_descriptors();
     if (given.announce >= 0) fcntl(given.announce, F_SETFD, FD_CLOEXEC);
-    common::close_descriptors_except(given.announce);
+    auto handed = handed_sockets();
+    if (handed.empty()) common::close_descriptors_except(given.announce);
+    else common::close_descriptors_except(handed.front().fd.number(), handed.back().fd.number());
     common::keep_memory_small();
     common::keep_memory_private();
     common::raise_descriptor_limit();
@@ -40,6 +43,8 @@ int run(const Options& given) {
         for (const auto& problem : config.error()) refuse(problem.to_string(), 78);
         return 78;
     }
+    auto listening = place(std::move(handed), config->listeners);
+    if (!listening) return refuse(listening.error().what, 78);
     auto users = look_up_users(config->mta);
     if (!users) return refuse(users.error().what, users.error().code == EPERM ? 77 : 67);
     auto log_file = Premises::open_log(config->log.file);
@@ -50,7 +55,7 @@ int run(const Options& given) {
     log.configure(common::log_settings(config->log),
                   *log_file ? common::Fd(fcntl(log_file->number(), F_DUPFD_CLOEXEC, 3)) : common::Fd());
     Master master(loop, log, options, *std::move(text), *std::move(config), *std::move(users));
-    if (auto opened = master.open(*std::move(log_file)); !opened) {
+    if (auto opened = master.open(*std::move(log_file), *std::move(listening)); !opened) {
         if (opened.error().code != EALREADY) log.critical("{}", opened.error().what);
         return refuse(opened.error().what, opened.error().code == EALREADY ? 75 : 73);
     }

@@ -47,6 +47,7 @@ public:
     void reconfigure(common::Orders orders) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
     void died(const std::string& role, std::uint32_t instance, bool crashed) override;
+    std::string word() override; // the queue's size, and what keeps mail from coming in or going out
 
 private:
     QueueManager(common::Surroundings& surroundings, const config::Config& config,

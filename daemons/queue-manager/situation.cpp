@@ -164,4 +164,15 @@ Situation QueueManager::situation() {
     return out;
 }
 
+std::string QueueManager::word() {
+    const auto now = situation();
+    const auto counts = engine_.counts();
+    std::string text = fmt::format("{} message{} queued{}", counts.messages, counts.messages == 1 ? "" : "s",
+                                   now.loading ? " so far, reading the spool" : "");
+    if (counts.active > 0) text += fmt::format(", {} being delivered", counts.active);
+    if (!now.not_accepting.empty()) text += "; accepting no mail: " + now.not_accepting;
+    if (!now.not_delivering.empty()) text += "; delivering nothing: " + now.not_delivering;
+    return text;
+}
+
 } // namespace queue_manager

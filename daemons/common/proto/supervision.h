@@ -82,7 +82,11 @@ struct Ready { // daemon → master: configured (generation) and serving
 
 struct Pong { // daemon → master
     std::uint64_t number = 0;
-    static void fields(auto& m, auto& f) { f("number", m.number); }
+    std::string word; // how its work stands, in a few words for an administrator; "": nothing worth saying
+    static void fields(auto& m, auto& f) {
+        f("number", m.number);
+        f("word", m.word);
+    }
 };
 
 struct AccessTokenWanted { // smtp-client → master: what the command of that account prints

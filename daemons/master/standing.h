@@ -1,0 +1,18 @@
+// How the whole service stands, as one line for systemd's status text. Pure: told the facts, says the words.
+#pragma once
+#include <string>
+
+namespace master {
+
+struct Standing {
+    enum class Stage { starting, running, reloading, stopping } stage = Stage::starting;
+    unsigned processes = 0;
+    std::string waiting_for; // the processes that are not there (yet, any more), with why; "" none
+    std::string queue;       // the queue-manager's word; "" it has not spoken yet
+};
+
+// "running: 3 messages queued", "starting: waiting for smtpd/0 (…)"; one line of at most max_standing bytes.
+std::string text_of(const Standing& standing);
+inline constexpr std::size_t max_standing = 300;
+
+} // namespace master
