@@ -15,9 +15,13 @@ namespace {
 // What the third part holds: the message, or fields of its header.
 struct Returned {
     bool full = false;
+    bool utf8 = false;      // its header has UTF-8 (RFC 6532)
     std::string fields;     // unless full
     std::string_view bytes; // of either
 };
+
+// Latin-1 and the like is no UTF-8, whatever the type would say.
+bool is_utf8_beyond_ascii(std::string_view text) { return !is_ascii(text) && is_utf8_text(text); }
 
 bool is_important(const HeaderField& field) {
     constexpr std::string_view important[] = {"From", "To", "Cc", "Subject", "Date", "Message-ID"};
@@ -27,14 +31,18 @@ bool is_important(const HeaderField& field) {
 Returned returned_of(const Report& report) {
     Returned out;
     // Only failures may carry the whole message (RFC 3461, 4.3).
-    out.full = report.returns == Return::full && report.action == Action::failed && report.content_complete &&
+    out.full = report.returns == Return::full && report.kind == Kind::failed && report.content_complete &&
                report.content.size() <= report.full_content_limit;
-    if (!out.full) {
-        for (const HeaderField& field : scan_header(report.content).fields) {
+    const HeaderBlock header = scan_header(report.content);
+    if (out.full) {
+        out.utf8 = is_utf8_beyond_ascii(report.content.substr(0, header.body));
+    } else {
+        for (const HeaderField& field : header.fields) {
             if (report.returns == Return::few_headers && !is_important(field)) continue;
             if (out.fields.size() + field.raw.size() > report.headers_limit) break;
             out.fields += field.raw;
         }
+        out.utf8 = is_utf8_beyond_ascii(out.fields);
     }
     return out;
 }
@@ -84,8 +92,9 @@ std::string delivery_status(const Report& report, Charset charset) {
         if (!r.original_recipient.empty())
             field(out, "Original-Recipient", original_address(r.original_recipient, charset), charset);
         field(out, "Final-Recipient", typed("rfc822", r.final_recipient, charset), charset);
-        field(out, "Action", name_of(report.action), Charset::ascii);
-        field(out, "Status", fitting_status(r.status, report.action), Charset::ascii);
+        const Action action = action_of(r, report);
+        field(out, "Action", name_of(action), Charset::ascii);
+        field(out, "Status", fitting_status(r.status, action), Charset::ascii);
         if (!r.remote_mta.empty())
             field(out, "Remote-MTA", fmt::format("dns; {}", r.remote_mta), Charset::ascii);
         if (!r.remote_reply.empty())
@@ -94,7 +103,7 @@ std::string delivery_status(const Report& report, Charset charset) {
             field(out, "Diagnostic-Code", fmt::format("{}; {}", own_type, r.diagnostic), charset);
         if (r.last_attempt)
             field(out, "Last-Attempt-Date", rfc5322_date(*r.last_attempt, report.zone), Charset::ascii);
-        if (report.action == Action::delayed && report.retry_until)
+        if (action == Action::delayed && report.retry_until)
             field(out, "Will-Retry-Until", rfc5322_date(*report.retry_until, report.zone), Charset::ascii);
     }
     return out;
@@ -160,7 +169,7 @@ std::string message_id(const Report& report) {
 
 std::string compose(const Report& report) {
     const Charset charset = needs_smtputf8(report) ? Charset::utf8 : Charset::ascii;
-    const Wording standard = default_wording(report.action);
+    const Wording standard = default_wording(report.kind);
     const std::string& subject = report.wording.subject.empty() ? standard.subject : report.wording.subject;
     const std::string text =
         human_text(report, report.wording.text.empty() ? standard.text : report.wording.text);
@@ -181,8 +190,8 @@ std::string compose(const Report& report) {
     open_part(out, boundary, utf8 ? "message/global-delivery-status" : "message/delivery-status",
               "Delivery report", status_8bit);
     out += status;
-    std::string_view type = utf8 ? "message/global-headers" : "text/rfc822-headers";
-    if (returned.full) type = utf8 ? "message/global" : "message/rfc822";
+    std::string_view type = returned.utf8 ? "message/global-headers" : "text/rfc822-headers";
+    if (returned.full) type = returned.utf8 ? "message/global" : "message/rfc822";
     open_part(out, boundary, type, returned.full ? "Undelivered message" : "Header of the message",
               returned_8bit);
     out += returned.bytes;

@@ -13,15 +13,33 @@
 
 namespace smtp::dsn {
 
-enum class Action : std::uint8_t { failed, delayed, delivered, relayed, expanded };
+// What a report is about.
+enum class Kind : std::uint8_t {
+    failed,
+    delayed,
+    delivered,
+    relayed,
+    expanded,
+    status, // of recipients that fared differently: each says its own
+    last_ = status,
+};
+constexpr std::string_view name_of(Kind kind) {
+    constexpr std::string_view names[] = {"failed", "delayed", "delivered", "relayed", "expanded", "status"};
+    return names[static_cast<std::size_t>(kind)];
+}
+
+// RFC 3464, 2.3.3; the last two, of mail that nobody sent (sendmail -bv), are Postfix's.
+enum class Action : std::uint8_t { failed, delayed, delivered, relayed, expanded, deliverable, undeliverable };
 constexpr std::string_view name_of(Action action) {
-    constexpr std::string_view names[] = {"failed", "delayed", "delivered", "relayed", "expanded"};
+    constexpr std::string_view names[] = {"failed",   "delayed",     "delivered",    "relayed",
+                                          "expanded", "deliverable", "undeliverable"};
     return names[static_cast<std::size_t>(action)];
 }
 
 struct Recipient {
     std::string original_recipient; // ORCPT, decoded: "rfc822;user@example.org", "utf-8;…"; "" for none
     std::string final_recipient;    // "user@example.org"
+    std::optional<Action> action = {}; // in a status; unset: the report's kind
     std::string status;             // "5.1.1"; made fit for the action where it is not
     std::string diagnostic;         // in words: "host mx[192.0.2.1] said: 550 …"
     std::string remote_reply;       // the peer's own words, "550 5.1.1 No such user"; "" where none spoke
@@ -42,10 +60,10 @@ struct Wording {
     std::string subject;
     std::string text;
 };
-Wording default_wording(Action action);
+Wording default_wording(Kind kind);
 
 struct Report {
-    Action action = Action::failed;
+    Kind kind = Kind::failed;
     std::string host;                                  // who reports: the MTA's host name
     std::string from;                                  // header From, "MAILER-DAEMON@example.org"
     std::string display_name = "Mail Delivery System"; // before it; UTF-8
@@ -66,12 +84,13 @@ struct Report {
         Return::headers; // full is cut to headers above the limit or when content is not complete
     std::size_t full_content_limit = 50 * 1024;
     std::size_t headers_limit = 64 * 1024; // of a header longer than this only the first fields are returned
-    Wording wording = {};                  // empty text or subject: the default for the action
+    Wording wording = {};                  // empty text or subject: the default for the kind
 };
 
 // Is it a report of RFC 6533, to be sent as a message of SMTPUTF8? Only to whom can read it: whose own
 // address is beyond ASCII, or whose message was of SMTPUTF8 and had an address to show that is. To others
-// addresses are shown in the ASCII form of that RFC.
+// addresses are shown in the ASCII form of that RFC. (What is returned has UTF-8 type where its header has
+// UTF-8, in either form: that needs no SMTPUTF8 on the way.)
 bool needs_smtputf8(const Report& report);
 
 // "<…@host>": the report's own.

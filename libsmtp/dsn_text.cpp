@@ -75,11 +75,12 @@ std::string recipient_list(const Report& report) {
         std::string line = fmt::format("<{}>", r.final_recipient);
         if (const auto alias = alias_of(r); !alias.empty())
             line += fmt::format(" (you wrote to <{}>)", alias);
+        if (report.kind == Kind::status) line += fmt::format(" is {}", name_of(action_of(r, report)));
         const std::string& why = r.diagnostic.empty() ? r.remote_reply : r.diagnostic;
         if (!why.empty()) line += ": " + why;
         append_wrapped(out, printable(line, Charset::utf8), "    ");
         out += "\r\n";
-        if (report.action == Action::failed) {
+        if (action_of(r, report) == Action::failed) {
             if (const auto hint = advice(r.status); !hint.empty()) {
                 out += "    -> ";
                 append_wrapped(out, hint, "       ");
@@ -145,6 +146,11 @@ std::string folded_field(std::string_view name, std::string_view value) {
     return out += "\r\n";
 }
 
+Action action_of(const Recipient& recipient, const Report& report) {
+    return recipient.action.value_or(static_cast<Action>(report.kind)); // the same in the same order
+}
+static_assert(static_cast<int>(Action::expanded) == static_cast<int>(Kind::expanded));
+
 std::string fitting_status(std::string_view status, Action action) {
     const auto digits = [](std::string_view s) {
         return !s.empty() && s.size() <= 3 &&
@@ -155,7 +161,8 @@ std::string fitting_status(std::string_view status, Action action) {
                        digits(status.substr(2, dot - 2)) && digits(status.substr(dot + 1)) &&
                        (status[0] == '2' || status[0] == '4' || status[0] == '5');
     // An expired message keeps the temporary status that held it up.
-    const std::string_view fits = action == Action::failed ? "54" : action == Action::delayed ? "4" : "2";
+    const bool failed = action == Action::failed || action == Action::undeliverable;
+    const std::string_view fits = failed ? "54" : action == Action::delayed ? "4" : "2";
     if (valid && fits.find(status[0]) != fits.npos) return std::string(status);
     if (valid && status[0] != '2' && fits[0] != '2')
         return std::string(1, fits[0]) + std::string(status.substr(1));
@@ -197,9 +204,9 @@ std::string human_text(const Report& report, std::string_view wording) {
     return out;
 }
 
-Wording default_wording(Action action) {
-    switch (action) {
-    case Action::failed:
+Wording default_wording(Kind kind) {
+    switch (kind) {
+    case Kind::failed:
         return {"Undelivered Mail Returned to Sender",
                 "This is the mail system at {host}.\n\n"
                 "Your message of {arrival}\n"
@@ -208,7 +215,7 @@ Wording default_wording(Action action) {
                 "{recipients}\n"
                 "What was said by another mail system is quoted as it came. If you need help,\n"
                 "write to {postmaster} and include this report.\n"};
-    case Action::delayed:
+    case Kind::delayed:
         return {"Delayed Mail (still being retried)",
                 "This is the mail system at {host}.\n\n"
                 "THIS IS ONLY A NOTICE. YOU NEED NOT SEND YOUR MESSAGE AGAIN.\n\n"
@@ -218,24 +225,30 @@ Wording default_wording(Action action) {
                 "{recipients}\n"
                 "If it cannot be delivered by then, you will be told. For help, write to\n"
                 "{postmaster} and include this notice.\n"};
-    case Action::delivered:
+    case Kind::delivered:
         return {"Successful Mail Delivery Report", "This is the mail system at {host}.\n\n"
                                                    "As you asked to be told: your message of {arrival}\n"
                                                    "has been delivered to these recipients.\n\n"
                                                    "{recipients}"};
-    case Action::relayed:
+    case Kind::relayed:
         return {"Successful Mail Delivery Report",
                 "This is the mail system at {host}.\n\n"
                 "As you asked to be told: your message of {arrival}\n"
                 "has been handed to the mail systems of these recipients. Those systems do not\n"
                 "send reports of this kind, so you will hear no more unless it fails there.\n\n"
                 "{recipients}"};
-    case Action::expanded:
+    case Kind::expanded:
         return {"Successful Mail Delivery Report",
                 "This is the mail system at {host}.\n\n"
                 "As you asked to be told: your message of {arrival}\n"
                 "has reached these addresses, each of which stands for several recipients, and\n"
                 "was sent on to them.\n\n"
+                "{recipients}"};
+    case Kind::status:
+        return {"Mail Delivery Status Report",
+                "This is the mail system at {host}.\n\n"
+                "You asked what becomes of your message of {arrival}.\n"
+                "This is what is known of each recipient:\n\n"
                 "{recipients}"};
     }
     return {};

@@ -18,6 +18,9 @@ std::string printable(std::string_view text, Charset charset);
 std::string folded_field(std::string_view name, std::string_view value);
 
 // `status` if it is one and its class can go with the action, else the nearest that does.
+// What became of a recipient.
+Action action_of(const Recipient& recipient, const Report& report);
+
 std::string fitting_status(std::string_view status, Action action);
 
 // The placeholders of `wording` filled in, lines wrapped where ours, CRLF.

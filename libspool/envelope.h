@@ -41,6 +41,13 @@ enum class Origin : std::uint8_t {
     copy,
     last_ = copy
 }; // SMTP, sendmail, NDR/DSN, copy
+// What the submitter wants to be told beside what NOTIFY says (sendmail -v, -bv).
+enum class Trace : std::uint8_t {
+    none,
+    first_try, // what the first try came to, for each recipient
+    verify,    // what would become of it: nothing is delivered
+    last_ = verify,
+};
 // A filter's word at acceptance.
 enum class Verdict : std::uint8_t { accept, hold, quarantine, last_ = quarantine };
 
@@ -112,6 +119,7 @@ struct Envelope {
     std::string idempotency_key;
     Verdict verdict = Verdict::accept;
     std::string verdict_reason;
+    Trace trace = Trace::none;
     Edits edits; // of the header, by filters: what is sent and shown is the content as edited
 
     // NDRs and copies.
@@ -161,6 +169,7 @@ struct Envelope {
         f(37, m.message_id);
         f(38, m.edits);
         f(39, m.rerouted_to);
+        f(48, m.trace);
     }
     bool operator==(const Envelope&) const = default;
 };

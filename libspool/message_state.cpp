@@ -102,7 +102,10 @@ struct Fold {
     void operator()(const Attempt& p) {
         each(p.recipients, [&](auto& r) {
             remember(r, p);
-            if (p.outcome == Outcome::delivered) r.status = Status::delivered;
+            if (p.outcome == Outcome::delivered) {
+                r.status = Status::delivered;
+                r.success = p.success;
+            }
             if (p.outcome == Outcome::failed) r.status = Status::failed;
             if (p.outcome == Outcome::deferred) {
                 r.next_attempt = p.next_attempt;

@@ -96,6 +96,14 @@ struct Categorized {
 
 enum class Outcome : std::uint8_t { delivered, deferred, failed, last_ = failed };
 
+// What a sender who asked to be told of success (RFC 3461) is owed by us for a delivery.
+enum class Success : std::uint8_t {
+    untold,    // did not ask, or a server further on has taken it over
+    delivered, // it is where it was going
+    relayed,   // it has left for where nobody reports success
+    last_ = relayed,
+};
+
 // One try, for the recipients it went the same way for.
 struct Attempt {
     std::vector<std::uint32_t> recipients;
@@ -108,6 +116,7 @@ struct Attempt {
     std::uint32_t failures = 0;    // deferred: failures that count, this one included
     std::string tls;               // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
     std::string source;            // "192.0.2.1": of a pool, the address it came from; "" none
+    Success success = Success::untold; // delivered: what is to be reported
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.time);
@@ -119,6 +128,7 @@ struct Attempt {
         f(8, m.failures);
         f(9, m.tls);
         f(10, m.source);
+        f(16, m.success);
     }
     bool operator==(const Attempt&) const = default;
 };
@@ -215,7 +225,7 @@ struct ProblemMarked {
 
 enum class Reported : std::uint8_t { submitted, not_wanted, kept_in_bad, last_ = kept_in_bad };
 
-// The sender has been told, or is not to be told, that these failed. The report was durable before this was
+// The sender has been told, or is not to be told, what became of these: that they failed, or that they did not. The report was durable before this was
 // written.
 struct NdrIssued {
     std::vector<std::uint32_t> recipients;

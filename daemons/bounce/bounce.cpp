@@ -26,11 +26,11 @@ Clock clock_now() {
     return {now, std::chrono::minutes(local.tm_gmtoff / 60)};
 }
 
-std::array<Wording, 5> load_wordings(const std::string& directory) {
-    std::array<Wording, 5> out;
+Wordings load_wordings(const std::string& directory) {
+    Wordings out;
     if (directory.empty()) return out;
     for (std::size_t i = 0; i < out.size(); ++i) {
-        std::ifstream file(directory + "/" + wording_file(static_cast<smtp::dsn::Action>(i)),
+        std::ifstream file(directory + "/" + wording_file(static_cast<smtp::dsn::Kind>(i)),
                            std::ios::binary);
         if (!file) continue; // the built-in text
         std::string text(std::istreambuf_iterator<char>(file), {});
@@ -84,7 +84,7 @@ void Bounce::check_stopped() {
 }
 
 void Bounce::asked(proto::report::Report&& report) {
-    Question question{report.queue_id, report.action, {}};
+    Question question{report.queue_id, report.kind, {}};
     for (const auto& recipient : report.recipients) question.recipients.push_back(recipient.recipient);
     if (const auto before = answered_.find(question); before != answered_.end()) {
         before->second.request = report.request;
@@ -137,7 +137,7 @@ void Bounce::tell_next(const Shared& work) {
     work->audiences.pop_back();
     if (!audience.reverse_path.empty()) return write_report(work, audience);
     // Nobody can be told: only what failed for good is worth keeping.
-    if (work->report.action == proto::report::Action::failed) return keep_in_bad(work, audience);
+    if (work->report.kind == proto::report::Kind::failed) return keep_in_bad(work, audience);
     tell_next(work);
 }
 
@@ -188,7 +188,7 @@ void Bounce::written(const Shared& work, const Result<spool::DurableReceipt>& re
     }
     const std::string parent = work->report.queue_id.text(), id = receipt->queue_id().text();
     log_.as("cleanup").info("{}: message-id={}", id, message_id);
-    log_.info("{}: {}: {}", parent, kind_of(work->report.action), id);
+    log_.info("{}: {}: {}", parent, kind_of(work->report.kind), id);
     outbox_.submit(*receipt, envelope);
     work->answer.outcome = Outcome::submitted;
     work->answer.report_id = receipt->queue_id();

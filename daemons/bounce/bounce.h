@@ -26,7 +26,7 @@ private:
     // What is asked, apart from the number it is asked under: a repeated question is the same one.
     struct Question {
         spool::QueueId queue_id;
-        proto::report::Action action;
+        proto::report::Kind kind;
         std::vector<std::uint32_t> recipients;
         auto operator<=>(const Question&) const = default;
     };

@@ -1,5 +1,6 @@
 #include "daemons/bounce/composition.h"
 #include "daemons/common/idn.h"
+#include "daemons/decide/report_wishes.h"
 #include "libsmtp/address.h"
 #include "libsmtp/date.h"
 #include "libsmtp/header.h"
@@ -11,43 +12,49 @@
 namespace bounce {
 namespace {
 
-using proto::report::Action;
+using proto::report::Kind;
 
-smtp::dsn::Action action_of(Action action) { return static_cast<smtp::dsn::Action>(action); }
-static_assert(static_cast<int>(Action::failed) == static_cast<int>(smtp::dsn::Action::failed) &&
-              static_cast<int>(Action::expanded) == static_cast<int>(smtp::dsn::Action::expanded));
+// The same kinds in the same order.
+smtp::dsn::Kind dsn_kind(Kind kind) { return static_cast<smtp::dsn::Kind>(kind); }
+static_assert(static_cast<int>(Kind::failed) == static_cast<int>(smtp::dsn::Kind::failed) &&
+              static_cast<int>(Kind::status) == static_cast<int>(smtp::dsn::Kind::status));
 
-bool wanted(Action action, spool::Notify notify) {
-    switch (action) {
-    case Action::failed: return spool::wants_failure(notify);
-    case Action::delayed: return spool::wants_delay(notify);
+bool wanted(Kind kind, spool::Notify notify) {
+    switch (kind) {
+    case Kind::failed: return spool::wants_failure(notify);
+    case Kind::delayed: return spool::wants_delay(notify);
+    case Kind::status: return true; // asked for in another way
     default: return spool::wants_success(notify);
     }
 }
+
+smtp::dsn::Action action_of(Kind fared, spool::Trace trace) {
+    using smtp::dsn::Action;
+    if (trace != spool::Trace::verify) return static_cast<Action>(fared); // the same in the same order
+    const bool good = fared == Kind::delivered || fared == Kind::relayed;
+    return good ? Action::deliverable : fared == Kind::expanded ? Action::expanded : Action::undeliverable;
+}
+static_assert(static_cast<int>(Kind::expanded) == static_cast<int>(smtp::dsn::Action::expanded));
 
 smtp::WallTime time_of(std::int64_t microseconds) {
     return smtp::WallTime(std::chrono::microseconds(microseconds));
 }
 
-smtp::dsn::Return returns_of(const Settings& settings, const proto::report::Report& report,
-                             const spool::Envelope& envelope) {
-    const bool over_quota = std::all_of(report.recipients.begin(), report.recipients.end(),
-                                        [](const auto& r) { return r.status.ends_with(".2.2"); });
+smtp::dsn::Return returns_of(const Settings& settings, const Audience& audience, const spool::Envelope& envelope,
+                             bool of_list) {
+    const bool over_quota = std::all_of(audience.recipients.begin(), audience.recipients.end(), [](const auto& r) {
+        return r.status == "4.2.2" || r.status == "5.2.2";
+    });
     if (over_quota && settings.over_quota_few_headers) return smtp::dsn::Return::few_headers;
-    const bool headers = envelope.ret == spool::Return::headers || envelope.require_tls;
+    const bool headers = (!of_list && envelope.ret == spool::Return::headers) || envelope.require_tls;
     return headers ? smtp::dsn::Return::headers : smtp::dsn::Return::full;
 }
 
-smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const spool::MessageState& state) {
-    const spool::RecipientState& recipient = state.recipients[reported.recipient];
-    const spool::EnvelopeRecipient& original = state.envelope_of(recipient);
+smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const spool::MessageState& state,
+                              const decide::ReportWishes& wishes) {
     smtp::dsn::Recipient out;
-    out.final_recipient = recipient.address;
-    // Without ORCPT the address as it was first given says where an alias came from (RFC 3461, 5.2.1).
-    out.original_recipient = original.orcpt;
-    if (const auto& given = original.original.empty() ? original.address : original.original;
-        out.original_recipient.empty() && given != recipient.address)
-        out.original_recipient = (smtp::is_ascii(given) ? "rfc822;" : "utf-8;") + given;
+    out.final_recipient = state.recipients[reported.recipient].address;
+    out.original_recipient = wishes.original_recipient(reported.recipient);
     out.status = reported.status;
     out.diagnostic = reported.diagnostic;
     out.remote_reply = reported.remote_reply;
@@ -68,7 +75,7 @@ std::string ascii_where_possible(const std::string& address) {
 
 } // namespace
 
-Settings settings_of(const config::Config& config, std::array<Wording, 5> wordings) {
+Settings settings_of(const config::Config& config, Wordings wordings) {
     return {config.mta.hostname,
             config.mta.origin,
             config.bounce.display_name,
@@ -85,14 +92,15 @@ Wording parse_wording(std::string_view file) {
     return {block.fields[0].unfolded(), std::string(file.substr(block.body))};
 }
 
-std::string wording_file(smtp::dsn::Action action) { return fmt::format("{}.txt", name_of(action)); }
+std::string wording_file(smtp::dsn::Kind kind) { return fmt::format("{}.txt", name_of(kind)); }
 
 std::vector<Audience> audiences_of(const proto::report::Report& report, const spool::MessageState& state) {
     std::vector<Audience> out;
+    const decide::ReportWishes wishes(state);
     for (const proto::report::Recipient& reported : report.recipients) {
         if (reported.recipient >= state.recipients.size()) continue;
         const spool::RecipientState& recipient = state.recipients[reported.recipient];
-        if (!wanted(report.action, state.envelope_of(recipient).notify)) continue;
+        if (!wanted(report.kind, wishes.notify(reported.recipient))) continue;
         std::string path = state.reverse_path_of(recipient);
         if (path == "<>") path.clear();
         auto audience =
@@ -104,14 +112,16 @@ std::vector<Audience> audiences_of(const proto::report::Report& report, const sp
 }
 
 bool wants_content(const proto::report::Report& report, const spool::MessageState& state) {
-    return report.action == Action::failed && state.envelope.ret != spool::Return::headers;
+    return report.kind == Kind::failed && state.envelope.ret != spool::Return::headers;
 }
 
 Composition compose(const Settings& settings, const proto::report::Report& report, const Audience& audience,
                     const spool::MessageState& state, const Material& material, spool::QueueId report_id,
                     Clock clock) {
+    const decide::ReportWishes wishes(state);
+    const bool of_list = wishes.is_of_list(audience.recipients.front().recipient);
     smtp::dsn::Report dsn;
-    dsn.action = action_of(report.action);
+    dsn.kind = dsn_kind(report.kind);
     dsn.host = settings.hostname;
     dsn.from = fmt::format("MAILER-DAEMON@{}", settings.origin);
     dsn.display_name = settings.display_name;
@@ -120,17 +130,20 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     dsn.smtputf8 = state.envelope.smtputf8;
     dsn.queue_id = material.queue_id.text();
     dsn.report_id = report_id.text();
-    dsn.envelope_id = state.envelope.envid;
+    if (!of_list) dsn.envelope_id = state.envelope.envid;
     dsn.arrival = state.envelope.arrival;
     dsn.now = clock.now;
     dsn.zone = clock.zone;
     if (report.retry_until != 0) dsn.retry_until = time_of(report.retry_until);
-    for (const auto& recipient : audience.recipients) dsn.recipients.push_back(describe(recipient, state));
+    for (const auto& recipient : audience.recipients) {
+        auto& described = dsn.recipients.emplace_back(describe(recipient, state, wishes));
+        if (report.kind == Kind::status) described.action = action_of(recipient.fared, state.envelope.trace);
+    }
     dsn.content = material.content;
     dsn.content_complete = material.content_complete;
-    dsn.returns = returns_of(settings, report, state.envelope);
+    dsn.returns = returns_of(settings, audience, state.envelope, of_list);
     dsn.full_content_limit = settings.full_content_limit;
-    dsn.wording = settings.wordings[static_cast<std::size_t>(dsn.action)];
+    dsn.wording = settings.wordings[static_cast<std::size_t>(dsn.kind)];
 
     Composition out;
     const std::string id = report_id.text();
@@ -153,10 +166,10 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     return out;
 }
 
-std::string_view kind_of(Action action) {
-    switch (action) {
-    case Action::failed: return "sender non-delivery notification";
-    case Action::delayed: return "sender delay notification";
+std::string_view kind_of(Kind kind) {
+    switch (kind) {
+    case Kind::failed: return "sender non-delivery notification";
+    case Kind::delayed: return "sender delay notification";
     default: return "sender delivery status notification";
     }
 }

@@ -14,20 +14,21 @@
 namespace bounce {
 
 using smtp::dsn::Wording;
+using Wordings = std::array<Wording, static_cast<std::size_t>(smtp::dsn::Kind::last_) + 1>;
 
 // What the configuration says about reports.
 struct Settings {
     std::string hostname, origin, display_name;
     std::uint64_t full_content_limit = 0;
     bool over_quota_few_headers = true;
-    std::array<Wording, 5> wordings; // by action; empty ones mean the default
+    Wordings wordings; // by kind; empty ones mean the default
 };
-Settings settings_of(const config::Config& config, std::array<Wording, 5> wordings);
+Settings settings_of(const config::Config& config, Wordings wordings);
 
 // A template: "Subject: …", an empty line, the text. Without the subject line all of it is text.
 Wording parse_wording(std::string_view file);
 // "failed.txt", "delayed.txt" …: its name in the directory of templates.
-std::string wording_file(smtp::dsn::Action action);
+std::string wording_file(smtp::dsn::Kind kind);
 
 // One reverse-path and the recipients its owner is told about.
 struct Audience {
@@ -63,6 +64,6 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
                     Clock clock);
 
 // "sender non-delivery notification", "sender delay notification" …: for the log.
-std::string_view kind_of(proto::report::Action action);
+std::string_view kind_of(proto::report::Kind kind);
 
 } // namespace bounce

@@ -1,6 +1,7 @@
 #include "daemons/local/delivery.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/common/loop.h"
+#include "daemons/decide/report_wishes.h"
 #include "daemons/local/files.h"
 #include "daemons/local/user_process.h"
 #include "libsmtp/address_list.h"
@@ -156,7 +157,8 @@ private:
         reply.status = verdict.status;
         reply.text = verdict.text.substr(0, 512);
         reply.stage = proto::delivery::Stage::local;
-        const bool wants = spool::wants_success(reader_.state().envelope_of(recipient).notify);
+        const bool wants = spool::wants_success(wishes_.notify(number)) ||
+                           reader_.state().envelope.trace != spool::Trace::none;
         out.done.results.push_back({number, verdict.outcome,
                                     static_cast<std::uint32_t>(out.done.replies.size()),
                                     verdict.outcome == Outcome::delivered && wants});
@@ -167,6 +169,7 @@ private:
     const Deliver& order_;
     const Settings& settings_;
     MessageReader& reader_;
+    decide::ReportWishes wishes_{reader_.state()};
 };
 
 } // namespace

@@ -31,24 +31,25 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
         if (each.fate == Fate::failed) say_untried(id, {each.number}, Outcome::failed, each.reason);
         if (each.fate == Fate::deferred) say_untried(id, {each.number}, Outcome::deferred, each.reason);
     }
-    if (judgement->records.empty()) return settle(id, judgement->recipients, asked);
+    if (judgement->records.empty()) return settle(id, *judgement, asked);
     // An expansion is durable before its first attempt: a changed alias file must not be found after a crash.
     KILL_POINT("queue-manager.expanded");
-    store_.append(id, spool::Location::incoming, std::move(judgement->records),
+    auto records = std::exchange(judgement->records, {});
+    store_.append(id, spool::Location::incoming, std::move(records),
                   judgement->expanded ? spool::Sync::yes : spool::Sync::no,
-                  [this, id, recipients = std::move(judgement->recipients),
+                  [this, id, judgement = *std::move(judgement),
                    asked = std::move(asked)](spool::Result<> written) {
-                      if (written) return settle(id, recipients, asked);
+                      if (written) return settle(id, judgement, asked);
                       failed_on_disk(id, written.error());
                       tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
                   });
     turn_.schedule();
 }
 
-void QueueManager::settle(spool::QueueId id, const std::vector<Settled>& recipients, const Subject& subject) {
-    const auto final = final_recipients(recipients, subject.rerouted_to);
+void QueueManager::settle(spool::QueueId id, const Judgement& judgement, const Subject& subject) {
+    const auto final = final_recipients(judgement.recipients, subject.rerouted_to);
     const auto* outer = std::exchange(settling_, &subject);
-    tell([&](smtp::Now now, auto& out) { engine_.categorized({id, final}, now, out); });
+    tell([&](smtp::Now now, auto& out) { engine_.categorized({id, final, judgement.told}, now, out); });
     settling_ = outer;
 }
 

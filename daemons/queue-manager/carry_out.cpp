@@ -21,15 +21,10 @@ spool::Reply reply_of(const Reason& reason) {
     return {.code = 0, .status = reason.status, .text = reason.text};
 }
 
-proto::report::Action action_of(ReportKind kind) {
-    switch (kind) {
-    case ReportKind::failed: return proto::report::Action::failed;
-    case ReportKind::delayed: return proto::report::Action::delayed;
-    case ReportKind::delivered: return proto::report::Action::delivered;
-    case ReportKind::relayed: return proto::report::Action::relayed;
-    }
-    return proto::report::Action::failed;
-}
+// The same kinds in the same order.
+proto::report::Kind kind_of(ReportKind kind) { return static_cast<proto::report::Kind>(kind); }
+static_assert(static_cast<int>(ReportKind::failed) == static_cast<int>(proto::report::Kind::failed) &&
+              static_cast<int>(ReportKind::status) == static_cast<int>(proto::report::Kind::status));
 
 } // namespace
 
@@ -83,7 +78,7 @@ void QueueManager::ask_categorizer(spool::QueueId id, Subject subject,
         std::erase_if(subject.settled, [&](auto& each) { return other(each.number); });
     }
     if (subject.open.empty()) { // the file itself knows
-        next_.push_back([this, id, subject = std::move(subject)] { settle(id, subject.settled, subject); });
+        next_.push_back([this, id, subject = std::move(subject)] { settle(id, {.records = {}, .recipients = subject.settled, .told = {}}, subject); });
         if (!performing_) perform(common::Loop::now());
         return;
     }
@@ -222,17 +217,26 @@ void QueueManager::carry_out(const RecordDelayNotice& action, smtp::Now now) {
     record(action.id, std::move(records));
 }
 
+void QueueManager::carry_out(const RecordReported& action, smtp::Now now) {
+    const auto numbers = actions_.of(action.numbers);
+    spool::NdrIssued issued{{numbers.begin(), numbers.end()}, reported_how_, {}, now.wall};
+    if (action.report_id.valid()) issued.report = action.report_id;
+    std::vector<spool::Property> records;
+    records.emplace_back(std::move(issued));
+    record(action.id, std::move(records));
+}
+
 // ---- reports ----
 
 void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
     proto::report::Report out{.request = action.request,
                               .queue_id = action.id,
                               .location = action.location,
-                              .action = action_of(action.kind),
+                              .kind = kind_of(action.kind),
                               .retry_until = to_wire(action.retry_until)};
     bool reasons_missing = false;
     for (const ReportRecipient& each : action.recipients) {
-        out.recipients.push_back({each.number, each.reason.status, each.reason.text, each.reason.remote_reply,
+        out.recipients.push_back({each.number, kind_of(each.fared), each.reason.status, each.reason.text, each.reason.remote_reply,
                                   each.reason.remote_host, each.expired ? 0 : to_wire(now.wall)});
         reasons_missing = reasons_missing || each.expired || each.reason.status.empty();
     }

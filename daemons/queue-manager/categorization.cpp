@@ -1,9 +1,11 @@
 #include "daemons/queue-manager/categorization.h"
 #include "daemons/common/idn.h"
 #include "daemons/common/proto/route.h"
+#include "daemons/queue-manager/records.h"
 #include "libsmtp/reply.h"
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <map>
 
 namespace queue_manager {
@@ -57,7 +59,7 @@ spool::Fate recorded(proto::categorize::Fate fate) {
 }
 
 Settled settled_by_answer(std::uint32_t number, const std::string& address,
-                          const proto::categorize::Outcome& outcome) {
+                          const proto::categorize::Outcome& outcome, spool::Trace trace) {
     Settled out{.number = number,
                 .fate = static_cast<Fate>(outcome.fate), // the same fates in the same order
                 .reverse_path = outcome.reverse_path};
@@ -65,8 +67,27 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
     if (out.fate == Fate::local) out.destination = local_store;
     if (out.fate == Fate::failed || out.fate == Fate::deferred)
         out.reason = {outcome.status, outcome.text, {}, {}};
+    else if (trace == spool::Trace::verify && out.fate == Fate::local)
+        out.reason = {"2.1.5", fmt::format("is delivered on this system, to {}", outcome.user), {}, {}};
+    else if (trace == spool::Trace::verify && out.fate == Fate::discard)
+        out.reason = {"2.1.5", outcome.text.empty() ? "is discarded" : outcome.text, {}, {}};
     return out;
 }
+// What the sender is told of one that others came for.
+std::optional<decide::queue::Unreported>
+told_of_expansion(const Subject& subject, std::uint32_t number,
+                  const std::vector<const proto::categorize::Outcome*>& outcomes) {
+    using decide::queue::ReportKind;
+    const auto of_list = std::ranges::count_if(outcomes, [](auto* each) { return !each->reverse_path.empty(); });
+    auto kind = kind_of(decide::ReportWishes::expansion(outcomes.size(), static_cast<std::size_t>(of_list)));
+    if (!kind) return {};
+    if (subject.trace != spool::Trace::none)
+        kind = ReportKind::expanded;
+    else if (!std::ranges::binary_search(subject.tell_success, number))
+        return {};
+    return decide::queue::Unreported{number, *kind, false, nullptr};
+}
+
 static_assert(static_cast<int>(Fate::deferred) == static_cast<int>(proto::categorize::Fate::deferred));
 
 } // namespace
@@ -77,16 +98,20 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
     out.addressed = state.envelope.recipients.size();
     out.reverse_path = state.envelope.reverse_path;
     if (!state.rerouted_to.empty()) out.rerouted_to = std::string(proto::route::via) + state.rerouted_to;
+    out.trace = state.envelope.trace;
     out.total = static_cast<std::uint32_t>(state.recipients.size());
     for (std::uint32_t number = 0; number < out.total; ++number) {
         const spool::RecipientState& recipient = state.recipients[number];
         if (recipient.accounted_for()) continue;
         const bool unsettled = recipient.fate == spool::Fate::unknown ||
                                (anew && recipient.origin == number && recipient.fate != spool::Fate::failed);
-        if (recipient.status == spool::Status::pending && unsettled)
+        if (recipient.status == spool::Status::pending && unsettled) {
             out.open.push_back({number, recipient.address});
-        else
+            if (recipient.origin == number && spool::wants_success(state.envelope_of(recipient).notify))
+                out.tell_success.push_back(number);
+        } else {
             out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason));
+        }
     }
     return out;
 }
@@ -113,7 +138,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             if (outcome.fate == proto::categorize::Fate::local) local[std::move(where)].push_back(asked.index);
             else if (outcome.fate == proto::categorize::Fate::remote && !outcome.transport.empty())
                 sent_on[std::move(where)].push_back(asked.index);
-            out.recipients.push_back(settled_by_answer(asked.index, asked.address, outcome));
+            out.recipients.push_back(settled_by_answer(asked.index, asked.address, outcome, subject.trace));
             continue;
         }
         const bool table_trouble = std::ranges::any_of(
@@ -122,14 +147,15 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
                              // again
             const auto* why = *std::ranges::find_if(
                 outcomes, [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; });
-            out.recipients.push_back(settled_by_answer(asked.index, asked.address, *why));
+            out.recipients.push_back(settled_by_answer(asked.index, asked.address, *why, subject.trace));
             continue;
         }
         expansion.replaced.push_back(asked.index);
+        if (const auto told = told_of_expansion(subject, asked.index, outcomes)) out.told.push_back(*told);
         for (const auto* outcome : outcomes) {
             expansion.added.push_back({asked.index, recorded(outcome->fate), outcome->address, outcome->user,
                                        outcome->reverse_path, outcome->target, outcome->transport});
-            out.recipients.push_back(settled_by_answer(next_number, outcome->address, *outcome));
+            out.recipients.push_back(settled_by_answer(next_number, outcome->address, *outcome, subject.trace));
             if (outcome->fate == proto::categorize::Fate::failed)
                 failures.push_back({.recipients = {next_number},
                                     .status = spool::Status::failed,
@@ -162,7 +188,7 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
         auto path = std::ranges::find(paths, each.reverse_path);
         const auto group = static_cast<std::uint32_t>(path - paths.begin());
         if (path == paths.end()) paths.push_back(each.reverse_path);
-        const bool reasoned = each.fate == Fate::failed || each.fate == Fate::deferred;
+        const bool reasoned = !each.reason.status.empty() || each.fate == Fate::failed || each.fate == Fate::deferred;
         const bool elsewhere = each.fate == Fate::remote && !rerouted_to.empty();
         out.push_back({each.number, each.fate, elsewhere ? rerouted_to : std::string_view(each.destination),
                        group, reasoned ? &each.reason : nullptr});

@@ -26,6 +26,8 @@ struct Subject {
     std::vector<proto::categorize::Recipient> open; // to be asked, by number
     std::vector<Settled> settled; // answered by the file itself: categorized before, or failed
     std::uint32_t total = 0;      // recipient numbers in use
+    std::vector<std::uint32_t> tell_success; // of `open`: their senders asked to be told
+    spool::Trace trace = spool::Trace::none;
     std::string rerouted_to;      // the operator's next hop for the remote ones; "" none
     std::uint64_t size = 0;       // bytes of content, and recipients of the envelope: for the log
     std::size_t addressed = 0;
@@ -39,6 +41,7 @@ struct Judgement {
     std::vector<spool::Property> records; // to be written before the engine is told
     bool expanded = false; // … and synced: new recipients, not to be found out anew after a crash
     std::vector<Settled> recipients;
+    std::vector<decide::queue::Unreported> told; // what senders are to hear of expansions
 };
 
 // An answer that names what was not asked is not believed: nullopt.

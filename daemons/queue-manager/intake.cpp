@@ -1,4 +1,7 @@
 #include "daemons/queue-manager/intake.h"
+#include "daemons/decide/report_wishes.h"
+#include "daemons/queue-manager/records.h"
+#include <optional>
 
 namespace queue_manager {
 
@@ -15,6 +18,16 @@ decide::queue::Lane lane_of(const spool::MessageState& state) {
 bool was_tried(const spool::RecipientState& recipient, const spool::MessageState& state) {
     return recipient.failures > 0 || recipient.next_attempt != smtp::WallTime{} || state.problem ||
            state.deaths_alone > 0;
+}
+
+// What its sender is still to be told, of one that did not fail.
+std::optional<decide::queue::ReportKind> owed(const spool::RecipientState& recipient, std::uint32_t number,
+                                              const decide::ReportWishes& wishes) {
+    using decide::queue::ReportKind;
+    if (recipient.reported) return {};
+    if (recipient.status == spool::Status::delivered && recipient.success != spool::Success::untold)
+        return recipient.success == spool::Success::delivered ? ReportKind::delivered : ReportKind::relayed;
+    return kind_of(wishes.expansion(number));
 }
 
 } // namespace
@@ -36,11 +49,24 @@ Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
     event_.retry_policy = state.retry_policy;
     event_.recipients = static_cast<std::uint32_t>(state.recipients.size());
     event_.delay_notice_sent = state.delay_notice_sent;
+    event_.trace = static_cast<decide::queue::Trace>(envelope.trace); // the same in the same order
     event_.held = state.held; // by its filter's verdict at first
 
+    std::optional<decide::ReportWishes> wishes; // rarely needed: what is new is open
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const spool::RecipientState& recipient = state.recipients[number];
-        if (recipient.accounted_for()) continue;
+        if (recipient.accounted_for()) {
+            if (!wishes) {
+                wishes.emplace(state);
+                reasons_.reserve(state.recipients.size()); // they are pointed to
+            }
+            if (const auto kind = owed(recipient, number, *wishes)) {
+                const auto& reply = recipient.reply;
+                reasons_.push_back({reply.status, reply.text, {}, reply.code == 0 ? "" : host_name_of(recipient.host)});
+                unreported_.push_back({number, *kind, false, &reasons_.back()});
+            }
+            continue;
+        }
         open_.push_back(number);
         if (was_tried(recipient, state))
             restored_.push_back({.number = number,
@@ -51,8 +77,10 @@ Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
                                  .problem = state.problem,
                                  .next_attempt = recipient.next_attempt});
     }
-    finished_ = open_.empty();
+    finished_ = open_.empty() && unreported_.empty();
     if (open_.size() < state.recipients.size()) event_.open = open_;
+    if (open_.empty()) event_.recipients = 0; // none is open, though none is listed
+    event_.unreported = unreported_;
     event_.restored = restored_;
 }
 

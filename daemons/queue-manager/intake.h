@@ -23,6 +23,8 @@ private:
     decide::queue::Accepted event_;
     std::vector<decide::queue::RecipientNumber> open_;
     std::vector<decide::queue::Restored> restored_;
+    std::vector<decide::queue::Reason> reasons_; // of unreported_
+    std::vector<decide::queue::Unreported> unreported_;
     bool finished_ = false;
 };
 

@@ -79,7 +79,7 @@ private:
     void rotten(spool::QueueId id, const std::string& why);
     void put_in_quarantine(spool::QueueId id, const std::string& why);
     void categorized(const proto::categorize::Categorized& answer);
-    void settle(spool::QueueId id, const std::vector<Settled>& recipients, const Subject& subject);
+    void settle(spool::QueueId id, const Judgement& judgement, const Subject& subject);
     void routed(const proto::route::Routed& answer);
     void agent_said(decide::queue::AgentId agent, Agent kind, proto::delivery::Message&& message);
     void done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done);
@@ -98,6 +98,7 @@ private:
     void carry_out(const decide::queue::RecordSuspect& action, smtp::Now now);
     void carry_out(const decide::queue::RecordHeld& action, smtp::Now now);
     void carry_out(const decide::queue::RecordDelayNotice& action, smtp::Now now);
+    void carry_out(const decide::queue::RecordReported& action, smtp::Now now);
     void carry_out(const decide::queue::MakeReport& action, smtp::Now now);
     void carry_out(const decide::queue::MoveToMessages& action, smtp::Now now);
     void carry_out(const decide::queue::Remove& action, smtp::Now now);

@@ -18,6 +18,13 @@ decide::queue::Outcome outcome_of(proto::delivery::Outcome outcome) {
 
 } // namespace
 
+std::optional<decide::queue::ReportKind> kind_of(decide::ReportWishes::Expansion expansion) {
+    using Expansion = decide::ReportWishes::Expansion;
+    using decide::queue::ReportKind;
+    if (expansion == Expansion::nothing) return {};
+    return expansion == Expansion::expanded ? ReportKind::expanded : ReportKind::delivered;
+}
+
 std::string host_name_of(const std::string& host) { return host.substr(0, host.find('[')); }
 
 decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::string& host) {
@@ -27,7 +34,7 @@ decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::
 smtp::WallTime from_wire(std::int64_t microseconds) { return smtp::WallTime(smtp::Duration(microseconds)); }
 std::int64_t to_wire(smtp::WallTime time) { return time.time_since_epoch().count(); }
 
-Result::Result(const proto::delivery::Done& done, Agent agent) : done_(done) {
+Result::Result(const proto::delivery::Done& done, Agent agent) : done_(done), agent_(agent) {
     using namespace decide::queue;
     reasons_.reserve(done.replies.size());
     for (const auto& reply : done.replies) reasons_.push_back(reason_of(reply, done.host));
@@ -35,8 +42,8 @@ Result::Result(const proto::delivery::Done& done, Agent agent) : done_(done) {
     for (const auto& each : done.results) {
         decide::queue::Result result{.number = each.recipient, .outcome = outcome_of(each.outcome)};
         if (result.outcome == Outcome::delivered) {
-            if (each.report_success)
-                result.report = agent == Agent::local ? SuccessReport::delivered : SuccessReport::relayed;
+            result.report = success(each);
+            if (each.reply < reasons_.size()) result.reason = &reasons_[each.reply];
         } else if (each.reply < done.replies.size()) {
             const auto& reply = done.replies[each.reply];
             const decide::Observation seen{reply.stage, reply.code, reply.status};
@@ -56,6 +63,12 @@ const proto::delivery::RecipientResult* Result::result_of(decide::queue::Recipie
     return found == done_.results.end() ? nullptr : &*found;
 }
 
+decide::queue::SuccessReport Result::success(const proto::delivery::RecipientResult& result) const {
+    using decide::queue::SuccessReport;
+    if (!result.report_success || result.outcome != proto::delivery::Outcome::delivered) return SuccessReport::none;
+    return agent_ == Agent::local || done_.final_delivery ? SuccessReport::delivered : SuccessReport::relayed;
+}
+
 spool::Attempt Result::record(const proto::delivery::RecipientResult& result) const {
     spool::Attempt attempt;
     attempt.time = from_wire(done_.started);
@@ -63,6 +76,7 @@ spool::Attempt Result::record(const proto::delivery::RecipientResult& result) co
     attempt.tls = done_.tls;
     attempt.source = done_.source;
     attempt.outcome = static_cast<spool::Outcome>(result.outcome); // the same outcomes in the same order
+    attempt.success = static_cast<spool::Success>(success(result)); // the same in the same order
     if (result.reply < done_.replies.size()) {
         const auto& reply = done_.replies[result.reply];
         attempt.reply = {reply.code, reply.status, reply.text, reply.stage};

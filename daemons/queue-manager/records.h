@@ -4,6 +4,7 @@
 #include "daemons/common/proto/delivery.h"
 #include "daemons/decide/queue/actions.h"
 #include "daemons/decide/queue/events.h"
+#include "daemons/decide/report_wishes.h"
 #include "libspool/property.h"
 #include <optional>
 #include <string>
@@ -28,13 +29,18 @@ public:
 
 private:
     const proto::delivery::RecipientResult* result_of(decide::queue::RecipientNumber number) const;
+    decide::queue::SuccessReport success(const proto::delivery::RecipientResult& result) const;
     spool::Attempt record(const proto::delivery::RecipientResult& result) const;
 
     const proto::delivery::Done& done_;
+    Agent agent_;
     std::vector<decide::queue::Reason> reasons_;
     std::vector<decide::queue::Result> results_;
     decide::queue::Done event_;
 };
+
+// How the engine calls the report on an expansion; none is due.
+std::optional<decide::queue::ReportKind> kind_of(decide::ReportWishes::Expansion expansion);
 
 decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::string& host);
 // "mx.example.org" of "mx.example.org[192.0.2.1]:25".

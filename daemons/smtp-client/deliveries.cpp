@@ -185,6 +185,7 @@ void Connection::report(const smtp::TransactionResult& said) {
         write_line(*job, i, result.verdicts[result.of_recipient[i]], relay(), transmission, now.wall);
 
     auto done = make_done(job->order, job->message->state(), result);
+    done.final_delivery = current_ && current_->host.protocol == smtp::Protocol::lmtp;
     done.connection = number();
     done.host = relay();
     done.tls = tls_named();

@@ -1,4 +1,5 @@
 #include "daemons/smtp-client/results.h"
+#include "daemons/decide/report_wishes.h"
 
 namespace smtp_client {
 
@@ -7,29 +8,31 @@ using namespace proto::delivery;
 bool make_transaction(const Deliver& order, const spool::MessageReader& message, smtp::Transaction& out) {
     const spool::MessageState& state = message.state();
     const spool::Envelope& envelope = state.envelope;
+    const decide::ReportWishes wishes(state);
     out.id = order.delivery;
-    out.parameters.envid = envelope.envid;
+    out.probe = envelope.trace == spool::Trace::verify;
     out.require_tls = envelope.require_tls;
     out.parameters.smtputf8 = envelope.smtputf8;
+    out.recipients.reserve(order.recipients.size());
+    for (const auto number : order.recipients) {
+        if (number >= state.recipients.size()) return false;
+        const auto& recipient = state.recipients[number];
+        auto& to = out.recipients.emplace_back();
+        to.address = recipient.address;
+        to.parameters.notify = smtp::Notify::from_bits(static_cast<std::uint8_t>(wishes.notify(number)));
+        to.parameters.orcpt = wishes.original_recipient(number);
+    }
+    // The queue-manager groups by reverse-path: the first one's is everybody's.
+    if (order.recipients.empty()) return false;
+    out.reverse_path = state.reverse_path_of(state.recipients[order.recipients[0]]);
+    if (wishes.is_of_list(order.recipients[0])) return true; // mail of the list's own
+    out.parameters.envid = envelope.envid;
     switch (envelope.ret) {
     case spool::Return::unspecified: break;
     case spool::Return::full: out.parameters.ret = smtp::Ret::full; break;
     case spool::Return::headers: out.parameters.ret = smtp::Ret::headers; break;
     }
-    out.recipients.reserve(order.recipients.size());
-    for (const auto number : order.recipients) {
-        if (number >= state.recipients.size()) return false;
-        const auto& recipient = state.recipients[number];
-        const auto& asked = state.envelope_of(recipient);
-        auto& to = out.recipients.emplace_back();
-        to.address = recipient.address;
-        to.parameters.notify = smtp::Notify::from_bits(static_cast<std::uint8_t>(asked.notify));
-        to.parameters.orcpt = asked.orcpt;
-    }
-    // The queue-manager groups by reverse-path: the first one's is everybody's.
-    if (!order.recipients.empty())
-        out.reverse_path = state.reverse_path_of(state.recipients[order.recipients[0]]);
-    return !order.recipients.empty();
+    return true;
 }
 
 void describe(const Content& content, smtp::Transaction& out) {
@@ -75,14 +78,15 @@ Done make_done(const Deliver& order, const spool::MessageState& state,
     out.replies.reserve(result.verdicts.size());
     for (const auto& verdict : result.verdicts) out.replies.push_back(reply_of(verdict));
     out.results.reserve(order.recipients.size());
+    const decide::ReportWishes wishes(state);
+    const bool traced = state.envelope.trace != spool::Trace::none; // every result is told
     for (std::size_t i = 0; i < order.recipients.size(); ++i) {
         auto& each = out.results.emplace_back();
         each.recipient = order.recipients[i];
         each.reply = result.of_recipient[i];
         each.outcome = outcome_of(result.verdicts[each.reply]);
-        const auto& asked = state.envelope_of(state.recipients[each.recipient]);
-        each.report_success =
-            each.outcome == Outcome::delivered && !result.dsn_relayed && spool::wants_success(asked.notify);
+        const bool ours = !result.dsn_relayed && spool::wants_success(wishes.notify(each.recipient));
+        each.report_success = each.outcome == Outcome::delivered && (ours || traced);
     }
     return out;
 }

@@ -85,13 +85,13 @@ struct World {
         REQUIRE(done);
         return id;
     }
-    rp::Report ask(QueueId id, rp::Action action) {
+    rp::Report ask(QueueId id, rp::Kind kind) {
         rp::Report report;
         report.request = ++request;
         report.queue_id = id;
         report.location = spool::Location::incoming;
-        report.action = action;
-        report.recipients = {{0, "5.1.1", "host mx said: 550 no", "550 no", "mx", 0}};
+        report.kind = kind;
+        report.recipients = {{0, kind, "5.1.1", "host mx said: 550 no", "550 no", "mx", 0}};
         reports->send(report);
         return report;
     }
@@ -131,7 +131,7 @@ TEST_CASE("a failure becomes a durable message to the sender, submitted until it
     World w;
     w.start();
     const QueueId id = w.message(envelope("sender@example.com"), "Subject: s\r\n\r\nthe body\r\n");
-    w.ask(id, rp::Action::failed);
+    w.ask(id, rp::Kind::failed);
     w.wait([&] { return !w.answers.empty() && !w.submitted.empty(); });
     CHECK(w.answers[0].request == 1);
     CHECK(w.answers[0].outcome == rp::Outcome::submitted);
@@ -151,7 +151,7 @@ TEST_CASE("a failure becomes a durable message to the sender, submitted until it
         CHECK(content->find("\r\n\r\nthe body\r\n") != std::string::npos);
     }
     // Asked again: the same report, no second one.
-    w.ask(id, rp::Action::failed);
+    w.ask(id, rp::Kind::failed);
     w.wait([&] { return w.answers.size() == 2; });
     CHECK(w.answers[1].request == 2);
     CHECK(w.answers[1].report_id == report);
@@ -161,7 +161,7 @@ TEST_CASE("a failure becomes a durable message to the sender, submitted until it
     CHECK(w.submitted[1].queue_id == report);
     CHECK(w.submitted[1].repeated);
     w.submissions->send(sm::Taken{report});
-    w.ask(id, rp::Action::delayed); // its answer comes behind
+    w.ask(id, rp::Kind::delayed); // its answer comes behind
     w.wait([&] { return w.answers.size() == 3 && w.submitted.size() == 3; });
     w.submissions->send(sm::Taken{w.answers[2].report_id});
     bool stopped = false;
@@ -173,13 +173,13 @@ TEST_CASE("nobody is told who does not want to know, and a report on a report en
     World w;
     w.start();
     const QueueId id = w.message(envelope(""), "Subject: s\r\n\r\nbody\r\n");
-    w.ask(id, rp::Action::delivered);
+    w.ask(id, rp::Kind::delivered);
     w.wait([&] { return w.answers.size() == 1; });
     CHECK(w.answers[0].outcome == rp::Outcome::not_wanted);
-    w.ask(id, rp::Action::delayed);
+    w.ask(id, rp::Kind::delayed);
     w.wait([&] { return w.answers.size() == 2; });
     CHECK(w.answers[1].outcome == rp::Outcome::not_wanted);
-    w.ask(id, rp::Action::failed);
+    w.ask(id, rp::Kind::failed);
     w.wait([&] { return w.answers.size() == 3; });
     CHECK(w.answers[2].outcome == rp::Outcome::kept_in_bad);
     CHECK(std::filesystem::exists(w.root / "bad" / id.text()));
@@ -192,7 +192,7 @@ TEST_CASE("nobody is told who does not want to know, and a report on a report en
 TEST_CASE("what cannot be read now is tried later") {
     World w;
     w.start();
-    w.ask(QueueId{0x0A1B2C3D4E5F03}, rp::Action::failed);
+    w.ask(QueueId{0x0A1B2C3D4E5F03}, rp::Kind::failed);
     w.wait([&] { return w.answers.size() == 1; });
     CHECK(w.answers[0].outcome == rp::Outcome::try_later);
     CHECK_FALSE(w.answers[0].text.empty());

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 using namespace bounce;
-using proto::report::Action;
+using proto::report::Kind;
 
 namespace {
 
@@ -20,17 +20,17 @@ spool::MessageState state(std::vector<spool::Notify> notify,
     return spool::MessageState(envelope);
 }
 
-proto::report::Report report(Action action, std::vector<std::uint32_t> recipients) {
+proto::report::Report report(Kind kind, std::vector<std::uint32_t> recipients) {
     proto::report::Report r;
     r.queue_id = spool::QueueId{0x0A1B2C3D4E5F01};
-    r.action = action;
-    for (auto n : recipients) r.recipients.push_back({n, "5.1.1", "host mx said: 550 no", "550 no", "mx", 0});
+    r.kind = kind;
+    for (auto n : recipients) r.recipients.push_back({n, kind, "5.1.1", "host mx said: 550 no", "550 no", "mx", 0});
     return r;
 }
 
-std::vector<std::uint32_t> told(Action action, const spool::MessageState& s, std::vector<std::uint32_t> of) {
+std::vector<std::uint32_t> told(Kind kind, const spool::MessageState& s, std::vector<std::uint32_t> of) {
     std::vector<std::uint32_t> out;
-    for (const auto& audience : audiences_of(report(action, std::move(of)), s))
+    for (const auto& audience : audiences_of(report(kind, std::move(of)), s))
         for (const auto& r : audience.recipients) out.push_back(r.recipient);
     return out;
 }
@@ -46,18 +46,18 @@ TEST_CASE("NOTIFY decides who is told of what") {
     const auto s = state({Notify::unspecified, Notify::never, Notify::success, Notify::failure, Notify::delay,
                           Notify::success | Notify::failure | Notify::delay});
     const std::vector<std::uint32_t> all = {0, 1, 2, 3, 4, 5};
-    CHECK(told(Action::failed, s, all) == std::vector<std::uint32_t>{0, 3, 5});
-    CHECK(told(Action::delayed, s, all) == std::vector<std::uint32_t>{0, 4, 5});
-    CHECK(told(Action::delivered, s, all) == std::vector<std::uint32_t>{2, 5});
-    CHECK(told(Action::relayed, s, all) == std::vector<std::uint32_t>{2, 5});
-    CHECK(told(Action::failed, s, {99, 3}) == std::vector<std::uint32_t>{3});
+    CHECK(told(Kind::failed, s, all) == std::vector<std::uint32_t>{0, 3, 5});
+    CHECK(told(Kind::delayed, s, all) == std::vector<std::uint32_t>{0, 4, 5});
+    CHECK(told(Kind::delivered, s, all) == std::vector<std::uint32_t>{2, 5});
+    CHECK(told(Kind::relayed, s, all) == std::vector<std::uint32_t>{2, 5});
+    CHECK(told(Kind::failed, s, {99, 3}) == std::vector<std::uint32_t>{3});
 }
 
 TEST_CASE("each reverse-path is told of its own recipients") {
     auto s = state({spool::Notify::unspecified, spool::Notify::unspecified, spool::Notify::unspecified});
     s.recipients[1].reverse_path = "owner-list@example.org";
     s.recipients[2].reverse_path = "<>";
-    const auto audiences = audiences_of(report(Action::failed, {0, 1, 2}), s);
+    const auto audiences = audiences_of(report(Kind::failed, {0, 1, 2}), s);
     REQUIRE(audiences.size() == 3);
     CHECK(audiences[0].reverse_path == "sender@example.com");
     CHECK(audiences[1].reverse_path == "owner-list@example.org");
@@ -66,7 +66,7 @@ TEST_CASE("each reverse-path is told of its own recipients") {
 
 TEST_CASE("a report is a message from nobody to the sender") {
     const auto s = state({spool::Notify::unspecified, spool::Notify::unspecified});
-    const auto asked = report(Action::failed, {1});
+    const auto asked = report(Kind::failed, {1});
     const Material material{asked.queue_id, "Subject: s\r\n\r\nbody \xe4\r\n", true};
     const auto made =
         compose(settings(), asked, audiences_of(asked, s).at(0), s, material,
@@ -88,7 +88,7 @@ TEST_CASE("a report is a message from nobody to the sender") {
 }
 
 TEST_CASE("a sender whose domain alone is beyond ASCII is told in ASCII, any other at the address as it is") {
-    const auto asked = report(Action::failed, {0});
+    const auto asked = report(Kind::failed, {0});
     const auto made = [&](const std::string& sender) {
         const auto s = state({spool::Notify::unspecified}, sender);
         return compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
@@ -108,7 +108,7 @@ TEST_CASE("a sender whose domain alone is beyond ASCII is told in ASCII, any oth
 TEST_CASE("what comes of an alias names the address that was written to") {
     auto s = state({spool::Notify::unspecified});
     s.recipients[0].address = "final@example.net";
-    const auto asked = report(Action::failed, {0});
+    const auto asked = report(Kind::failed, {0});
     const auto made = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "", false},
                               spool::QueueId{0x0A1B2C3D4E6002}, {});
     CHECK(has(made.content,
@@ -118,7 +118,7 @@ TEST_CASE("what comes of an alias names the address that was written to") {
 
 TEST_CASE("RET and a full mailbox limit what is returned") {
     auto s = state({spool::Notify::unspecified});
-    auto asked = report(Action::failed, {0});
+    auto asked = report(Kind::failed, {0});
     const Material material{asked.queue_id, "Received: x\r\nSubject: s\r\n\r\nbody\r\n", true};
     const auto content = [&] {
         return compose(settings(), asked, audiences_of(asked, s).at(0), s, material,
@@ -140,5 +140,5 @@ TEST_CASE("templates") {
     CHECK(parse_wording("Subject: Oh no\n\nDear {sender}\n").subject == "Oh no");
     CHECK(parse_wording("Subject: Oh no\n\nDear {sender}\n").text == "Dear {sender}\n");
     CHECK(parse_wording("Dear {sender}: look\n\nthere\n").text == "Dear {sender}: look\n\nthere\n");
-    CHECK(wording_file(smtp::dsn::Action::delayed) == "delayed.txt");
+    CHECK(wording_file(smtp::dsn::Kind::delayed) == "delayed.txt");
 }

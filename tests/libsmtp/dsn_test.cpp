@@ -109,7 +109,7 @@ TEST_CASE("how much is returned") {
     r.content_complete = false;
     CHECK_FALSE(has(compose(r), "body\r\n"));
     r.content_complete = true;
-    r.action = Action::delayed;
+    r.kind = Kind::delayed;
     CHECK_FALSE(has(compose(r), "\r\nbody\r\n"));
     r.headers_limit = 40;
     CHECK(has(compose(r), "Message-ID: <orig@example.com>\r\n\r\n--"));
@@ -133,7 +133,7 @@ TEST_CASE("8-bit content is labelled as such") {
 
 TEST_CASE("delays, successes and the sender's own words") {
     Report r = report();
-    r.action = Action::delayed;
+    r.kind = Kind::delayed;
     r.retry_until = r.arrival + std::chrono::hours(120);
     r.envelope_id = "QQ314159";
     r.recipients[0].status = "4.4.1";
@@ -148,7 +148,7 @@ TEST_CASE("delays, successes and the sender's own words") {
     CHECK(has(out, "Action: delayed\r\nStatus: 4.4.1\r\nDiagnostic-Code: X-Postrider; connect to"));
     CHECK(has(out, "Will-Retry-Until: Wed, 25 Nov 2026 15:53:20 +0000\r\n"));
     CHECK_FALSE(has(out, "Remote-MTA"));
-    r.action = Action::relayed;
+    r.kind = Kind::relayed;
     out = compose(r);
     CHECK(has(out, "Action: relayed\r\nStatus: 2.0.0\r\n"));
     CHECK_FALSE(has(out, "Will-Retry-Until"));
@@ -178,7 +178,7 @@ TEST_CASE("addresses beyond ASCII make an SMTPUTF8 report") {
     CHECK(has(out, "Original-Recipient: rfc822;nobody@example.net\r\n"));
     CHECK(has(out, "Content-Type: message/global-delivery-status\r\nContent-Transfer-Encoding: 8bit"));
     CHECK(has(out, "Final-Recipient: utf-8; j\xc3\xb6rg@example.net\r\n"));
-    CHECK(has(out, "Content-Type: message/global-headers"));
+    CHECK(has(out, "Content-Type: text/rfc822-headers"));
     CHECK(has(out, "text/plain; charset=utf-8"));
 }
 

@@ -267,6 +267,11 @@ void World::does(const q::RecordDelayNotice& a) {
     m->noticed = true;
 }
 
+void World::does(const q::RecordReported& a) {
+    for (auto n : out_.of(a.numbers))
+        if (recipient(a.id, n).written != Written::delivered) wrong("success was told of what is not delivered");
+}
+
 void World::does(const q::MakeReport& a) {
     Message* m = message(a.id);
     if (!m || m->gone) return wrong("a report about a message that is gone");
@@ -282,7 +287,8 @@ void World::does(const q::MakeReport& a) {
     for (const auto& each : a.recipients) {
         numbers.push_back(each.number);
         Recipient& r = recipient(a.id, each.number);
-        if (r.written != Written::open)
+        const bool success = a.kind == q::ReportKind::delivered || a.kind == q::ReportKind::relayed;
+        if (r.written != (success ? Written::delivered : Written::open))
             wrong("a report about recipient " + std::to_string(each.number) + " of " + a.id.text() +
                   ", which is done");
         if (a.kind == q::ReportKind::failed && each.expired) check_expiry(*m, r);

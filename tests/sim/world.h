@@ -141,6 +141,7 @@ private:
     void does(const q::RecordSuspect& a);
     void does(const q::RecordHeld& a);
     void does(const q::RecordDelayNotice& a);
+    void does(const q::RecordReported& a);
     void does(const q::MakeReport& a);
     void does(const q::MoveToMessages& a);
     void does(const q::Remove& a);

@@ -186,6 +186,7 @@ struct Done {                     // agent → queue-manager
     std::vector<RecipientResult> results;
     std::vector<Reply> replies;
     bool gone = false;             // there is no such file (any more): nothing was sent, results are empty
+    bool final_delivery = false;   // who took it keeps it (LMTP): delivered then, and not only relayed
     bool unreadable = false;       // the file is damaged: nothing was sent, results are empty; quarantine it
     std::string host;              // "mx.example.org[192.0.2.1]:25"; "" for none
     std::string tls;               // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
@@ -199,6 +200,7 @@ struct Done {                     // agent → queue-manager
         f("results", m.results);
         f("replies", m.replies);
         f("gone", m.gone);
+        f("final_delivery", m.final_delivery);
         f("unreadable", m.unreadable);
         f("host", m.host);
         f("tls", m.tls);

@@ -13,11 +13,19 @@ namespace proto::report {
 
 inline constexpr std::string_view conversation = "report";
 
-// RFC 3464, 2.3.3.
-enum class Action : std::uint8_t { failed, delayed, delivered, relayed, expanded, last_ = expanded };
+enum class Kind : std::uint8_t {
+    failed, // an NDR
+    delayed,
+    delivered,
+    relayed,
+    expanded,
+    status, // what became, or would become, of recipients that fared differently (spool::Envelope::trace)
+    last_ = status,
+};
 
 struct Recipient {
-    std::uint32_t recipient = 0; // number in spool::MessageState::recipients
+    std::uint32_t recipient = 0;  // number in spool::MessageState::recipients
+    Kind fared = Kind::failed;    // as the report's kind; in a status its own, never status
     std::string status;          // "5.1.1"
     std::string diagnostic;      // "host mx[192.0.2.1] said: 550 5.1.1 … (in reply to RCPT TO command)"
     std::string remote_reply;    // "550 5.1.1 No such user" as the peer said it; "" where no peer spoke
@@ -25,6 +33,7 @@ struct Recipient {
     std::int64_t last_attempt = 0; // µs since 1970; 0: none
     static void fields(auto& m, auto& f) {
         f("recipient", m.recipient);
+        f("fared", m.fared);
         f("status", m.status);
         f("diagnostic", m.diagnostic);
         f("remote_reply", m.remote_reply);
@@ -37,14 +46,14 @@ struct Report { // queue-manager → bounce
     std::uint64_t request = 0;
     spool::QueueId queue_id;
     spool::Location location = spool::Location::messages;
-    Action action = Action::failed;
+    Kind kind = Kind::failed;
     std::vector<Recipient> recipients;
     std::int64_t retry_until = 0; // delayed: µs since 1970
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("queue_id", m.queue_id);
         f("location", m.location);
-        f("action", m.action);
+        f("kind", m.kind);
         f("recipients", m.recipients);
         f("retry_until", m.retry_until);
     }

@@ -49,6 +49,7 @@ bool Core::accepted(const Accepted& event) {
     m.location = event.location;
     m.null_sender = event.sender == Sender::null;
     m.noticed = event.delay_notice_sent;
+    m.trace = event.trace;
     m.held = event.held;
     if (m.held) ++held_;
     messages_by_id_.insert(slot);
@@ -179,6 +180,10 @@ void Core::categorized(const Categorized& event) {
     const Slot slot = message == none ? none : asked_of(message);
     if (slot == none) return; // removed or held meanwhile: a stale answer
     take_out(slot);
+    for (const Unreported& each : event.expanded) {
+        ++messages_[message].open;
+        report(message, each.kind, each.number, each.expired, each.reason ? *each.reason : Reason{});
+    }
     sort_out(message, slot, event);
     pump_categorizer();
     finish(message);
@@ -193,6 +198,17 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
     for (const FinalRecipient& each : event.recipients) {
         if (m.extra != none && std::ranges::count(extras_[m.extra].finished, each.number) > 0) {
             --m.open;
+            continue;
+        }
+        if (m.trace == Trace::verify && each.fate != Fate::remote) { // this is the answer
+            const Reason reason = each.reason ? *each.reason : Reason{};
+            if (each.fate == Fate::deferred) {
+                verified(message, {Entry{each.number, 0}}, reason);
+                continue;
+            }
+            const bool failed = each.fate == Fate::failed;
+            report(message, failed ? ReportKind::failed : ReportKind::delivered, each.number, false, reason);
+            if (!failed) discarded.push_back(Entry{each.number, 0});
             continue;
         }
         switch (each.fate) {

@@ -64,8 +64,9 @@ struct RecordDeferral {
 
 enum class Finish : std::uint8_t { delivered, failed, discarded, expired };
 
-// These recipients are accounted for. Comes after Reported where a report was due. Not said of the last ones
-// of a message when nothing was to be reported: Remove follows from the same event and says it all.
+// These recipients are accounted for. Of failures it comes after Reported; deliveries are said at once, and
+// RecordReported follows where a report was due. Not said of the last ones of a message when nothing was to be
+// reported: Remove follows from the same event and says it all.
 struct RecordOutcome {
     spool::QueueId id;
     Numbers numbers;
@@ -88,10 +89,18 @@ struct RecordDelayNotice {
     spool::QueueId id;
 };
 
+// Of recipients that did not fail: their senders have been told, or need not be.
+struct RecordReported {
+    spool::QueueId id;
+    Numbers numbers;
+    spool::QueueId report_id; // {}: none
+};
+
 // ---- messages ----
 
 struct ReportRecipient {
     RecipientNumber number = 0;
+    ReportKind fared = ReportKind::failed; // as the report's kind; in a status, what became of it
     bool expired = false; // reason is then the last known, or empty: the spool file's last attempt tells
     Reason reason;
 };
@@ -188,7 +197,7 @@ struct DomainForgotten { // no mail for it has come for long: what the router sa
 
 using Action = std::variant<AskCategorizer, AskRoute, OpenConnection, Deliver, CloseConnection,
                             RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice,
-                            MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired, NoticeUntried,
+                            RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired, NoticeUntried,
                             NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten,
                             DomainForgotten>;
 

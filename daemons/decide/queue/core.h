@@ -242,6 +242,8 @@ private:
 
     // ---- reports.cpp ----
     void report(Slot message, ReportKind kind, RecipientNumber number, bool expired, const Reason& reason);
+    void tell_first_try(Slot delivery, const std::vector<Entry>& entries, const Reason& reason);
+    void verified(Slot message, const std::vector<Entry>& entries, const Reason& reason);
     void plan_reports(Slot message);
     bool reports_wanted() const; // and may be asked for now
     void pump_reports();

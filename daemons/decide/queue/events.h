@@ -44,14 +44,26 @@ struct Restored {
     smtp::WallTime next_attempt{}; // {}: now
 };
 
-// A recipient that failed before a restart and whose sender was not told yet.
-enum class ReportKind : std::uint8_t { failed, delayed, delivered, relayed, last_ = relayed };
+enum class ReportKind : std::uint8_t {
+    failed,
+    delayed,
+    delivered,
+    relayed,
+    expanded,
+    status, // of recipients that fared differently (Accepted::trace)
+    last_ = status,
+};
+// A recipient that is done with, and whose sender is still to be told.
 struct Unreported {
     RecipientNumber number = 0;
-    ReportKind kind = ReportKind::failed; // failed, delivered or relayed
+    ReportKind kind = ReportKind::failed; // neither delayed nor status
     bool expired = false;
     const Reason* reason = nullptr;
 };
+
+// The sender wants to know of the first try; or only what would become of the message: nothing is delivered, and
+// what a try comes to is all there is (sendmail -v, -bv).
+enum class Trace : std::uint8_t { none, first_try, verify };
 
 enum class Sender : std::uint8_t { ordinary, null }; // null: an NDR, expires sooner, never gets reports
 
@@ -72,6 +84,7 @@ struct Accepted {
     std::span<const Restored> restored;
     std::span<const Unreported> unreported; // beside the open ones
     bool delay_notice_sent = false;
+    Trace trace = Trace::none;
     bool held = false;             // by an operator, or as poison: nothing happens until release()
     std::string_view retry_policy; // by name; "" the route's
     std::string_view pool;         // of source addresses; "" the usual one
@@ -85,7 +98,7 @@ struct FinalRecipient {
     Fate fate = Fate::remote;
     std::string_view destination;   // remote: the domain, lower case; local: name of the store ("local")
     std::uint32_t sender_group = 0; // recipients with different reverse-paths never share a transaction
-    const Reason* reason = nullptr; // failed, deferred
+    const Reason* reason = nullptr; // failed, deferred; where it is only verified, also local and discard
 };
 
 // The answer to AskCategorizer: every number asked for that is not replaced by others is named, and those
@@ -93,6 +106,7 @@ struct FinalRecipient {
 struct Categorized {
     spool::QueueId id;
     std::span<const FinalRecipient> recipients;
+    std::span<const Unreported> expanded; // those replaced whose sender is owed a word of it
 };
 
 enum class RouteKind : std::uint8_t { mx, configured, temporary, permanent, last_ = permanent };
@@ -129,7 +143,7 @@ struct Result {
     FailureKind kind = FailureKind::recipient; // deferred, failed
     PushBack push_back = PushBack::no;
     SuccessReport report = SuccessReport::none; // delivered
-    const Reason* reason = nullptr;             // deferred, failed
+    const Reason* reason = nullptr;             // what was said
 };
 
 struct Done {

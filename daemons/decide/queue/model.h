@@ -47,6 +47,7 @@ struct Delivery {
     bool suspect : 1 = false;
     bool postponed : 1 = false; // once, to travel with others of its message
     bool scheduled : 1 = false; // waits for a wall-clock time
+    bool traced : 1 = false;    // its sender has been told of its first try
     bool whole : 1 = false;     // uncategorized: numbers 0 … count-1
 };
 
@@ -80,6 +81,7 @@ struct Message {
     bool noticed : 1 = false; // delay notice sent or asked for
     bool announced : 1 = false;
     bool scheduled : 1 = false; // not before free_from
+    Trace trace : 2 = Trace::none;
 };
 
 // What a finished recipient's sender is still to be told.

@@ -16,6 +16,7 @@ std::uint16_t one_more(std::uint16_t failures) { return failures == 0xffff ? fai
 
 struct Core::Verdicts {
     std::vector<Entry> delivered;
+    std::vector<Entry> told;                                   // delivered, and the sender hears of it
     std::vector<Entry> by_message;                             // failed with the message, for now
     std::vector<std::pair<Entry, const Reason*>> by_recipient; // each on its own ladder
     std::vector<Entry> untried;                                // the queue's or the link's failure
@@ -55,11 +56,13 @@ void Core::outcomes(Slot slot, Slot link, Slot connection, const Done& event) {
     m.open -= static_cast<std::uint32_t>(v.delivered.size());
     if (!v.delivered.empty() && (m.open > 0 || m.extra != none))
         emit(RecordOutcome{spool::QueueId{m.id}, numbers_of(v.delivered), Finish::delivered, {}});
+    if (!v.told.empty()) emit(RecordOutcome{spool::QueueId{m.id}, numbers_of(v.told), Finish::delivered, {}});
     Slot spare = slot;
     if (v.message) message_waits(like, spare, v, message_due);
     recipients_wait(like, spare, v);
     if (!v.untried.empty()) {
         const Slot again = another(like, spare, v.untried);
+        tell_first_try(again, v.untried, v.connection ? *v.connection : *v.policy);
         untried(again, v.connection ? End::back : End::front);
     }
     if (!v.unnamed.empty()) { // an error of ours: not at once again, and not counted
@@ -74,6 +77,7 @@ void Core::outcomes(Slot slot, Slot link, Slot connection, const Done& event) {
 
 Core::Verdicts Core::sort_out(Slot slot, const Done& event) {
     const Slot message = deliveries_[slot].message;
+    const bool verify = messages_[message].trace == Trace::verify;
     Verdicts v;
     v.unnamed = entries(slot);
     for (const Result& r : event.results) {
@@ -91,8 +95,13 @@ Core::Verdicts Core::sort_out(Slot slot, const Done& event) {
         } else if (r.outcome == Outcome::delivered) {
             const bool relayed = r.report == SuccessReport::relayed;
             report(message, relayed ? ReportKind::relayed : ReportKind::delivered, r.number, false, *why);
+            v.told.push_back(entry);
         } else if (r.outcome == Outcome::failed) {
             report(message, ReportKind::failed, r.number, false, *why);
+        } else if (verify) {
+            verified(message, {entry}, *why);
+            if (r.kind == FailureKind::policy) v.policy = why;
+            if (r.kind == FailureKind::connection) v.connection = why;
         } else if (r.kind == FailureKind::recipient) {
             v.by_recipient.emplace_back(entry, why);
         } else if (r.kind == FailureKind::message) {
@@ -170,6 +179,7 @@ Slot Core::another(const Delivery& like, Slot& spare, const std::vector<Entry>& 
     d.deaths = like.deaths;
     d.problem = like.problem;
     d.suspect = like.suspect;
+    d.traced = like.traced;
     d.since = like.since;
     d.tried = like.tried;
     set_entries(slot, list);
@@ -192,6 +202,7 @@ void Core::wait_again(const Delivery& like, Slot& spare, const std::vector<Entry
         return;
     }
     const Slot slot = another(like, spare, list);
+    tell_first_try(slot, list, reason);
     Delivery& d = deliveries_[slot];
     d.tried = seconds(now_.monotonic);
     d.due = due;

@@ -6,7 +6,28 @@
 namespace decide::queue {
 
 void Core::report(Slot message, ReportKind kind, RecipientNumber number, bool expired, const Reason& reason) {
-    extra_of(message).reports.push_back(Due{kind, ReportRecipient{number, expired, reason}, 0});
+    const Trace trace = messages_[message].trace;
+    const bool success = kind != ReportKind::failed && kind != ReportKind::delayed;
+    if (trace == Trace::verify && kind == ReportKind::delayed) return; // its answer is on its way
+    // Who asked how it went is told so in one report; but what fails in earnest comes back as anybody's mail.
+    const bool status = trace == Trace::verify || (trace == Trace::first_try && success);
+    extra_of(message).reports.push_back(
+        Due{status ? ReportKind::status : kind, ReportRecipient{number, kind, expired, reason}, 0});
+}
+
+// The first try was in vain, and others follow.
+void Core::tell_first_try(Slot delivery, const std::vector<Entry>& list, const Reason& reason) {
+    Delivery& d = deliveries_[delivery];
+    if (messages_[d.message].trace != Trace::first_try || d.traced) return;
+    d.traced = true;
+    for (const Entry& each : list)
+        extra_of(d.message).reports.push_back(
+            Due{ReportKind::status, ReportRecipient{each.number, ReportKind::delayed, false, reason}, 0});
+}
+
+// What a try came to is all that was asked: there is no other.
+void Core::verified(Slot message, const std::vector<Entry>& list, const Reason& reason) {
+    for (const Entry& each : list) report(message, ReportKind::failed, each.number, true, reason);
 }
 
 // At once when nothing of the message is on its way any more, else a little later, so that what fails
@@ -55,7 +76,8 @@ void Core::pump_reports() {
         e.put_off = false;
         forget_overtaken(message);
         for (const ReportKind kind :
-             {ReportKind::failed, ReportKind::delayed, ReportKind::delivered, ReportKind::relayed}) {
+             {ReportKind::failed, ReportKind::delayed, ReportKind::delivered, ReportKind::relayed,
+              ReportKind::expanded, ReportKind::status}) {
             MakeReport ask{0, spool::QueueId{m.id}, m.location, kind, {}, {}};
             for (Due& due : e.reports) {
                 if (due.kind != kind || due.request != 0) continue;
@@ -89,26 +111,27 @@ void Core::reported(const Reported& event) {
         leave_incoming(message);
         return;
     }
-    std::vector<Entry> failed, expired, delivered;
+    std::vector<Entry> failed, expired, told;
     bool delayed = false;
     std::erase_if(e.reports, [&](const Due& due) {
         if (due.request != event.request) return false;
         const Entry entry{due.recipient.number, 0};
-        switch (due.kind) {
+        switch (due.recipient.fared) {
         case ReportKind::failed: (due.recipient.expired ? expired : failed).push_back(entry); break;
         case ReportKind::delivered:
-        case ReportKind::relayed: delivered.push_back(entry); break;
-        case ReportKind::delayed: delayed = true; break;
+        case ReportKind::relayed:
+        case ReportKind::expanded: told.push_back(entry); break;
+        case ReportKind::delayed: delayed = delayed || due.kind == ReportKind::delayed; break;
+        case ReportKind::status: break; // nothing fares so
         }
         return true;
     });
     const spool::QueueId id{m.id};
     if (!failed.empty()) emit(RecordOutcome{id, numbers_of(failed), Finish::failed, event.report_id});
     if (!expired.empty()) emit(RecordOutcome{id, numbers_of(expired), Finish::expired, event.report_id});
-    if (!delivered.empty())
-        emit(RecordOutcome{id, numbers_of(delivered), Finish::delivered, event.report_id});
+    if (!told.empty()) emit(RecordReported{id, numbers_of(told), event.report_id});
     if (delayed) emit(RecordDelayNotice{id});
-    m.open -= static_cast<std::uint32_t>(failed.size() + expired.size() + delivered.size());
+    m.open -= static_cast<std::uint32_t>(failed.size() + expired.size() + told.size());
     finish(message);
 }
 

@@ -115,7 +115,18 @@ void Core::closed(const Closed& event) {
         const bool first = c.deliveries.count == 1;
         turn = deliveries_[delivery].queue;
         take_back(delivery);
-        if (failed && first && counted(delivery, reason)) continue;
+        if (failed && first) {
+            if (counted(delivery, reason)) continue;
+            if (messages_[deliveries_[delivery].message].trace == Trace::verify) {
+                const Slot message = deliveries_[delivery].message;
+                verified(message, entries(delivery), reason);
+                free_delivery(delivery);
+                finish(message);
+                continue;
+            }
+            tell_first_try(delivery, entries(delivery), reason);
+            finish(deliveries_[delivery].message);
+        }
         untried(delivery, failed && first ? End::back : End::front);
     }
     // The first of them is the next connection's first: it may need one that others can do without (TLS).
@@ -186,6 +197,9 @@ void Core::one_repeated(Slot message, const Result& r) {
             const ReportKind kind = r.outcome == Outcome::failed         ? ReportKind::failed
                                     : r.report == SuccessReport::relayed ? ReportKind::relayed
                                                                          : ReportKind::delivered;
+            if (kind != ReportKind::failed)
+                emit(RecordOutcome{
+                    spool::QueueId{m.id}, numbers_of({Entry{r.number, 0}}), Finish::delivered, {}});
             report(message, kind, r.number, false, r.reason ? *r.reason : Reason{});
         } else {
             --m.open;

@@ -1,0 +1,63 @@
+#include "daemons/decide/report_wishes.h"
+#include "libsmtp/utf8.h"
+
+namespace decide {
+
+namespace {
+
+// An address of its own, not that of whoever wrote to its origin.
+bool from_list(const spool::MessageState& state, const spool::RecipientState& recipient) {
+    return recipient.reverse_path != state.recipients[recipient.origin].reverse_path;
+}
+
+} // namespace
+
+ReportWishes::ReportWishes(const spool::MessageState& state) : state_(state), successors_(state.recipients.size()) {
+    for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
+        const auto& recipient = state.recipients[number];
+        if (recipient.origin == number) continue;
+        ++successors_[recipient.origin].count;
+        if (from_list(state, recipient)) ++successors_[recipient.origin].of_list;
+    }
+}
+
+// An origin's number is always the lower one: the way back ends.
+spool::Notify ReportWishes::notify(std::uint32_t recipient) const {
+    const auto asked = state_.envelope_of(state_.recipients[recipient]).notify;
+    if (is_of_list(recipient)) return spool::Notify::unspecified;
+    bool alone = true;
+    for (auto at = recipient; state_.recipients[at].origin != at; at = state_.recipients[at].origin)
+        alone = alone && successors_[state_.recipients[at].origin].count == 1;
+    if (alone || !spool::has(asked, spool::Notify::success)) return asked;
+    const auto rest = static_cast<spool::Notify>(static_cast<unsigned>(asked) &
+                                                 ~static_cast<unsigned>(spool::Notify::success));
+    return rest == spool::Notify::unspecified ? spool::Notify::never : rest;
+}
+
+bool ReportWishes::is_of_list(std::uint32_t recipient) const {
+    for (auto at = recipient; state_.recipients[at].origin != at; at = state_.recipients[at].origin)
+        if (from_list(state_, state_.recipients[at])) return true;
+    return false;
+}
+
+std::string ReportWishes::original_recipient(std::uint32_t recipient) const {
+    if (is_of_list(recipient)) return {};
+    const auto& asked = state_.envelope_of(state_.recipients[recipient]);
+    if (!asked.orcpt.empty()) return asked.orcpt;
+    const auto& given = asked.original.empty() ? asked.address : asked.original;
+    if (given == state_.recipients[recipient].address) return {};
+    return (smtp::is_ascii(given) ? "rfc822;" : "utf-8;") + given;
+}
+
+ReportWishes::Expansion ReportWishes::expansion(std::size_t count, std::size_t of_list) {
+    if (count > 0 && of_list == count) return Expansion::delivered;
+    return count > 1 ? Expansion::expanded : Expansion::nothing;
+}
+
+ReportWishes::Expansion ReportWishes::expansion(std::uint32_t recipient) const {
+    if (state_.recipients[recipient].status != spool::Status::expanded) return Expansion::nothing;
+    if (!spool::wants_success(notify(recipient))) return Expansion::nothing;
+    return expansion(successors_[recipient].count, successors_[recipient].of_list);
+}
+
+} // namespace decide
