@@ -43,6 +43,7 @@ struct RecipientState {
     std::uint32_t envelope = 0; // number of the envelope recipient it comes from in the end (ORCPT, NOTIFY)
     Fate fate = Fate::unknown;
     Status status = Status::pending;
+    bool list = false;     // as in AddedRecipient
     bool reported = false; // failed, expired: NDR issued, or none wanted
     bool in_doubt = false; // may have been served already
     bool delay_noticed = false;
@@ -74,6 +75,7 @@ struct RecipientState {
         f(17, m.attempts);
         f(18, m.target);
         f(19, m.transport);
+        f(20, m.list);
     }
     bool operator==(const RecipientState&) const = default;
 

@@ -37,7 +37,7 @@ struct Subject {
 
 struct Judgement {
     std::vector<spool::Property> records; // to be written before the engine is told
-    bool expanded = false; // … and synced: new recipients, not to be found out anew after a crash
+    bool expanded = false; // … and synced: new recipients and places, not to be found out anew after a crash
     std::vector<Settled> recipients;
 };
 
