@@ -84,6 +84,7 @@ struct Fold {
             r.user = added.user;
             r.target = added.target;
             r.transport = added.transport;
+            r.list = added.list;
             r.reverse_path = added.reverse_path;
             r.origin = added.origin;
             r.envelope = m.recipients[added.origin].envelope;
@@ -97,6 +98,7 @@ struct Fold {
             r.user = p.user;
             r.target = p.target;
             r.transport = p.transport;
+            if (!p.reverse_path.empty()) r.reverse_path = p.reverse_path;
         });
     }
     void operator()(const Attempt& p) {

@@ -43,6 +43,7 @@ struct RecipientState {
     std::uint32_t envelope = 0; // number of the envelope recipient it comes from in the end (ORCPT, NOTIFY)
     Fate fate = Fate::unknown;
     Status status = Status::pending;
+    bool list = false;     // as in AddedRecipient
     bool reported = false; // NDR or report of success issued, or none wanted
     Success success = Success::untold; // delivered: what the sender is owed until `reported`
     bool in_doubt = false; // may have been served already
@@ -75,6 +76,7 @@ struct RecipientState {
         f(17, m.attempts);
         f(18, m.target);
         f(19, m.transport);
+        f(20, m.list);
         f(24, m.success);
     }
     bool operator==(const RecipientState&) const = default;

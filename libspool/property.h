@@ -53,6 +53,8 @@ struct AddedRecipient {
     std::string target;    // local: where it goes for that user: "" their mailbox, "|command", "/file", "/maildir/",
                            // "maildir:/path/", "mbox:/path"
     std::string transport; // remote: next hop in the form of [route]; "" as the routes say
+    bool list = false;     // through a list with an owner (RFC 3461, 5.2.7.3): what the sender asked for in
+                           // reports ends at the list, and reverse_path is the owner's
     static void fields(auto& m, auto& f) {
         f(1, m.origin);
         f(2, m.fate);
@@ -61,6 +63,7 @@ struct AddedRecipient {
         f(5, m.reverse_path);
         f(6, m.target);
         f(7, m.transport);
+        f(8, m.list);
     }
     bool operator==(const AddedRecipient&) const = default;
 };
@@ -83,13 +86,14 @@ struct Categorized {
     std::vector<std::uint32_t> recipients;
     Fate fate = Fate::unknown;
     std::string user;
-    std::string target, transport; // as in AddedRecipient
+    std::string target, transport, reverse_path; // as in AddedRecipient
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.fate);
         f(3, m.user);
         f(4, m.target);
         f(5, m.transport);
+        f(6, m.reverse_path);
     }
     bool operator==(const Categorized&) const = default;
 };

@@ -3,8 +3,9 @@
 #pragma once
 #include "daemons/common/alias_file.h"
 #include "daemons/common/log.h"
-#include "daemons/decide/expansion.h"
+#include "daemons/decide/expansion_tables.h"
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,7 @@ private:
     common::Log& log_;
     std::function<void(std::string_view)> trouble_;
     std::vector<common::AliasFile> files_;
+    std::map<std::string, std::string> owners_; // of the files, by path: the user's name
     smtp::Monotonic next_look_{};
 };
 

@@ -1,6 +1,6 @@
 #include "daemons/categorizer/categorizer.h"
-#include "daemons/common/idn.h"
-#include <algorithm>
+#include "daemons/categorizer/settings.h"
+#include "daemons/decide/recipient_check.h"
 #include <utility>
 
 namespace categorizer {
@@ -21,6 +21,7 @@ proto::categorize::Outcome outcome_of(FinalRecipient&& recipient) {
     out.index = recipient.index;
     out.fate = fates[static_cast<std::size_t>(recipient.fate)];
     out.changed = recipient.changed;
+    out.list = recipient.list;
     out.address = std::move(recipient.address);
     out.user = std::move(recipient.user);
     out.target = std::move(recipient.target);
@@ -41,16 +42,13 @@ spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::Surround
 }
 
 Categorizer::Categorizer(common::Surroundings& surroundings, const config::Config& config)
-    : surroundings_(surroundings), aliases_(surroundings.log, surroundings.trouble),
-      users_(surroundings.loop, [this](const std::string& name) { user_found(name); }),
-      tables_{[this](const std::string& name) { return aliases_.find(name); },
-              [this](const std::string& name) { return users_.answer(name); }},
+    : surroundings_(surroundings), sources_(surroundings, [this](const decide::Need& need) { known(need); }),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      proto::categorize::conversation, surroundings.identity,
                      {[this](proto::categorize::Message&& message) {
                           auto* question = std::get_if<Categorize>(&message);
                           if (question)
-                              categorize(std::move(*question));
+                              answer({std::move(*question)});
                           else
                               queue_manager_.fail("only Categorize is said here");
                       },
@@ -65,20 +63,8 @@ Categorizer::Categorizer(common::Surroundings& surroundings, const config::Confi
 }
 
 void Categorizer::apply(const config::Config& config) {
-    local_domains_ = config.local.domains;
-    settings_.is_local = [this](std::string_view domain) {
-        return std::ranges::find(local_domains_, idn::ascii_domain(domain)) != local_domains_.end();
-    };
-    settings_.folded = idn::folded;
-    settings_.origin = config.mta.origin;
-    settings_.postmaster = config.local.postmaster;
-    settings_.delimiter =
-        config.local.recipient_delimiter.empty() ? '\0' : config.local.recipient_delimiter.front();
-    settings_.depth = config.local.alias_depth;
-    settings_.recipients = config.local.alias_recipients;
-    aliases_.configure(config.local.aliases);
-    aliases_.look(common::Loop::now());
-    users_.configure(config.local.users);
+    settings_ = settings_of(std::make_shared<const config::Config>(config));
+    sources_.configure(config);
 }
 
 void Categorizer::listen(common::Orders& orders) {
@@ -111,7 +97,7 @@ void Categorizer::welcome(std::unique_ptr<Visitors> visitor) {
     visitor->set_callbacks({[this, number](proto::recipient_check::Message&& message) {
                                 auto* question = std::get_if<proto::recipient_check::Check>(&message);
                                 if (question)
-                                    check({number, std::move(*question)});
+                                    answer({Check{number, std::move(*question)}});
                                 else
                                     visitors_.at(number)->fail("only Check is said here");
                             },
@@ -123,62 +109,74 @@ void Categorizer::welcome(std::unique_ptr<Visitors> visitor) {
     visitors_.emplace(number, std::move(visitor));
 }
 
-void Categorizer::categorize(Categorize&& question) {
+void Categorizer::answer(Waiting&& asked) {
+    sources_.look();
+    const auto tables = asked.notebook.before(sources_.tables());
+    if (const auto* question = std::get_if<Categorize>(&asked.question))
+        asked.needed = categorize(*question, tables);
+    else
+        asked.needed = check(std::get<Check>(asked.question), tables);
+    if (asked.needed.empty()) return;
+    const auto number = ++last_waiting_;
+    const auto& waiting = waiting_.emplace(number, std::move(asked)).first->second;
+    for (const auto& need : waiting.needed) wanted_[need].push_back(number);
+    for (const auto& need : waiting.needed) sources_.fetch(need);
+}
+
+std::set<decide::Need> Categorizer::categorize(const Categorize& question, const decide::ExpansionTables& tables) {
     std::vector<decide::EnvelopeRecipient> envelope;
     envelope.reserve(question.recipients.size());
-    for (auto& recipient : question.recipients) envelope.push_back({recipient.index, recipient.address});
-    aliases_.look(common::Loop::now());
-    auto expanded = decide::expand(envelope, question.reverse_path.empty(), settings_, tables_);
-    if (!expanded.users_needed.empty()) return wait({std::move(question), std::move(expanded.users_needed)});
-
+    for (const auto& recipient : question.recipients) envelope.push_back({recipient.index, recipient.address});
+    auto expanded = decide::expand(envelope, question.reverse_path, settings_, tables);
+    if (!expanded.needed.empty()) return std::move(expanded.needed);
     Categorized answer;
     answer.request = question.request;
     answer.outcomes.reserve(expanded.recipients.size());
     for (auto& recipient : expanded.recipients) answer.outcomes.push_back(outcome_of(std::move(recipient)));
     queue_manager_.send(answer);
+    return {};
 }
 
-void Categorizer::check(Check&& question) {
+std::set<decide::Need> Categorizer::check(const Check& question, const decide::ExpansionTables& tables) {
     const auto visitor = visitors_.find(question.visitor);
-    if (visitor == visitors_.end()) return; // gone meanwhile
-    aliases_.look(common::Loop::now());
-    auto found = decide::check_recipient(question.check.address, settings_, tables_);
+    if (visitor == visitors_.end()) return {}; // gone meanwhile
+    auto found = decide::check_recipient(question.check.address, settings_, tables);
     Checked answer;
     answer.request = question.check.request;
+    answer.status = std::move(found.status);
     answer.text = std::move(found.text);
     switch (found.verdict) {
-    case RecipientCheck::Verdict::not_yet: return wait({std::move(question), {std::move(found.user)}});
+    case RecipientCheck::Verdict::not_yet: return std::move(found.needed);
     case RecipientCheck::Verdict::known: answer.verdict = Verdict::known; break;
     case RecipientCheck::Verdict::unknown: answer.verdict = Verdict::unknown; break;
     case RecipientCheck::Verdict::not_ours: answer.verdict = Verdict::not_ours; break;
     case RecipientCheck::Verdict::try_later: answer.verdict = Verdict::try_later; break;
     }
     visitor->second->send(answer);
+    return {};
 }
 
-void Categorizer::wait(Waiting&& waiting) {
-    for (const auto& user : waiting.users) users_.find(user);
-    waiting_.emplace(++last_waiting_, std::move(waiting));
-}
-
-// Whoever waited for this one last asks again; with what is known now it comes further, or to its end.
-void Categorizer::user_found(const std::string& name) {
+// Whoever waited for this one last asks again; with what is known now it comes further, or to its end. Each run
+// sees what the ones before saw (the notebook), so that it does come to an end.
+void Categorizer::known(const decide::Need& need) {
+    auto wanted = wanted_.extract(need);
+    if (wanted.empty()) return;
     std::vector<Waiting> ready;
-    for (auto at = waiting_.begin(); at != waiting_.end();) {
-        at->second.users.erase(name);
-        if (!at->second.users.empty()) {
-            ++at;
+    for (const auto number : wanted.mapped()) {
+        const auto at = waiting_.find(number);
+        if (at == waiting_.end()) continue;
+        auto& waiting = at->second;
+        if (!waiting.notebook.note(need, sources_.tables())) { // forgotten already: fetched again
+            wanted_[need].push_back(number);
             continue;
         }
-        ready.push_back(std::move(at->second));
-        at = waiting_.erase(at);
+        waiting.needed.erase(need);
+        if (!waiting.needed.empty()) continue;
+        ready.push_back(std::move(waiting));
+        waiting_.erase(at);
     }
-    for (auto& waiting : ready) {
-        if (auto* question = std::get_if<Categorize>(&waiting.question))
-            categorize(std::move(*question));
-        else
-            check(std::move(std::get<Check>(waiting.question)));
-    }
+    if (wanted_.contains(need)) sources_.fetch(need);
+    for (auto& each : ready) answer(std::move(each));
     check_stopped();
 }
 

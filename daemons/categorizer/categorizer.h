@@ -1,14 +1,14 @@
 // The categorizer: tells the queue-manager who the recipients of a message really are, and smtpd whether a
 // recipient would be accepted. Keeps nothing between questions but what it has read.
 #pragma once
-#include "daemons/categorizer/aliases.h"
-#include "daemons/categorizer/users.h"
+#include "daemons/categorizer/sources.h"
 #include "daemons/common/daemon.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/recipient_check.h"
 #include "daemons/decide/expansion.h"
+#include "daemons/decide/notebook.h"
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -32,29 +32,30 @@ private:
         std::uint64_t visitor = 0;
         proto::recipient_check::Check check;
     };
-    // A question that waits for users to be looked up.
+    // A question that waits for answers, and those it has got.
     struct Waiting {
         std::variant<proto::categorize::Categorize, Check> question;
-        std::set<std::string> users;
+        std::set<decide::Need> needed = {};
+        decide::Notebook notebook = {};
     };
 
     Categorizer(common::Surroundings& surroundings, const config::Config& config);
     void apply(const config::Config& config);
     void listen(common::Orders& orders);
     void welcome(std::unique_ptr<Visitors> visitor);
-    void categorize(proto::categorize::Categorize&& question);
-    void check(Check&& question);
-    void wait(Waiting&& waiting);
-    void user_found(const std::string& name);
+    // Answers the question, or has it wait for what it needs.
+    void answer(Waiting&& asked);
+    std::set<decide::Need> categorize(const proto::categorize::Categorize& question,
+                                      const decide::ExpansionTables& tables);
+    std::set<decide::Need> check(const Check& question, const decide::ExpansionTables& tables);
+    void known(const decide::Need& need);
     void check_stopped();
 
     common::Surroundings& surroundings_;
-    Aliases aliases_;
-    Users users_;
+    Sources sources_;
     decide::ExpansionSettings settings_;
-    decide::ExpansionTables tables_;
-    std::vector<std::string> local_domains_;
     std::map<std::uint64_t, Waiting> waiting_;
+    std::map<decide::Need, std::vector<std::uint64_t>> wanted_; // by which of those that wait
     std::uint64_t last_waiting_ = 0;
     std::map<std::uint64_t, std::unique_ptr<Visitors>> visitors_;
     std::uint64_t last_visitor_ = 0;

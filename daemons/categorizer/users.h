@@ -1,7 +1,7 @@
 // Who has a mailbox here: the system's users (asked off the loop, kept for a while), or a configured list.
 #pragma once
 #include "daemons/common/loop.h"
-#include "daemons/decide/expansion.h"
+#include "daemons/decide/expansion_tables.h"
 #include <functional>
 #include <map>
 #include <set>

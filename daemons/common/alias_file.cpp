@@ -58,6 +58,25 @@ AliasTarget target_of(std::string value) {
     return {AliasTarget::Kind::address, value};
 }
 
+bool printable(std::string_view value) {
+    for (const unsigned char c : value)
+        if (c < 0x20 || c == 0x7f) return false;
+    return true;
+}
+
+// The targets of one line or entry, behind those there are. What is wrong with it, or "".
+std::string_view take_targets(std::string_view text, std::vector<AliasTarget>& out) {
+    bool ended = false;
+    do {
+        auto value = take_item(text, ',', ended);
+        if (!value) return "a quote is not closed";
+        if (value->empty()) continue;
+        if (value->size() > longest_value || !printable(*value)) return "a target is too long or odd";
+        out.push_back(target_of(std::move(*value)));
+    } while (ended);
+    return "";
+}
+
 class Parser {
 public:
     explicit Parser(AliasTable& table) : table_(table) {}
@@ -88,14 +107,7 @@ public:
         if (!ended) return problem(number_, "expected \"name: target\"");
         if (name->empty()) return problem(number_, "the name is missing");
         std::vector<AliasTarget> targets;
-        do {
-            auto value = take_item(rest, ',', ended);
-            if (!value) return problem(number_, "a quote is not closed");
-            if (value->empty()) continue;
-            if (value->size() > longest_value || !printable(*value))
-                return problem(number_, "a target is too long or odd");
-            targets.push_back(target_of(std::move(*value)));
-        } while (ended);
+        if (const auto wrong = take_targets(rest, targets); !wrong.empty()) return problem(number_, std::string(wrong));
         if (targets.empty())
             return problem(number_, fmt::format("{}: nothing stands behind it", smtp::printable(*name, 64)));
         if (!table_.entries.emplace(idn::folded(*name), std::move(targets)).second)
@@ -104,11 +116,6 @@ public:
     }
 
 private:
-    static bool printable(std::string_view value) {
-        for (const unsigned char c : value)
-            if (c < 0x20 || c == 0x7f) return false;
-        return true;
-    }
     void problem(std::uint32_t number, std::string message) {
         if (table_.problems.size() < most_problems) table_.problems.push_back({number, std::move(message)});
     }
@@ -131,6 +138,30 @@ AliasTable AliasTable::parse(std::string_view text) {
     }
     parser.finish();
     return table;
+}
+
+std::vector<AliasTarget> parse_targets(std::string_view text) {
+    std::vector<AliasTarget> out;
+    if (!take_targets(text, out).empty()) out.clear();
+    return out;
+}
+
+TargetList TargetList::parse(std::string_view text) {
+    TargetList list;
+    std::uint32_t number = 0;
+    while (!text.empty()) {
+        auto line = text.substr(0, text.find('\n'));
+        text.remove_prefix(std::min(text.size(), line.size() + 1));
+        ++number;
+        line = trimmed(line);
+        if (line.empty() || line.front() == '#') continue;
+        const auto before = list.targets.size();
+        if (const auto wrong = take_targets(line, list.targets); !wrong.empty()) {
+            list.targets.resize(before);
+            if (list.problems.size() < most_problems) list.problems.push_back({number, std::string(wrong)});
+        }
+    }
+    return list;
 }
 
 const std::vector<AliasTarget>* AliasFile::find(const std::string& name) const {
@@ -193,6 +224,7 @@ AliasFile::Change AliasFile::look(smtp::Now now) {
     text.resize(have);
     table_ = AliasTable::parse(text);
     stamp_ = stamp;
+    owner_ = facts.st_uid;
     trouble_.clear();
     return Change::read;
 }

@@ -2,7 +2,7 @@
 // target", continued by lines that begin with a space, '#' for comments, quotes around what holds odd
 // characters.
 #pragma once
-#include "daemons/decide/expansion.h"
+#include "daemons/decide/expansion_tables.h"
 #include "libsmtp/time.h"
 #include <cstdint>
 #include <string>
@@ -25,6 +25,17 @@ struct AliasTable {
     static AliasTable parse(std::string_view text);
 };
 
+// What a .forward or an included file says: targets, separated by commas and ends of lines; '#' for comments.
+struct TargetList {
+    std::vector<decide::AliasTarget> targets;
+    std::vector<AliasProblem> problems; // as above
+
+    static TargetList parse(std::string_view text);
+};
+
+// What stands behind a name in a compiled alias table; empty if it makes no sense.
+std::vector<decide::AliasTarget> parse_targets(std::string_view text);
+
 // A file of aliases, read again when it has changed (looked at no more than once a second). Half-made changes
 // are not believed: a file is read when it has rested for a second, and missed only when it stays away.
 class AliasFile {
@@ -37,6 +48,7 @@ public:
     bool readable() const { return trouble_.empty(); }
     const std::string& trouble() const { return trouble_; }
     const std::string& path() const { return path_; }
+    std::uint32_t owner() const { return owner_; } // uid, of a file that was read
 
     enum class Change { none, read, gone, failed };
     // Looks whether the file has changed, if it is time to, and reads it.
@@ -52,6 +64,7 @@ private:
     std::string path_, trouble_;
     AliasTable table_;
     Stamp stamp_;
+    std::uint32_t owner_ = 0;
     bool there_ = false, looked_ = false;
     smtp::Monotonic next_look_{}, away_since_{};
     bool away_ = false;

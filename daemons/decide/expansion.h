@@ -1,7 +1,10 @@
-// Who the recipients of a message really are: remote, a user here, or what an alias says, down to the last.
-// Pure: tables are asked through functions; where one does not know yet, the expansion names what it needs
-// and is run again. Loops are cut, depth and size are bounded, nobody gets a message twice.
+// Who the recipients of a message really are: what their addresses are rewritten to, which class they belong
+// to, what aliases and .forward files say, down to the last; and where each goes. See postrider-addresses(7).
+// Pure: tables are asked through functions; where one does not know yet, the expansion names what it needs and
+// is run again. Loops are cut, depth and size are bounded, nobody gets a message twice.
 #pragma once
+#include "daemons/decide/address_class.h"
+#include "daemons/decide/expansion_tables.h"
 #include "libsmtp/text.h"
 #include <cstddef>
 #include <cstdint>
@@ -13,43 +16,36 @@
 
 namespace decide {
 
-// What stands on the right of an alias.
-struct AliasTarget {
-    enum class Kind {
-        address, // user, user@domain
-        user,    // \user: that user, whatever the aliases say
-        command, // "|command"
-        file,    // /path/name
-        include, // :include:/path/name
-    };
-    Kind kind = Kind::address;
-    std::string value; // without backslash, bar and ":include:"
-    bool operator==(const AliasTarget&) const = default;
+// Lists of tables, as the configuration writes them: the first that has a key answers.
+struct AddressTables {
+    std::vector<std::string> sender_canonical, recipient_canonical, virtual_alias, mailboxes, relay_recipients,
+        relocated, transport, sender_relay;
 };
 
-struct AliasAnswer {
-    enum class Said { none, found, unreadable };
-    Said said = Said::none;
-    std::vector<AliasTarget> targets;
-    std::string why; // unreadable: which table and why
-};
-
-enum class UserAnswer { known, unknown, unreadable, not_yet };
-
-struct ExpansionTables {
-    std::function<AliasAnswer(const std::string& name)> alias; // as ExpansionSettings::folded makes names
-    std::function<UserAnswer(const std::string& name)> user;   // the same
+// From which lists "|command" or "/file" is taken.
+struct Permitted {
+    bool aliases = true, forward = true, includes = false;
 };
 
 struct ExpansionSettings {
-    std::function<bool(std::string_view domain)> is_local; // ASCII's letters small
+    std::function<AddressClass(std::string_view domain)> class_of; // ASCII's letters small
     // The form in which names here are compared.
     std::function<std::string(std::string_view name)> folded = smtp::lowered;
-    std::string origin;                                    // completes bare names
-    std::string postmaster;                                // where it goes without an alias
-    char delimiter = '+';                                  // 0: none
+    // Does a route of its own serve the domain (small letters)? Then no sender's relay does.
+    std::function<bool(std::string_view domain)> has_route = {};
+    std::string origin;     // completes bare names
+    std::string postmaster; // where it goes without an alias
+    std::string catch_all;  // where mail for unknown local users goes; "" it fails
+    char delimiter = '+';   // 0: none
     std::uint32_t depth = 50;
     std::uint32_t recipients = 10'000; // one address may become so many
+    std::size_t bytes = 600'000;       // of text in one answer, about; what is beyond waits for the next one
+    AddressTables tables;
+    std::string local_transport; // a next hop for users' mailboxes; "" as `local` is configured
+    std::string mailbox;         // of virtual_mailbox: "maildir:…", "mbox:…" with {user}, {domain}, {value}; or a next hop
+    std::string mailbox_user;    // whose these files are
+    std::string default_user;    // commands and files of aliases that nobody in particular answers for
+    Permitted commands, files;
 };
 
 struct EnvelopeRecipient {
@@ -61,34 +57,27 @@ struct FinalRecipient {
     enum class Fate { remote, local, discard, failed, deferred };
     std::uint32_t index = 0;
     Fate fate = Fate::remote;
-    bool changed = false;     // false: the address is the envelope's own, and so is the reverse-path
+    bool changed = false;     // false: the address is the envelope's own
+    bool list = false;        // reached through a list with an owner, whose the reverse-path is
     std::string address;      // only if changed
-    std::string user;         // local
-    std::string target;       // local: where it goes for that user; "" their mailbox, "|command", "/file", "/maildir/",
-                              // "maildir:/path/", "mbox:/path"
-    std::string transport;    // remote: next hop in the form of [route]; "" as the routes say
+    std::string user;         // local: whose mailbox, or as whom; remote: of a user's mailbox elsewhere
+    std::string target;       // local: "" the mailbox, "|command", "/file", "maildir:/path/", "mbox:/path"
+    std::string transport;    // remote: the next hop as in [route]; "" as the routes say
     std::string reverse_path; // "" the message's own
     std::string status, text; // failed, deferred, discard
     bool operator==(const FinalRecipient&) const = default;
 };
 
+// Equal for two recipients if one copy serves both. `address` as it is final; of the envelope if unchanged.
+std::string copy_key(const FinalRecipient& recipient, std::string_view address);
+
 struct Expanded {
-    std::vector<FinalRecipient> recipients; // every envelope recipient is named at least once
-    std::set<std::string> users_needed;     // not empty: find out about these and ask again
+    std::vector<FinalRecipient> recipients; // every envelope recipient is named at least once, in its order
+    std::set<Need> needed;                  // not empty: nothing above; find out about these and ask again
 };
 
-// `null_sender`: the message is a report; owners of lists are not put in.
-Expanded expand(const std::vector<EnvelopeRecipient>& envelope, bool null_sender,
+// `reverse_path`: "" for reports; owners of lists are not put in then.
+Expanded expand(const std::vector<EnvelopeRecipient>& envelope, std::string_view reverse_path,
                 const ExpansionSettings& settings, const ExpansionTables& tables);
-
-// Would this address be accepted? Aliases are not followed.
-struct RecipientCheck {
-    enum class Verdict { known, unknown, not_ours, try_later, not_yet };
-    Verdict verdict = Verdict::known;
-    std::string user; // not_yet: whom to find out about
-    std::string text; // unknown, try_later
-};
-RecipientCheck check_recipient(std::string_view address, const ExpansionSettings& settings,
-                               const ExpansionTables& tables);
 
 } // namespace decide

@@ -124,7 +124,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     out.recipients = subject.settled;
     std::uint32_t next_number = subject.total;
     std::size_t answered = 0;
-    std::map<std::array<std::string, 3>, std::vector<std::uint32_t>> local, sent_on; // by user, target, transport
+    std::map<std::array<std::string, 4>, std::vector<std::uint32_t>> local, sent_on; // by user, target, transport, reverse-path
     spool::Expanded expansion;
     std::vector<spool::Decided> failures; // among the added: their reasons must outlive a restart
     for (const auto& asked : subject.open) {
@@ -134,9 +134,10 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         const auto& outcomes = found->second;
         if (outcomes.size() == 1 && !outcomes.front()->changed) {
             const auto& outcome = *outcomes.front();
-            std::array where = {outcome.user, outcome.target, outcome.transport};
+            if (!outcome.target.empty()) out.expanded = true; // no other place after a crash
+            std::array where = {outcome.user, outcome.target, outcome.transport, outcome.reverse_path};
             if (outcome.fate == proto::categorize::Fate::local) local[std::move(where)].push_back(asked.index);
-            else if (outcome.fate == proto::categorize::Fate::remote && !outcome.transport.empty())
+            else if (outcome.fate == proto::categorize::Fate::remote && where != decltype(where){})
                 sent_on[std::move(where)].push_back(asked.index);
             out.recipients.push_back(settled_by_answer(asked.index, asked.address, outcome, subject.trace));
             continue;
@@ -154,7 +155,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         if (const auto told = told_of_expansion(subject, asked.index, outcomes)) out.told.push_back(*told);
         for (const auto* outcome : outcomes) {
             expansion.added.push_back({asked.index, recorded(outcome->fate), outcome->address, outcome->user,
-                                       outcome->reverse_path, outcome->target, outcome->transport});
+                                       outcome->reverse_path, outcome->target, outcome->transport, outcome->list});
             out.recipients.push_back(settled_by_answer(next_number, outcome->address, *outcome, subject.trace));
             if (outcome->fate == proto::categorize::Fate::failed)
                 failures.push_back({.recipients = {next_number},
@@ -167,7 +168,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     if (answered != by_origin.size()) return {};
     const auto record = [&out](auto& found, spool::Fate fate) {
         for (auto& [where, numbers] : found)
-            out.records.push_back(spool::Categorized{std::move(numbers), fate, where[0], where[1], where[2]});
+            out.records.push_back(spool::Categorized{std::move(numbers), fate, where[0], where[1], where[2], where[3]});
     };
     record(local, spool::Fate::local);
     record(sent_on, spool::Fate::remote);

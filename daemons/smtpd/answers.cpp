@@ -283,7 +283,10 @@ void Connection::recipient_checked(const RecipientChecker::Answer& checked) {
                            checked.text.empty() ? otherwise : std::string_view(checked.text));
     };
     switch (checked.verdict) {
-    case Verdict::unknown: return reject("RCPT", {550, {5, 1, 1}, text("User unknown")}, to);
+    case Verdict::unknown: {
+        const auto status = smtp::EnhancedStatus::parse(checked.status);
+        return reject("RCPT", {550, status.value_or(smtp::EnhancedStatus{5, 1, 1}), text("User unknown")}, to);
+    }
     case Verdict::not_ours: return reject("RCPT", {554, {5, 7, 1}, "<" + to + ">: Relay access denied"}, to);
     default: return reject("RCPT", {450, {4, 3, 0}, text("unverified address, try again later")}, to);
     }

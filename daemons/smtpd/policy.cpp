@@ -127,10 +127,12 @@ Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::
     if (domain.empty())
         return refuse(550, {5, 1, 2},
                       "<" + text + ">: Recipient address rejected: no domain of the DNS has this name");
-    if (config.is_local(domain))
-        return {config.smtpd.check_recipients ? Kind::check : Kind::accept, address, {}};
-    if (trusted || config.is_relay(domain)) return {Kind::accept, address, {}};
-    return refuse(554, {5, 7, 1}, "<" + text + ">: Relay access denied");
+    const auto where = config.class_of(domain);
+    if (where == decide::AddressClass::elsewhere && !trusted)
+        return refuse(554, {5, 7, 1}, "<" + text + ">: Relay access denied");
+    const bool listed = where == decide::AddressClass::relay ? !config.relay.recipients.empty()
+                                                             : where != decide::AddressClass::elsewhere;
+    return {listed && config.smtpd.check_recipients ? Kind::check : Kind::accept, address, {}};
 }
 
 } // namespace smtpd

@@ -47,7 +47,7 @@ void RecipientChecker::connected() {
 void RecipientChecker::heard(proto::recipient_check::Message&& message) {
     auto* checked = std::get_if<Checked>(&message);
     if (!checked) return categorizer_.fail("only Checked is said here");
-    finish(checked->request, {checked->verdict, std::move(checked->text)});
+    finish(checked->request, {checked->verdict, std::move(checked->text), std::move(checked->status)});
 }
 
 void RecipientChecker::finish(std::uint64_t request, Answer answer) {
@@ -71,7 +71,7 @@ void RecipientChecker::give_up() {
     for (auto& [request, question] : open_)
         if (question.until <= now) late.push_back(request);
     for (auto request : late)
-        finish(request, {Verdict::try_later, "Recipient address rejected: unverified address"});
+        finish(request, {Verdict::try_later, "unverified address, try again later"});
     if (!open_.empty()) patience_.start(1s);
 }
 

@@ -17,6 +17,7 @@ public:
     struct Answer {
         Verdict verdict = Verdict::try_later;
         std::string text;
+        std::string status = {}; // unknown: "5.1.1"
     };
     // May do anything; the question is over.
     using Done = std::function<void(const Answer&)>;

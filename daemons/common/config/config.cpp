@@ -72,6 +72,17 @@ bool Config::is_relay(std::string_view domain) const {
     return false;
 }
 
+decide::AddressClass Config::class_of(std::string_view domain) const {
+    using decide::AddressClass;
+    const auto has = [&](const std::vector<std::string>& domains) {
+        return std::ranges::find(domains, domain) != domains.end();
+    };
+    if (is_local(domain)) return AddressClass::local;
+    if (has(addresses.virtual_alias.domains)) return AddressClass::virtual_alias;
+    if (has(addresses.virtual_mailbox.domains)) return AddressClass::virtual_mailbox;
+    return is_relay(domain) ? AddressClass::relay : AddressClass::elsewhere;
+}
+
 std::string Problem::to_string() const {
     if (line == 0) return fmt::format("{}: {}", file, message);
     return fmt::format("{}:{}:{}: {}", file, line, column, message);

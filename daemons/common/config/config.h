@@ -3,11 +3,13 @@
 // Knows no file system and no TOML library (parse.cpp does). What each key means to an operator is said
 // once, in tables.cpp.
 #pragma once
+#include "daemons/common/config/addresses.h"
 #include "daemons/common/config/filters.h"
 #include "daemons/common/config/lookup.h"
 #include "daemons/common/config/local_delivery.h"
 #include "daemons/common/config/pools.h"
 #include "daemons/common/network.h"
+#include "daemons/decide/address_class.h"
 #include "daemons/decide/queue/settings.h"
 #include "daemons/decide/routing.h"
 #include "daemons/decide/signing.h"
@@ -79,6 +81,7 @@ struct Local {
     std::uint32_t alias_depth = 50;
     std::uint32_t alias_recipients = 10'000; // one address may become so many
     LocalDelivery delivery;
+    AliasRules alias_rules;
 };
 
 enum class Service { relay, submission };
@@ -134,6 +137,7 @@ struct Relay {
     std::vector<common::Network> networks; // who may relay; loopback by default
     std::set<std::string, std::less<>>
         domains; // lower case; accepted from anybody and sent on; ".x": below x
+    std::vector<std::string> recipients; // tables of those there are; none: everybody
 };
 
 struct Dns {
@@ -287,6 +291,7 @@ struct Config {
     Local local;
     std::vector<Listener> listeners; // never empty after parse()
     Relay relay;
+    Addresses addresses;
     std::vector<PolicyService> policies; // in the order of their names
     std::vector<DnsList> dns_lists;
     std::vector<Milter> milters;           // in the order of their names
@@ -314,6 +319,8 @@ struct Config {
     // Is `domain` (lower case, as the DNS has it: idn::ascii_domain) one of local.domains / relay.domains?
     bool is_local(std::string_view domain) const;
     bool is_relay(std::string_view domain) const;
+    // Of a domain in the same form.
+    decide::AddressClass class_of(std::string_view domain) const;
     const Pool* pool(std::string_view name) const; // null: none of that name
 };
 

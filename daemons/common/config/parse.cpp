@@ -2,6 +2,7 @@
 // keys.
 #include "daemons/common/config/toml_reader.h"
 #include "daemons/common/tables/specification.h"
+#include "daemons/decide/mailbox_place.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -33,6 +34,7 @@ private:
     void check_policies();
     void check_pools();
     void check_dane();
+    void check_addresses();
     void check_route(const decide::RouteRule& rule, const std::string& path);
     void check_files();
     void settle_tls(Listener& listener, const std::string& path);
@@ -219,6 +221,35 @@ void Reader::check_dane() {
     for (const auto& rule : config_.routes) look(rule.tls, fmt::format("route.\"{}\".tls", rule.pattern));
 }
 
+// Every domain is of one class, and what its class needs is said.
+void Reader::check_addresses() {
+    const auto& c = config_;
+    const auto& virtuals = c.addresses;
+    std::map<std::string_view, std::string_view> classes;
+    const auto take = [&](std::string_view key, const auto& domains) {
+        for (const auto& domain : domains)
+            if (const auto [other, fresh] = classes.emplace(domain, key); !fresh)
+                toml_.problem_at(std::string(key), fmt::format("{}: {} is in {} too", key, domain, other->second));
+    };
+    take("local.domains", c.local.domains);
+    take("virtual_alias.domains", virtuals.virtual_alias.domains);
+    take("virtual_mailbox.domains", virtuals.virtual_mailbox.domains);
+    take("relay.domains", c.relay.domains);
+    const auto missing = [&](bool is, std::string key, std::string_view what) {
+        if (is && toml_.good_so_far()) toml_.problem_at(key, fmt::format("{}: {}", key, what));
+    };
+    missing(!virtuals.virtual_alias.domains.empty() && virtuals.virtual_alias.tables.empty(), "virtual_alias.domains",
+            "without virtual_alias.tables they have no addresses at all");
+    const auto& mailboxes = virtuals.virtual_mailbox;
+    missing(!mailboxes.domains.empty() && mailboxes.deliver.empty(), "virtual_mailbox.domains",
+            "virtual_mailbox.deliver is missing: where does their mail go?");
+    missing(decide::is_mailbox_pattern(mailboxes.deliver) && mailboxes.user.empty() && c.mta.users,
+            "virtual_mailbox.deliver", "virtual_mailbox.user is missing: whose files are these?");
+    missing(!mailboxes.domains.empty() && mailboxes.users.empty() &&
+                mailboxes.deliver.find("{value}") != std::string::npos,
+            "virtual_mailbox.deliver", "{value} needs virtual_mailbox.users");
+}
+
 void Reader::check_filters() {
     for (const auto& [key, names] : listeners_named_)
         for (const auto& name : names)
@@ -359,10 +390,6 @@ void Reader::complete(const System& system) {
                          "local.recipient_delimiter: expected one character or \"\"");
     if (!toml_.given("relay.networks"))
         c.relay.networks = {*common::Network::parse("127.0.0.0/8"), *common::Network::parse("::1")};
-    for (const auto& domain : c.local.domains)
-        if (c.relay.domains.contains(domain))
-            toml_.problem_at("relay.domains",
-                             fmt::format("relay.domains: {} is in local.domains too", domain));
     const auto workers = std::clamp(system.processors / 2, 1u, 8u);
     if (c.smtpd.workers == 0) c.smtpd.workers = workers;
     if (c.smtp_client.workers == 0) c.smtp_client.workers = workers;
@@ -412,6 +439,7 @@ void Reader::complete(const System& system) {
     check_pools();
     check_tables();
     check_dane();
+    check_addresses();
     check_files();
 }
 

@@ -108,6 +108,10 @@ Section table_of(Relay& s) {
              "Domains accepted from everybody and sent on by their route or MX (a secondary MX, a gateway). "
              "\".example.com\" is everything below example.com.",
              "[\"example.net\", \".example.net\"]"},
+            {"recipients", lookups(s.recipients),
+             "Tables of the recipients these domains have: user+extension@domain, user@domain, @domain. Others are refused "
+             "(550 5.1.1). Without any, all are taken.",
+             "[\"text:/etc/postrider/relay_recipients\"]"},
         }};
 }
 

@@ -66,6 +66,7 @@ Section table_of(Spool&);
 Section table_of(Log&);
 Section table_of(Local&);
 std::vector<Key> delivery_keys(LocalDelivery&); // more of [local]
+std::vector<Key> alias_keys(AliasRules&); // more of [local]
 Section table_of(Listener&);
 Section table_of(PolicyService&);
 Section table_of(DnsList&);
@@ -74,6 +75,12 @@ Section table_of(Content&);
 Section table_of(Copies&);
 Section table_of(Relay&);
 Section table_of(LookupTable&);
+Section table_of(VirtualAlias&);
+Section table_of(VirtualMailbox&);
+Section table_of(Canonical&);
+Section table_of(Relocated&);
+Section table_of(Transport&);
+Section table_of(SenderRelay&);
 Section table_of(Pool&);
 Section table_of(Pools&);
 Section table_of(decide::RouteRule&);

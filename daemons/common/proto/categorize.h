@@ -48,6 +48,7 @@ struct Outcome {
     std::uint32_t index = 0; // of the envelope recipient it comes from
     Fate fate = Fate::remote;
     bool changed = false;     // false: the address is the envelope's own
+    bool list = false;        // through a list with an owner, whose the reverse-path is
     std::string address;      // final address
     std::string user;         // local: the user name
     std::string target;       // local, and
@@ -59,6 +60,7 @@ struct Outcome {
         f("index", m.index);
         f("fate", m.fate);
         f("changed", m.changed);
+        f("list", m.list);
         f("address", m.address);
         f("user", m.user);
         f("target", m.target);

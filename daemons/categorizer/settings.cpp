@@ -1,0 +1,52 @@
+#include "daemons/categorizer/settings.h"
+#include "daemons/common/idn.h"
+#include "daemons/decide/routing.h"
+#include <algorithm>
+
+namespace categorizer {
+
+namespace {
+
+decide::Permitted permitted(const std::vector<std::string>& places) {
+    const auto has = [&](const char* place) { return std::ranges::find(places, place) != places.end(); };
+    using Rules = config::AliasRules;
+    return {has(Rules::aliases), has(Rules::forward), has(Rules::includes)};
+}
+
+} // namespace
+
+decide::ExpansionSettings settings_of(std::shared_ptr<const config::Config> config) {
+    const auto& local = config->local;
+    const auto& rules = local.alias_rules;
+    const auto& addresses = config->addresses;
+    decide::ExpansionSettings out;
+    out.class_of = [config](std::string_view domain) { return config->class_of(idn::ascii_domain(domain)); };
+    out.has_route = [routes = std::make_shared<const decide::RouteTable>(config->routes)](std::string_view domain) {
+        const auto* rule = routes->find(idn::ascii_domain(domain));
+        return rule && rule->pattern != "*";
+    };
+    out.folded = idn::folded;
+    out.origin = config->mta.origin;
+    out.postmaster = local.postmaster;
+    out.catch_all = rules.catch_all;
+    out.delimiter = local.recipient_delimiter.empty() ? '\0' : local.recipient_delimiter.front();
+    out.depth = local.alias_depth;
+    out.recipients = local.alias_recipients;
+    out.local_transport = rules.deliver;
+    out.mailbox = addresses.virtual_mailbox.deliver;
+    out.mailbox_user = addresses.virtual_mailbox.user;
+    out.default_user = rules.default_user;
+    out.commands = permitted(rules.commands);
+    out.files = permitted(rules.files);
+    out.tables = {.sender_canonical = addresses.canonical.sender,
+                  .recipient_canonical = addresses.canonical.recipient,
+                  .virtual_alias = addresses.virtual_alias.tables,
+                  .mailboxes = addresses.virtual_mailbox.users,
+                  .relay_recipients = config->relay.recipients,
+                  .relocated = addresses.relocated.tables,
+                  .transport = addresses.transport.tables,
+                  .sender_relay = addresses.sender_relay.tables};
+    return out;
+}
+
+} // namespace categorizer

@@ -1,0 +1,11 @@
+// What the configuration says of addresses, in the expansion's words. Pure.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/decide/expansion.h"
+#include <memory>
+
+namespace categorizer {
+
+decide::ExpansionSettings settings_of(std::shared_ptr<const config::Config> config);
+
+} // namespace categorizer

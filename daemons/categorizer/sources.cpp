@@ -1,0 +1,60 @@
+#include "daemons/categorizer/sources.h"
+
+namespace categorizer {
+
+using decide::AliasAnswer;
+using decide::Need;
+using decide::TableAnswer;
+
+namespace {
+
+TableAnswer answer_of(tables::Answer&& answer) {
+    using Said = TableAnswer::Said;
+    switch (answer.said) {
+    case tables::Answer::Said::none: return {};
+    case tables::Answer::Said::found: return {Said::found, std::move(answer.value), ""};
+    case tables::Answer::Said::unavailable: return {Said::unreadable, "", std::move(answer.why)};
+    case tables::Answer::Said::not_yet: break;
+    }
+    return {Said::not_yet, "", ""};
+}
+
+} // namespace
+
+Sources::Sources(common::Surroundings& surroundings, std::function<void(const Need&)> known)
+    : surroundings_(surroundings), known_(std::move(known)),
+      lookups_(surroundings.loop, surroundings.log,
+               [this](const std::string& table, const std::string& key) {
+                   known_({Need::Kind::table, table, key});
+               }),
+      aliases_(surroundings.log, surroundings.trouble), includes_(surroundings.log),
+      users_(surroundings.loop, [this](const std::string& name) { known_({Need::Kind::user, name, {}}); }) {
+    tables_.alias = [this](const std::string& name) { return aliases_.find(name); };
+    tables_.user = [this](const std::string& name) { return users_.answer(name); };
+    tables_.include = [this](const std::string& path, const std::string& user) {
+        return user.empty() ? includes_.find(path, common::Loop::now()) : AliasAnswer{};
+    };
+    tables_.table = [this](const std::string& table, const std::string& key) {
+        return answer_of(lookups_.find(table, key));
+    };
+}
+
+void Sources::configure(const config::Config& config) {
+    lookups_.configure(config.tables);
+    aliases_.configure(config.local.aliases);
+    includes_.forget();
+    users_.configure(config.local.users);
+    look();
+}
+
+void Sources::look() { aliases_.look(common::Loop::now()); }
+
+void Sources::fetch(const Need& need) {
+    switch (need.kind) {
+    case Need::Kind::user: return users_.find(need.name);
+    case Need::Kind::table: return lookups_.ask(need.name, need.key);
+    default: return; // answered at once, always
+    }
+}
+
+} // namespace categorizer

@@ -1,0 +1,37 @@
+// Everything an expansion asks, under one roof: alias files and what they include, users and their own files,
+// lookup tables. Answers what is known, fetches what is not, and tells when it is. Knows no recipients.
+#pragma once
+#include "daemons/categorizer/aliases.h"
+#include "daemons/categorizer/includes.h"
+#include "daemons/categorizer/users.h"
+#include "daemons/common/daemon.h"
+#include "daemons/common/tables/tables.h"
+#include "daemons/decide/expansion_tables.h"
+#include <functional>
+
+namespace categorizer {
+
+class Sources {
+public:
+    // `known`: one that was not_yet and fetched has an answer now; not from within fetch().
+    Sources(common::Surroundings& surroundings, std::function<void(const decide::Need&)> known);
+    Sources(const Sources&) = delete;
+    Sources& operator=(const Sources&) = delete;
+
+    void configure(const config::Config& config);
+    // Reads what has changed. Cheap.
+    void look();
+    const decide::ExpansionTables& tables() const { return tables_; }
+    void fetch(const decide::Need& need);
+
+private:
+    common::Surroundings& surroundings_;
+    std::function<void(const decide::Need&)> known_;
+    tables::Tables lookups_;
+    Aliases aliases_;
+    Includes includes_;
+    Users users_;
+    decide::ExpansionTables tables_;
+};
+
+} // namespace categorizer

@@ -1,0 +1,48 @@
+// In which forms an address is looked for in tables, in their order, and what a table's answer makes of it.
+// The orders are those of Postfix's canonical(5), virtual(5), relocated(5) and transport(5). Pure text.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace decide {
+
+struct AddressKey {
+    enum class Match {
+        whole,             // user+extension@domain: the only form for tables of patterns
+        without_extension, // user@domain
+        name,              // user+extension, or user: for domains whose users are those of this system
+        domain,            // @domain; of a transport: domain, .parent or *
+    };
+    std::string text;
+    Match match = Match::whole;
+    bool operator==(const AddressKey&) const = default;
+};
+
+// The parts of an address, as written. No '@': all of it is the local part.
+struct AddressParts {
+    std::string_view local, domain;
+    std::string_view name(char delimiter) const;      // local part up to the delimiter
+    std::string_view extension(char delimiter) const; // with the delimiter; "" none
+    static AddressParts of(std::string_view address);
+};
+
+enum class BareNames { no, yes };
+
+// For canonical, virtual, relocated, mailboxes and recipients: the address, without its extension, (bare names
+// of our own domains,) "@domain". In lower case, but for the whole address.
+std::vector<AddressKey> address_keys(std::string_view address, char delimiter, BareNames bare);
+// For transports: the address, without its extension, "domain", ".parent" from the longest to the shortest, "*".
+std::vector<AddressKey> transport_keys(std::string_view address, char delimiter);
+
+// "regexp:", "pcre:", "cidr:", "tcp:": asked for whole addresses only.
+bool has_patterns(std::string_view table);
+
+// The addresses a table answers with: separated by commas or blanks, quotes kept; at most `limit` and one more.
+// "@other" is the same local part there, a bare name is in `origin`. An extension that the key left out
+// ("without_extension", "name") is put in again.
+std::vector<std::string> addresses_of(std::string_view value, std::string_view looked_up, AddressKey::Match match,
+                                      char delimiter, std::string_view origin, std::size_t limit);
+
+} // namespace decide

@@ -1,0 +1,195 @@
+// What names on this system lead to: aliases and the lists they are, .forward files, users.
+#include "daemons/decide/expansion_road.h"
+#include "libsmtp/address.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace decide {
+
+using Fate = FinalRecipient::Fate;
+using Said = AliasAnswer::Said;
+
+bool is_postmaster(std::string_view name) { return name == "postmaster" || name == "mailer-daemon"; }
+
+// The address was well-formed: bytes beyond ASCII are UTF-8.
+bool can_be_user(std::string_view name) {
+    const auto fits = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' || c == '.' ||
+               c == '$' || static_cast<unsigned char>(c) >= 0x80;
+    };
+    return !name.empty() && name.size() <= 64 && name.front() != '-' && name != "." && name != ".." &&
+           std::ranges::all_of(name, fits);
+}
+
+std::string without_extension(const std::string& name, char delimiter) {
+    return std::string(AddressParts{name, {}}.name(delimiter));
+}
+
+// Out of a list: names of this system go on with aliases and users, as Postfix has it; what leaves it begins
+// anew.
+void Road::named_in_list(const std::string& text, const Via& via) {
+    if (is_deferred_) return;
+    if (via.depth > settings_.depth)
+        return defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
+    const auto address = text.rfind('@') == text.npos ? text + "@" + settings_.origin : text;
+    const auto where = settings_.class_of(smtp::lowered(AddressParts::of(address).domain));
+    if (where == AddressClass::local) return by_class(address, via);
+    rewritten(text, via);
+}
+
+// Aliases for the whole name, then for what stands before the delimiter; then users in the same way.
+void Road::name_here(const std::string& name, const std::string& address, const Via& via) {
+    if (via.depth > settings_.depth)
+        return defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
+    if (through_alias(name, address, via)) return;
+    const auto plain = without_extension(name, settings_.delimiter);
+    if (plain != name && through_alias(plain, address, via)) return;
+    if (is_postmaster(plain) && plain != settings_.folded(settings_.postmaster) && !is_open("alias " + plain)) {
+        open_.push_back("alias " + plain);
+        named_in_list(settings_.postmaster, via.deeper());
+        return leave();
+    }
+    user_here(name, address, via, false);
+}
+
+// False: there is no such alias, or we come from it.
+bool Road::through_alias(const std::string& name, const std::string& address, const Via& via) {
+    const auto key = "alias " + name;
+    if (is_open(key)) return false;
+    const auto answer = lookups_.alias(name);
+    if (answer.said == Said::none) return false;
+    if (answer.said == Said::unreadable) defer("4.3.0", answer.why);
+    if (answer.said != Said::found) return true;
+    const auto owner = owner_of(name, via.owner);
+    if (enter(key) == Entry::done) return true; // its members are there already
+    through_list(answer, {Reading::From::aliases, "alias " + name, answer.run_as, "", address},
+                 {owner, via.depth + 1});
+    leave();
+    return true;
+}
+
+// A list with an owner: reports go to the owner, not to whoever wrote to the list.
+std::string Road::owner_of(const std::string& alias, const std::string& inherited) {
+    if (sender_.empty() || alias.starts_with("owner-")) return inherited;
+    const auto owner = "owner-" + alias;
+    const auto answer = lookups_.alias(owner);
+    if (answer.said == Said::unreadable) defer("4.3.0", answer.why);
+    return answer.said == Said::found ? owner + "@" + settings_.origin : inherited;
+}
+
+// True: the user's own file says where it goes; or that is not known now.
+bool Road::through_forward(const std::string& user, const std::string& extension, const std::string& address,
+                           const Via& via) {
+    const auto key = "forward " + user;
+    if (is_open(key)) return false; // the file names its user: the mailbox
+    const auto answer = lookups_.forward(user, extension);
+    if (answer.said == Said::none || (answer.said == Said::found && answer.targets.empty())) return false;
+    if (answer.said == Said::unreadable) defer("4.3.0", answer.why);
+    if (answer.said != Said::found) return true;
+    if (via.depth > settings_.depth) {
+        defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
+        return true;
+    }
+    if (enter(key) == Entry::done) return true;
+    through_list(answer, {Reading::From::forward, user + "'s .forward", user, user, address}, via.deeper());
+    leave();
+    return true;
+}
+
+void Road::through_list(const AliasAnswer& list, const Reading& reading, const Via& via) {
+    for (const auto& target : list.targets) {
+        if (is_deferred_) return;
+        switch (target.kind) {
+        case AliasTarget::Kind::address: named_in_list(target.value, via); break;
+        case AliasTarget::Kind::user:
+            user_here(settings_.folded(target.value), target.value + "@" + settings_.origin, via, true);
+            break;
+        case AliasTarget::Kind::command:
+        case AliasTarget::Kind::file: place(target, reading, via); break;
+        case AliasTarget::Kind::include: through_include(target.value, reading, via); break;
+        }
+    }
+}
+
+void Road::through_include(const std::string& path, const Reading& reading, const Via& via) {
+    if (via.depth > settings_.depth)
+        return defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
+    if (!path.starts_with('/'))
+        return defer("4.3.5", fmt::format("{}: :include:{}: expected an absolute path", reading.name,
+                                          smtp::printable(path, 100)));
+    const auto answer = lookups_.include(path, reading.reader);
+    if (answer.said == Said::not_yet) return;
+    if (answer.said == Said::unreadable) return defer("4.3.0", answer.why);
+    if (answer.said == Said::none)
+        return defer("4.3.0", fmt::format("{}: :include:{}: it is not there, or not to be believed", reading.name,
+                                          smtp::printable(path, 200)));
+    const auto entry = enter("include " + reading.reader + " " + path);
+    if (entry != Entry::fresh) return;
+    auto inside = reading;
+    inside.from = reading.reader.empty() ? Reading::From::includes : Reading::From::forward;
+    if (reading.reader.empty()) inside.run_as = answer.run_as;
+    inside.name = path;
+    through_list(answer, inside, via.deeper());
+    leave();
+}
+
+// A command or a file.
+void Road::place(const AliasTarget& target, const Reading& reading, const Via& via) {
+    const bool command = target.kind == AliasTarget::Kind::command;
+    const auto& permitted = command ? settings_.commands : settings_.files;
+    const bool may = reading.from == Reading::From::aliases   ? permitted.aliases
+                     : reading.from == Reading::From::forward ? permitted.forward
+                                                              : permitted.includes;
+    if (!may)
+        return fail(reading.address, via, "5.7.1",
+                    fmt::format("{}: delivery to a {} is not allowed from there", reading.name,
+                                command ? "command" : "file"));
+    if (target.value == "/dev/null") {
+        auto one = base(Fate::discard, reading.address, via);
+        one.status = "2.0.0";
+        one.text = reading.name + ": /dev/null";
+        return add(std::move(one));
+    }
+    auto one = base(Fate::local, reading.address, via);
+    one.target = (command ? "|" : "") + target.value;
+    one.user = reading.run_as.empty() ? settings_.default_user : reading.run_as;
+    add(std::move(one));
+}
+
+void Road::user_here(const std::string& name, const std::string& address, const Via& via, bool mailbox_only) {
+    if (is_deferred_) return;
+    const auto plain = without_extension(name, settings_.delimiter);
+    for (const auto& candidate : {name, plain}) {
+        if (!can_be_user(candidate)) continue;
+        switch (lookups_.user(candidate)) {
+        case UserAnswer::known: {
+            const auto extension =
+                candidate.size() < name.size() ? name.substr(candidate.size() + 1) : std::string();
+            if (!mailbox_only && through_forward(candidate, extension, address, via)) return;
+            auto one = base(settings_.local_transport.empty() ? Fate::local : Fate::remote, address, via);
+            one.user = candidate;
+            one.transport = settings_.local_transport;
+            return add(std::move(one));
+        }
+        case UserAnswer::not_yet: return;
+        case UserAnswer::unreadable: return defer("4.3.0", fmt::format("user {} cannot be looked up", candidate));
+        case UserAnswer::unknown: break;
+        }
+        if (plain == name) break;
+    }
+    if (is_open("alias " + name)) {
+        cut_ = true; // an alias that leads back to itself, and nobody of that name
+        return;
+    }
+    if (!settings_.catch_all.empty()) {
+        const auto entry = enter("catch-all");
+        if (entry == Entry::done) return;
+        if (entry == Entry::fresh) {
+            named_in_list(settings_.catch_all, via.deeper());
+            return leave();
+        }
+    }
+    fail(address, via, "5.1.1", fmt::format("unknown user: \"{}\"", smtp::printable(name, 100)));
+}
+
+} // namespace decide

@@ -1,0 +1,280 @@
+// An address's way: rewritten, through the virtual aliases, to its class, by its transport.
+#include "daemons/decide/expansion_road.h"
+#include "daemons/decide/mailbox_place.h"
+#include "libsmtp/address.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace decide {
+
+using Fate = FinalRecipient::Fate;
+using Said = TableAnswer::Said;
+
+namespace {
+
+std::string lower_domain(std::string_view address) {
+    const auto at = address.rfind('@');
+    if (at == address.npos) return std::string(address);
+    return std::string(address.substr(0, at)) + smtp::lowered(address.substr(at));
+}
+
+} // namespace
+
+std::vector<FinalRecipient> Road::run() {
+    rewritten(envelope_.address, {});
+    if (is_deferred_) return {std::move(deferred_)}; // all or nothing: the others would get it again
+    if (found_.empty() && lookups_.needed().empty())
+        fail(envelope_.address, {}, "5.4.6",
+             cut_ ? "the aliases of this address lead back to itself" : "the alias for this address leads nowhere");
+    if (found_.size() == 1) {
+        auto& one = found_.front();
+        one.changed = one.list || !is_envelopes(one);
+        if (!one.changed) one.address.clear();
+    } else {
+        for (auto& one : found_) one.changed = true;
+    }
+    return std::move(found_);
+}
+
+bool Road::is_envelopes(const FinalRecipient& one) const {
+    const auto& own = envelope_.address;
+    if (lower_domain(one.address) == lower_domain(own)) return true;
+    return own.rfind('@') == own.npos && one.fate != Fate::remote && one.address == own + "@" + settings_.origin;
+}
+
+// --- what a road comes to
+
+FinalRecipient Road::base(Fate fate, const std::string& address, const Via& via) const {
+    FinalRecipient one;
+    one.index = envelope_.index;
+    one.fate = fate;
+    one.address = address;
+    one.reverse_path = via.owner;
+    one.list = !via.owner.empty();
+    return one;
+}
+
+void Road::add(FinalRecipient one) {
+    if (found_.size() >= settings_.recipients)
+        return defer("4.3.5", fmt::format("the alias for this address has more than {} recipients",
+                                          settings_.recipients));
+    if (one.target.empty() && (one.fate == Fate::local || one.fate == Fate::remote)) {
+        const auto suppressed = lookups_.suppressed(lower_domain(one.address));
+        if (wait_for(suppressed)) return;
+        if (suppressed.said == Said::found) {
+            one.fate = Fate::failed;
+            one.status = "5.7.1";
+            one.text = suppressed.value;
+            one.user.clear();
+            one.transport.clear();
+        }
+    }
+    found_.push_back(std::move(one));
+}
+
+void Road::fail(const std::string& address, const Via& via, std::string status, std::string text) {
+    auto one = base(Fate::failed, address, via);
+    one.status = std::move(status);
+    one.text = std::move(text);
+    add(std::move(one));
+}
+
+void Road::defer(std::string status, std::string text) {
+    if (is_deferred_) return;
+    is_deferred_ = true;
+    deferred_.index = envelope_.index;
+    deferred_.fate = Fate::deferred;
+    deferred_.address = envelope_.address;
+    deferred_.status = std::move(status);
+    deferred_.text = std::move(text);
+}
+
+bool Road::wait_for(const TableAnswer& answer) {
+    if (answer.said == Said::unreadable) defer("4.3.0", answer.why);
+    return answer.said == Said::unreadable || answer.said == Said::not_yet;
+}
+
+bool Road::is_open(const std::string& key) const { return std::ranges::find(open_, key) != open_.end(); }
+
+Road::Entry Road::enter(const std::string& key) {
+    if (is_open(key)) return Entry::open;
+    if (!done_.insert(key).second) return Entry::done;
+    open_.push_back(key);
+    return Entry::fresh;
+}
+
+// --- rewriting
+
+// A whole address, from the envelope or out of a list to another domain.
+void Road::rewritten(const std::string& text, const Via& via) {
+    if (is_deferred_) return;
+    const bool bare = text.rfind('@') == text.npos;
+    if (bare && smtp::same_ignoring_case(text, "postmaster")) // somebody, whatever the origin: RFC 5321, 4.5.1
+        return by_class(text, via);
+    auto address = bare ? text + "@" + settings_.origin : text;
+    const auto& tables = settings_.tables.recipient_canonical;
+    if (!tables.empty()) {
+        const bool names = settings_.class_of(smtp::lowered(AddressParts::of(address).domain)) == AddressClass::local;
+        const auto found = lookups_.in_tables(
+            tables, address_keys(address, settings_.delimiter, names ? BareNames::yes : BareNames::no));
+        if (wait_for(found.answer)) return;
+        if (found.answer.said == Said::found) {
+            const auto to = addresses_of(found.answer.value, address, found.match, settings_.delimiter,
+                                         settings_.origin, 1);
+            if (!to.empty()) address = to.front();
+        }
+    }
+    through_virtual(address, via);
+}
+
+void Road::through_virtual(const std::string& address, const Via& via) {
+    if (is_deferred_) return;
+    if (settings_.tables.virtual_alias.empty()) return by_class(address, via);
+    if (via.depth > settings_.depth)
+        return defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
+    const auto key = "virtual " + settings_.folded(address);
+    if (is_open(key)) return by_class(address, via); // it keeps a copy
+    const auto where = settings_.class_of(smtp::lowered(AddressParts::of(address).domain));
+    const auto found = lookups_.in_tables(
+        settings_.tables.virtual_alias,
+        address_keys(address, settings_.delimiter, where == AddressClass::local ? BareNames::yes : BareNames::no));
+    if (wait_for(found.answer)) return;
+    if (found.answer.said == Said::none) return by_class(address, via);
+    if (enter(key) == Entry::done) return;
+    const auto targets = addresses_of(found.answer.value, address, found.match, settings_.delimiter,
+                                      settings_.origin, settings_.recipients);
+    if (targets.size() > settings_.recipients)
+        defer("4.3.5", fmt::format("<{}> has more than {} virtual aliases", address, settings_.recipients));
+    for (const auto& target : targets) through_virtual(target, via.deeper());
+    leave();
+}
+
+// --- classes
+
+void Road::by_class(const std::string& address, const Via& via) {
+    if (is_deferred_) return;
+    const auto parts = AddressParts::of(address);
+    const bool bare = address.rfind('@') == address.npos;
+    auto where = bare ? AddressClass::local : settings_.class_of(smtp::lowered(parts.domain));
+    const auto written = bare ? address + "@" + settings_.origin : address;
+    if (!bare && relocated(address, where, via)) return;
+    const auto unknown = [&] { fail(written, via, "5.1.1", std::string(unknown_recipient(where))); };
+    switch (where) {
+    case AddressClass::local: {
+        const auto parsed = smtp::Mailbox::parse_bare_allowed(address);
+        if (!parsed) return fail(written, via, "5.1.3", "bad address: " + parsed.error().why);
+        if (!bare && by_transport(address, via)) return;
+        return name_here(settings_.folded(parsed->local_part), written, via);
+    }
+    case AddressClass::virtual_alias: // a virtual alias would have led elsewhere
+        cut_ = cut_ || is_open("virtual " + settings_.folded(address));
+        return cut_ ? void() : unknown();
+    case AddressClass::virtual_mailbox: return mailbox_elsewhere(address, via);
+    case AddressClass::relay:
+        if (!settings_.tables.relay_recipients.empty()) {
+            const auto found = lookups_.in_tables(settings_.tables.relay_recipients,
+                                                  address_keys(address, settings_.delimiter, BareNames::no));
+            if (wait_for(found.answer)) return;
+            if (found.answer.said == Said::none) return unknown();
+        }
+        [[fallthrough]];
+    case AddressClass::elsewhere:
+        if (!by_transport(address, via)) away(address, via);
+    }
+}
+
+// True: it is no more; or that is not known now.
+bool Road::relocated(const std::string& address, AddressClass address_class, const Via& via) {
+    if (settings_.tables.relocated.empty()) return false;
+    const auto bare = address_class == AddressClass::local ? BareNames::yes : BareNames::no;
+    const auto found =
+        lookups_.in_tables(settings_.tables.relocated, address_keys(address, settings_.delimiter, bare));
+    if (wait_for(found.answer)) return true;
+    if (found.answer.said == Said::none) return false;
+    fail(address, via, "5.1.6", "User has moved to " + smtp::printable(found.answer.value, 300));
+    return true;
+}
+
+// True: a transport table says where it goes; or that is not known now.
+bool Road::by_transport(const std::string& address, const Via& via) {
+    if (settings_.tables.transport.empty()) return false;
+    const auto found =
+        lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
+    if (wait_for(found.answer)) return true;
+    if (found.answer.said == Said::none) return false;
+    const auto word = TransportWord::parse(found.answer.value);
+    if (!word) {
+        defer("4.3.5", fmt::format("a transport table says \"{}\" of <{}>: that is no next hop",
+                                   smtp::printable(found.answer.value, 100), address));
+        return true;
+    }
+    using Kind = TransportWord::Kind;
+    if (word->kind == Kind::as_usual) return false;
+    if (word->kind == Kind::defer) {
+        defer(word->status, word->value);
+        return true;
+    }
+    auto one = base(word->kind == Kind::next_hop  ? Fate::remote
+                    : word->kind == Kind::discard ? Fate::discard
+                                                  : Fate::failed,
+                    address, via);
+    if (word->kind == Kind::next_hop) {
+        one.transport = word->value;
+    } else {
+        one.status = word->status;
+        one.text = word->value;
+    }
+    add(std::move(one));
+    return true;
+}
+
+void Road::mailbox_elsewhere(const std::string& address, const Via& via) {
+    std::string value;
+    if (!settings_.tables.mailboxes.empty()) {
+        auto found = lookups_.in_tables(settings_.tables.mailboxes,
+                                        address_keys(address, settings_.delimiter, BareNames::no));
+        if (wait_for(found.answer)) return;
+        if (found.answer.said == Said::none)
+            return fail(address, via, "5.1.1", std::string(unknown_recipient(AddressClass::virtual_mailbox)));
+        value = std::move(found.answer.value);
+    }
+    if (by_transport(address, via)) return;
+    if (!is_mailbox_pattern(settings_.mailbox)) {
+        auto one = base(Fate::remote, address, via);
+        one.transport = settings_.mailbox;
+        return add(std::move(one));
+    }
+    const auto parts = AddressParts::of(address);
+    auto place = mailbox_place(settings_.mailbox, settings_.folded(parts.name(settings_.delimiter)),
+                               smtp::lowered(parts.domain), value);
+    if (place.empty())
+        return fail(address, via, "5.1.3", "no mailbox can have this name");
+    auto one = base(Fate::local, address, via);
+    one.target = std::move(place);
+    one.user = settings_.mailbox_user;
+    add(std::move(one));
+}
+
+// To the rest of the world: by the sender's own relay, where no route of the domain's says otherwise.
+void Road::away(const std::string& address, const Via& via) {
+    auto one = base(Fate::remote, address, via);
+    const auto domain = smtp::lowered(AddressParts::of(address).domain);
+    if (!settings_.tables.sender_relay.empty() && !(settings_.has_route && settings_.has_route(domain)) &&
+        settings_.class_of(domain) == AddressClass::elsewhere) {
+        const auto keys = sender_.empty() ? std::vector{AddressKey{"<>", AddressKey::Match::whole}}
+                                          : address_keys(sender_, settings_.delimiter, BareNames::no);
+        const auto found = lookups_.in_tables(settings_.tables.sender_relay, keys);
+        if (wait_for(found.answer)) return;
+        if (found.answer.said == Said::found) {
+            const auto word = TransportWord::parse(found.answer.value);
+            if (!word || word->kind == TransportWord::Kind::discard || word->kind == TransportWord::Kind::fail)
+                return defer("4.3.5", fmt::format("a sender_relay table says \"{}\" of <{}>: that is no next hop",
+                                                  smtp::printable(found.answer.value, 100), sender_));
+            if (word->kind == TransportWord::Kind::defer) return defer(word->status, word->value);
+            one.transport = word->value; // "": as usual
+        }
+    }
+    add(std::move(one));
+}
+
+} // namespace decide

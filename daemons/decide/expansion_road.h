@@ -1,0 +1,90 @@
+// One envelope recipient on its way to those who get the message: the steps between an address and its end.
+// The inside of expansion.cpp, which puts several roads together.
+#pragma once
+#include "daemons/decide/expansion.h"
+#include "daemons/decide/lookups.h"
+#include "daemons/decide/transport_word.h"
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace decide {
+
+class Road {
+public:
+    // `sender`: the message's, as rewritten; "" the null one.
+    Road(const EnvelopeRecipient& envelope, std::string_view sender, const ExpansionSettings& settings,
+         Lookups& lookups)
+        : envelope_(envelope), sender_(sender), settings_(settings), lookups_(lookups) {}
+
+    // All who get it, or the one word on why it waits. Means nothing while something is needed.
+    std::vector<FinalRecipient> run();
+
+private:
+    // How an address was come by.
+    struct Via {
+        std::string owner;       // of the innermost list with an owner; "" none
+        std::uint32_t depth = 0; // lists and rewritings before it
+        Via deeper() const { return {owner, depth + 1}; }
+    };
+    // Whose list is being read.
+    struct Reading {
+        enum class From { aliases, forward, includes } from = From::aliases;
+        std::string name;    // for texts: "alias team"
+        std::string run_as;  // of commands and files
+        std::string reader;  // who reads what it includes: a user; "" this system
+        std::string address; // of commands and files
+    };
+
+    // expansion_road.cpp: rewriting, classes, transports
+    void rewritten(const std::string& text, const Via& via);
+    void through_virtual(const std::string& address, const Via& via);
+    void by_class(const std::string& address, const Via& via);
+    bool relocated(const std::string& address, AddressClass address_class, const Via& via);
+    bool by_transport(const std::string& address, const Via& via);
+    void mailbox_elsewhere(const std::string& address, const Via& via);
+    void away(const std::string& address, const Via& via);
+    // expansion_lists.cpp: aliases, users, .forward
+    void named_in_list(const std::string& text, const Via& via);
+    void name_here(const std::string& name, const std::string& address, const Via& via);
+    bool through_alias(const std::string& name, const std::string& address, const Via& via);
+    void user_here(const std::string& name, const std::string& address, const Via& via, bool mailbox_only);
+    bool through_forward(const std::string& user, const std::string& extension, const std::string& address,
+                         const Via& via);
+    void through_list(const AliasAnswer& list, const Reading& reading, const Via& via);
+    void through_include(const std::string& path, const Reading& reading, const Via& via);
+    void place(const AliasTarget& target, const Reading& reading, const Via& via);
+    std::string owner_of(const std::string& alias, const std::string& inherited);
+
+    // A finding on the way: asked for and not there yet, or not to be had; nothing more to do here then.
+    bool wait_for(const TableAnswer& answer);
+    // Enters what is looked through once only: false if we come from it (`open`) or it is done.
+    enum class Entry { fresh, open, done };
+    Entry enter(const std::string& key);
+    void leave() { open_.pop_back(); }
+    bool is_open(const std::string& key) const;
+
+    FinalRecipient base(FinalRecipient::Fate fate, const std::string& address, const Via& via) const;
+    void add(FinalRecipient one);
+    void fail(const std::string& address, const Via& via, std::string status, std::string text);
+    void defer(std::string status, std::string text);
+    bool is_envelopes(const FinalRecipient& one) const;
+
+    const EnvelopeRecipient& envelope_;
+    std::string_view sender_;
+    const ExpansionSettings& settings_;
+    Lookups& lookups_;
+    std::vector<FinalRecipient> found_;
+    std::vector<std::string> open_;        // what is being looked through, outermost first
+    std::unordered_set<std::string> done_; // … and has been: lists that share members of members
+    FinalRecipient deferred_;
+    bool is_deferred_ = false, cut_ = false;
+};
+
+// What can be a user's name at all; nothing else is looked up.
+bool can_be_user(std::string_view name);
+bool is_postmaster(std::string_view name);
+// "ann" of "ann+lists".
+std::string without_extension(const std::string& name, char delimiter);
+
+} // namespace decide

@@ -1,0 +1,71 @@
+// What an expansion asks of the world, and the words for the answers. Values and functions; whoever answers
+// may say "not yet" and is asked again when it knows.
+#pragma once
+#include <compare>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace decide {
+
+// One place that an alias, a .forward or an included file names.
+struct AliasTarget {
+    enum class Kind {
+        address, // user, user@domain
+        user,    // \user: that user's mailbox, whatever aliases and .forward say
+        command, // "|command"
+        file,    // /path/name
+        include, // :include:/path/name
+    };
+    Kind kind = Kind::address;
+    std::string value; // without backslash, bar and ":include:"
+    bool operator==(const AliasTarget&) const = default;
+};
+
+struct AliasAnswer {
+    enum class Said { none, found, unreadable, not_yet };
+    Said said = Said::none;
+    std::vector<AliasTarget> targets;
+    std::string why;    // unreadable: which table, what is wrong with it
+    std::string run_as; // found: the user whom commands and files of it are delivered as; "" the configured one
+    bool operator==(const AliasAnswer&) const = default;
+};
+
+enum class UserAnswer { known, unknown, unreadable, not_yet };
+
+struct TableAnswer {
+    enum class Said { none, found, unreadable, not_yet };
+    Said said = Said::none;
+    std::string value; // found
+    std::string why;   // unreadable: which table, what is wrong with it
+    bool operator==(const TableAnswer&) const = default;
+};
+
+// A question, as a value.
+struct Need {
+    enum class Kind : std::uint8_t {
+        alias,      // name
+        user,       // name
+        forward,    // name: of the user; key: the address's extension, "" none
+        include,    // name: the path; key: the user who reads it, "" this system (named by an alias file)
+        table,      // name: as the configuration writes it; key
+        suppressed, // name: an address, its domain in lower case
+    };
+    Kind kind = Kind::user;
+    std::string name, key;
+    auto operator<=>(const Need&) const = default;
+};
+
+// Names of users and aliases come in the form of ExpansionSettings::folded. What is not set says "none".
+struct ExpansionTables {
+    std::function<AliasAnswer(const std::string& name)> alias;
+    std::function<UserAnswer(const std::string& name)> user;
+    std::function<AliasAnswer(const std::string& user, const std::string& extension)> forward = {};
+    std::function<AliasAnswer(const std::string& path, const std::string& user)> include = {};
+    std::function<TableAnswer(const std::string& table, const std::string& key)> table = {};
+    // found: `value` is the reason, for the sender and the log.
+    std::function<TableAnswer(const std::string& address)> suppressed = {};
+};
+
+} // namespace decide

@@ -1,0 +1,28 @@
+// What a transport table says of a recipient: a next hop, or an end. In the words of this configuration
+// ("[relay.example]:25", "lmtp:/run/lmtp", "mx") and of Postfix's transport(5) ("smtp:[relay.example]",
+// "lmtp:unix:/run/lmtp", "error:5.1.2 gone", "discard:", ":"). A value.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace decide {
+
+struct TransportWord {
+    enum class Kind {
+        as_usual, // "", ":", "local:", "virtual:": as the address's class says
+        next_hop, // `value` is one as NextHop::to_string() writes it
+        discard,  // accepted and thrown away
+        fail,     // permanently: `status` and `value`, the text
+        defer,    // for now: the same
+    };
+    Kind kind = Kind::as_usual;
+    std::string value;
+    std::string status; // "5.1.2"; discard: "2.0.0"
+
+    // Empty: it makes no sense.
+    static std::optional<TransportWord> parse(std::string_view text);
+    bool operator==(const TransportWord&) const = default;
+};
+
+} // namespace decide
