@@ -2,16 +2,14 @@
 // tables of Postfix's header_checks, one rule a line, as far as people use them. Compiled once. Pure: fields
 // in, findings out, and however bad a pattern is, the work on one message is bounded. Knows no messages.
 #pragma once
+#include "daemons/common/pattern.h"
 #include "libsmtp/text.h"
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
-
-struct pcre2_real_code_8;
 
 namespace common {
 
@@ -48,14 +46,11 @@ public:
     Findings judge(std::span<const std::string> fields) const;
 
 private:
-    struct Free {
-        void operator()(pcre2_real_code_8* code) const;
-    };
     struct Rule {
-        std::shared_ptr<pcre2_real_code_8> code;
+        Pattern pattern;
         bool negated = false;
         Action action = Action::dunno;
-        std::string text, pattern;
+        std::string text;
     };
     static std::expected<Rule, smtp::Malformed> rule_of(std::string_view line);
     std::vector<Rule> rules_;

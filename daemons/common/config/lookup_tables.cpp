@@ -39,6 +39,8 @@ Section table_of(LookupTable& s) {
              "\"sqlite\""},
             {"entries", list_of<std::string>(s.entries, [](std::string_view text, std::string& value) -> std::string {
                  const auto blank = text.find_first_of(" \t");
+                 std::string plain;
+                 if (auto wrong = any_text(plain).set(text); !wrong.empty()) return wrong;
                  if (blank == 0 || blank == text.npos || text.find_first_not_of(" \t", blank) == text.npos)
                      return fmt::format("\"{}\": expected \"key value\"", smtp::printable(text, 100));
                  value = text;

@@ -43,6 +43,8 @@ public:
 
 private:
     Table& table(std::string_view specification);
+    std::unique_ptr<Table> make(const std::string& name);
+    std::unique_ptr<Table> make(const std::string& name, const config::LookupTable& section);
     void tell();
 
     common::Loop& loop_;

@@ -1,0 +1,40 @@
+// A table that a service answers for, over its socket: a few connections, on each one question at a time, the others in
+// a row behind. A connection that was closed while it was idle costs nothing.
+#pragma once
+#include "daemons/common/client_stream.h"
+#include "daemons/common/tables/fetched_table.h"
+#include "daemons/common/tables/remote_protocol.h"
+#include "daemons/common/timer.h"
+#include <memory>
+
+namespace tables {
+
+// A service: where, and in which words it is asked.
+struct Service {
+    common::ServiceAddress address;
+    std::function<std::string(std::string_view key)> question;
+    Heard (*hear)(std::string_view buffer) = nullptr;
+    smtp::Duration timeout = std::chrono::seconds(10); // to connect and to be answered
+    smtp::Duration cache = std::chrono::seconds(30);
+};
+
+class RemoteTable final : public FetchedTable {
+public:
+    static constexpr std::size_t most_connections = 4;
+    RemoteTable(common::Loop& loop, common::Log& log, std::string name, Service service, Known known);
+    ~RemoteTable() override;
+
+private:
+    struct Line;
+    void fetch() override;
+    void put(Line& line, std::string key);
+    void heard(Line& line, std::string_view bytes);
+    void lost(Line& line, const std::string& why);
+    void give_up(std::string why);
+
+    common::Loop& loop_;
+    Service service_;
+    std::vector<std::unique_ptr<Line>> lines_;
+};
+
+} // namespace tables
