@@ -1,4 +1,5 @@
 #include "daemons/common/confinement.h"
+#include "daemons/common/tables/specification.h"
 #include "libspool/layout.h"
 #include <algorithm>
 #include <cerrno>
@@ -20,6 +21,18 @@
 namespace common {
 
 using proto::Role;
+
+// Of the lookup tables that are asked over the network.
+static std::vector<std::uint16_t> ports_of_tables(const config::Config& config) {
+    std::vector<std::uint16_t> ports;
+    const auto add = [&](const ServiceAddress& address) {
+        if (address.endpoint.port != 0) ports.push_back(address.endpoint.port);
+    };
+    for (const auto& section : config.tables) add(section.address);
+    for (const auto& named : config.tables_named)
+        if (const auto what = tables::Specification::parse(named.table)) add(what->address);
+    return ports;
+}
 
 Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& config) {
     const auto& spool = config.spool.directory;
@@ -62,6 +75,7 @@ Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& 
     case Role::categorizer: // aliases and what they include lie anywhere
         a.read = {"/"};
         a.network = false;
+        a.tcp_ports = ports_of_tables(config);
         break;
     case Role::queue_manager:
         a.write.push_back(spool);
@@ -96,6 +110,9 @@ std::vector<std::string> beyond(const Allowance& held, const Allowance& wanted) 
     look_for(wanted.read, {&held.read, &held.write});
     look_for(wanted.look, {&held.look, &held.read, &held.write});
     look_for(wanted.write, {&held.write});
+    if (held.network) return out;
+    for (const auto port : wanted.tcp_ports)
+        if (std::ranges::find(held.tcp_ports, port) == held.tcp_ports.end()) out.push_back(fmt::format("TCP port {}", port));
     return out;
 }
 
@@ -114,6 +131,16 @@ constexpr std::uint64_t all_of_files =
 constexpr std::uint64_t written = write_file | read_file | read_names | LANDLOCK_ACCESS_FS_REMOVE_FILE |
                                   LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
                                   LANDLOCK_ACCESS_FS_REFER;
+// As the kernel has them since Linux 6.7; the system's header may be older.
+struct RulesetAttributes {
+    std::uint64_t files = 0, network = 0;
+};
+struct PortRule {
+    std::uint64_t access, port;
+};
+constexpr int rule_of_a_port = 2;
+constexpr std::uint64_t bind_tcp = 1, connect_tcp = 2;
+
 constexpr std::uint64_t of_a_file = write_file | read_file; // rights that make sense for what is no directory
 
 bool allow(int rules, const std::string& path, std::uint64_t access) {
@@ -131,8 +158,8 @@ bool allow(int rules, const std::string& path, std::uint64_t access) {
 std::string confine_files(const Allowance& allowance) {
     const auto version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
     if (version < 2) return "the kernel has no Landlock";
-    landlock_ruleset_attr attributes{};
-    attributes.handled_access_fs = all_of_files;
+    const bool knows_ports = version >= 4;
+    const RulesetAttributes attributes{all_of_files, knows_ports && !allowance.network ? bind_tcp | connect_tcp : 0};
     const auto rules =
         static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0));
     if (rules < 0) return std::strerror(errno);
@@ -140,6 +167,10 @@ std::string confine_files(const Allowance& allowance) {
     for (const auto& path : allowance.read) good = allow(rules, path, read_file | read_names) && good;
     for (const auto& path : allowance.look) good = allow(rules, path, read_names) && good;
     for (const auto& path : allowance.write) good = allow(rules, path, written) && good;
+    for (const auto port : allowance.tcp_ports) {
+        const PortRule rule{connect_tcp, port};
+        good = (!knows_ports || ::syscall(SYS_landlock_add_rule, rules, rule_of_a_port, &rule, 0) == 0) && good;
+    }
     good = good && ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
            ::syscall(SYS_landlock_restrict_self, rules, 0) == 0;
     const auto why = good ? std::string() : std::string(std::strerror(errno));
@@ -221,14 +252,28 @@ std::string confine_calls(const Allowance& allowance) {
         add(give, no);
     }
     if (!allowance.network) {
-        add(equal, SYS_socket, 0, 7);
+        std::vector<sock_filter> sockets; // what is looked at of socket(2)
+        std::swap(program, sockets);
+        const bool tcp = !allowance.tcp_ports.empty();
         add(load, offsetof(seccomp_data, args[0]));
         for (const std::uint32_t family : {AF_INET, AF_INET6}) {
-            add(equal, family, 0, 1);
+            if (!tcp) {
+                add(equal, family, 0, 1);
+                add(give, no);
+                continue;
+            }
+            add(equal, family, 0, 5);
+            add(load, offsetof(seccomp_data, args[1]));
+            add(BPF_ALU | BPF_AND | BPF_K, 0xf); // without SOCK_CLOEXEC and SOCK_NONBLOCK
+            add(equal, SOCK_STREAM, 1, 0);
             add(give, no);
+            add(give, SECCOMP_RET_ALLOW);
         }
         add(equal, AF_PACKET, 0, 1);
         add(give, no);
+        std::swap(program, sockets);
+        add(equal, SYS_socket, 0, static_cast<std::uint8_t>(sockets.size()));
+        program.insert(program.end(), sockets.begin(), sockets.end());
     }
     add(give, SECCOMP_RET_ALLOW);
     const sock_fprog all{static_cast<unsigned short>(program.size()), program.data()};

@@ -14,12 +14,14 @@ struct Allowance {
         look,                      // names only
         write;                     // everything but running programs
     bool files_confined = true, network = true, programs = false;
+    std::vector<std::uint16_t> tcp_ports; // without `network`: TCP connections to these ports there may be (where the
+                                          // kernel tells ports apart: from Linux 6.7 on; else to any)
 };
 
 // Of whom? Pure.
 Allowance allowance_of(proto::Role role, std::uint32_t instance, const config::Config& config);
 
-// What of `wanted` lies beyond `held`: paths a process that was confined to that can never reach. Pure.
+// What of `wanted` lies beyond `held`: paths and ports a process that was confined to that can never reach. Pure.
 std::vector<std::string> beyond(const Allowance& held, const Allowance& wanted);
 
 // What holds from now on, in a few words: "files, system calls".

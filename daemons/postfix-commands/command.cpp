@@ -36,6 +36,10 @@ constexpr std::array programs = {
             postcat},
     Program{"postconf", "+aAbBc:C:deEfFhHlmMnopPqrtT:vxX#",
             "usage: postconf [-c config_dir] [-d | -n] [-h | -H] [parameter...]", postconf},
+    Program{"postmap", "+bc:d:fFhimnNopq:rsuUvw",
+            "usage: postmap [-NfinoprsvwU] [-c config_dir] [-d key] [-q key] [map_type:]file...", postmap},
+    Program{"postalias", "+c:d:finNopq:rsuvw", "usage: postalias [-sw] [-c config_dir] [-q key] [map_type:]file...",
+            postalias},
 };
 
 } // namespace
@@ -101,7 +105,7 @@ int run(std::vector<std::string> words) {
     if (const auto slash = call.program.rfind('/'); slash != call.program.npos) call.program.erase(0, slash + 1);
     const auto program = std::ranges::find(programs, call.program, &Program::name);
     if (program == programs.end())
-        return fatal(call, EX_USAGE, "called by a name that is none of postqueue, postsuper, postcat, postconf");
+        return fatal(call, EX_USAGE, "called by a name that is none of postqueue, postsuper, postcat, postconf, postmap, postalias");
 
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());

@@ -1,4 +1,4 @@
-// Postfix's commands for queue and configuration, as far as scripts and monitoring call them: one program that
+// Postfix's commands for queue, configuration and tables, as far as scripts and monitoring call them: one program that
 // goes by the name it is called by. What these share: the command line, the configuration, complaints in
 // Postfix's form ("postqueue: fatal: …").
 //
@@ -30,6 +30,8 @@ int postqueue(const Call& call);
 int postsuper(const Call& call);
 int postcat(const Call& call);
 int postconf(const Call& call);
+int postmap(const Call& call);
+int postalias(const Call& call);
 
 // argv[0] …; the exit status.
 int run(std::vector<std::string> words);

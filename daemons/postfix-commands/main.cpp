@@ -1,4 +1,4 @@
-// postqueue, postsuper, postcat, postconf: by the name they are called by.
+// postqueue, postsuper, postcat, postconf, postmap, postalias: by the name they are called by.
 #include "daemons/postfix-commands/command.h"
 
 int main(int argc, char** argv) { return postfix_commands::run({argv, argv + argc}); }

@@ -26,6 +26,7 @@ constexpr std::array names = {
     Name{"/usr/bin/mailq", "mailq"},         Name{"/usr/bin/newaliases", "newaliases"},
     Name{"/usr/sbin/postqueue", "postqueue"}, Name{"/usr/sbin/postsuper", "postsuper"},
     Name{"/usr/sbin/postcat", "postcat"},    Name{"/usr/sbin/postconf", "postconf"},
+    Name{"/usr/sbin/postmap", "postmap"},    Name{"/usr/sbin/postalias", "postalias"},
 };
 
 enum class Finding { free, ours, foreign, unclear };

@@ -52,6 +52,7 @@ int check(const Arguments&);
 int play(const Arguments&);
 int passwd(const Arguments&);
 int dkim_key(const Arguments&);
+int map(const Arguments&);
 int top(const Arguments&);
 int queue_list(const Arguments&);
 int queue_show(const Arguments&);

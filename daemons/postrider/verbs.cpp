@@ -36,6 +36,9 @@ constexpr Option of_dkim_key[] = {{"--file", "FILE", "where the private key goes
                                   {"--ed25519", "", "an Ed25519 key, instead of RSA"},
                                   {"--bits", "N", "of an RSA key; 2048"}};
 
+constexpr Option of_map[] = {{"--query", "KEY", "print what the tables say of it; 1: none has it"},
+                             {"--check", "", "look whether these, or all of the configuration, can be asked"}};
+
 constexpr Verb table[] = {
     {"run", "", 0, 0, {}, "run in the foreground until stopped", run},
     {"start", "", 0, 0, {}, "start in the background; returns when everything is ready", start},
@@ -94,6 +97,7 @@ constexpr Verb table[] = {
     {"deactivate", "", 0, 0, of_activate, "take these links away again", deactivate},
     {"dkim-key", "DOMAIN SELECTOR", 2, 2, of_dkim_key, "make a key to sign with, and print what to publish of it",
      dkim_key},
+    {"map", "FILE...|TABLE...", 0, any, of_map, "compile lookup tables, or ask them", map},
     {"simulate", "", 0, 0, of_simulate, "play a scenario of traffic and outages against the configuration",
      play},
 };

@@ -1,5 +1,6 @@
 // Tries to break out from inside: each daemon's allowance in a process of its own.
 #include "daemons/common/confinement.h"
+#include "daemons/common/fd.h"
 #include "tests/temporary_directory.h"
 #include <algorithm>
 #include <cerrno>
@@ -8,7 +9,9 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <fmt/format.h>
 #include <linux/landlock.h>
+#include <netinet/in.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -161,6 +164,50 @@ TEST_CASE("system calls: no programs, no tracing; no network where there is noth
         CHECK(place.tries(role, inet) == (talks ? 0 : EPERM));
         CHECK(place.tries(role, local) == 0);
     }
+}
+
+TEST_CASE("the categorizer reaches the ports of the tables that are named, and no others") {
+    Place place;
+    if (!has_seccomp(place)) return;
+    const auto listening = [](std::uint16_t& port) {
+        const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        sockaddr_in here{};
+        here.sin_family = AF_INET;
+        here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof here;
+        REQUIRE(::bind(fd, reinterpret_cast<sockaddr*>(&here), size) == 0);
+        REQUIRE(::listen(fd, 5) == 0);
+        ::getsockname(fd, reinterpret_cast<sockaddr*>(&here), &size);
+        port = ntohs(here.sin_port);
+        return common::Fd(fd);
+    };
+    std::uint16_t named = 0, other = 0;
+    const auto first = listening(named), second = listening(other);
+    const auto connecting = [](std::uint16_t port) {
+        return [port](Place&) {
+            const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+            if (fd < 0) return errno;
+            sockaddr_in there{};
+            there.sin_family = AF_INET;
+            there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+            there.sin_port = htons(port);
+            return ::connect(fd, reinterpret_cast<sockaddr*>(&there), sizeof there) == 0 ? 0 : errno;
+        };
+    };
+    const auto datagrams = [](Place&) { return ::socket(AF_INET, SOCK_DGRAM, 0) >= 0 ? 0 : errno; };
+    const bool knows_ports = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) >= 4;
+    CHECK(place.tries(Role::categorizer, connecting(named)) == EPERM);
+    place.config.tables_named = {{fmt::format("tcp:127.0.0.1:{}", named), "x", 1, 1}};
+    CHECK(place.tries(Role::categorizer, connecting(named)) == 0);
+    if (knows_ports) CHECK(place.tries(Role::categorizer, connecting(other)) == EACCES);
+    CHECK(place.tries(Role::categorizer, datagrams) == EPERM);
+    CHECK(place.tries(Role::categorizer, local) == 0);
+    CHECK(place.tries(Role::bounce, inet) == EPERM);
+    // A table that is named later is beyond its reach.
+    auto later = place.config;
+    later.tables_named.push_back({"socketmap:inet:127.0.0.1:7:x", "x", 1, 1});
+    CHECK(common::beyond(common::allowance_of(Role::categorizer, 0, place.config),
+                         common::allowance_of(Role::categorizer, 0, later)) == std::vector<std::string>{"TCP port 7"});
 }
 
 TEST_CASE("who becomes the recipient is kept by the recipient's rights") {

@@ -6,7 +6,8 @@ import pytest
 
 NAMES = {"usr/sbin/sendmail": "sendmail", "usr/lib/sendmail": "sendmail", "usr/bin/mailq": "mailq",
          "usr/bin/newaliases": "newaliases", "usr/sbin/postqueue": "postqueue", "usr/sbin/postsuper": "postsuper",
-         "usr/sbin/postcat": "postcat", "usr/sbin/postconf": "postconf"}
+         "usr/sbin/postcat": "postcat", "usr/sbin/postconf": "postconf", "usr/sbin/postmap": "postmap",
+         "usr/sbin/postalias": "postalias"}
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ Section table_of(LookupTable& s) {
              "\"/var/lib/mail/users.sqlite\""},
             {"query", any_text(s.query),
              "Of kind \"sqlite\": a SELECT with one parameter, ? or :key, for which the key is put in, in small letters. What "
-             "the rows hold is joined with commas; no row means that there is no such key.",
+             "the rows have in their first column is joined with commas; no row means that there is no such key.",
              "\"SELECT target FROM aliases WHERE address = ?\""},
             {"address", service_address(s.address), "Of kinds \"socketmap\" and \"tcp\": where the service listens.",
              "\"unix:/run/users/map.sock\""},

@@ -81,10 +81,14 @@ std::string FileTable::trouble() const {
     return file_.trouble().empty() ? "" : fmt::format("table {}: {}", name_, file_.trouble());
 }
 
+std::vector<Problem> FileTable::problems() const {
+    return contents_ ? contents_->problems().first() : std::vector<Problem>{};
+}
+
 void FileTable::look(smtp::Now now) {
     switch (file_.look(now)) {
     case WatchedFile::Change::none: return;
-    case WatchedFile::Change::failed: return take(nullptr, file_.trouble());
+    case WatchedFile::Change::failed: contents_.reset(); return complain();
     case WatchedFile::Change::changed: break;
     }
     if (file_.size() > at_once_) return start();
@@ -118,13 +122,15 @@ void FileTable::start() {
         });
 }
 
+void FileTable::complain() { log_.warning("{}; what depends on it waits until it can be read", trouble()); }
+
 void FileTable::take(std::unique_ptr<const Contents> contents, std::string why) {
     contents_ = std::move(contents);
     if (!contents_) {
-        static_cast<void>(file_.failed(std::move(why)));
-        log_.warning("{}; what depends on it waits until it can be read", trouble());
+        if (file_.failed(std::move(why)) == WatchedFile::Change::failed) complain();
         return;
     }
+    file_.well();
     const auto& problems = contents_->problems();
     log_.info("table {}: {} entries", name_, contents_->entries());
     for (const auto& problem : problems.first())

@@ -124,15 +124,15 @@ void LmdbTable::look(smtp::Now now) {
     const auto change = watch_.look(now);
     if (change == WatchedFile::Change::none) return;
     file_.reset();
-    std::string why = watch_.trouble();
     if (change == WatchedFile::Change::changed) {
-        if (auto opened = LmdbFile::open(watch_.path()))
+        auto opened = LmdbFile::open(watch_.path());
+        if (opened) {
             file_ = *std::move(opened);
-        else
-            why = std::move(opened).error();
+            watch_.well();
+            return log_.info("table {}: {} entries", name_, file_->entries());
+        }
+        if (watch_.failed(std::move(opened).error()) == WatchedFile::Change::none) return;
     }
-    if (file_) return log_.info("table {}: {} entries", name_, file_->entries());
-    static_cast<void>(watch_.failed(std::move(why)));
     log_.warning("{}; what depends on it waits until it can be read", trouble());
 }
 

@@ -84,7 +84,7 @@ std::string question(std::string_view key) {
 
 Heard hear(std::string_view buffer) {
     const auto end = buffer.find('\n');
-    if (end == buffer.npos && buffer.size() < longest_reply) return std::nullopt;
+    if (end == buffer.npos && buffer.size() <= longest_reply) return std::nullopt;
     if (end == buffer.npos || end > longest_reply)
         return malformed(fmt::format("its answer is no line of at most {} bytes", longest_reply));
     auto line = buffer.substr(0, end);

@@ -110,20 +110,20 @@ Answer RuleTable::find(std::string_view key) const {
     for (std::size_t i = 0; i < rules_.size(); ++i) {
         const auto& rule = rules_[i];
         if (rule.step == Step::close) continue;
-        bool holds = false;
+        bool holds = false; // where a rule is of the other family, whether it is negated or not, too
         const auto* pattern = std::get_if<common::Pattern>(&rule.what);
         if (pattern) {
             const auto result = match.match(*pattern, key, steps);
             if (result == common::PatternMatch::Result::too_long)
                 return Answer::unavailable(fmt::format("line {}: {} takes too long; write it so that it needs fewer tries",
                                                        rule.line, smtp::printable(pattern->text(), 100)));
-            holds = result == common::PatternMatch::Result::yes;
+            holds = (result == common::PatternMatch::Result::yes) != rule.negated;
         } else {
             if (!address) return {};
             const auto& network = std::get<common::Network>(rule.what);
-            holds = is_v4(network) == address->is_v4() && network.contains(*address);
+            holds = is_v4(network) == address->is_v4() && network.contains(*address) != rule.negated;
         }
-        if (holds == rule.negated) {
+        if (!holds) {
             if (rule.step == Step::open) i = rule.end; // at its endif, or behind all
             continue;
         }

@@ -42,14 +42,12 @@ std::optional<Answer> answer_of(sqlite3_stmt* statement, const std::string& key)
     std::string value;
     int step = SQLITE_ROW;
     while ((step = sqlite3_step(statement)) == SQLITE_ROW) {
-        for (int column = 0; column < sqlite3_column_count(statement); ++column) {
-            const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
-            const auto size = sqlite3_column_bytes(statement, column);
-            if (!text || size == 0) continue;
-            if (!value.empty()) value += ',';
-            value.append(text, static_cast<std::size_t>(size));
-            if (value.size() > longest_value) return Answer::unavailable("the rows for it exceed 1 MiB");
-        }
+        const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
+        const auto size = sqlite3_column_bytes(statement, 0);
+        if (!text || size == 0) continue;
+        if (!value.empty()) value += ',';
+        value.append(text, static_cast<std::size_t>(size));
+        if (value.size() > longest_value) return Answer::unavailable("the rows for it exceed 1 MiB");
     }
     if (step != SQLITE_DONE) return {};
     return value.empty() ? Answer{} : Answer::found(std::move(value));

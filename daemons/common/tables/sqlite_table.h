@@ -14,7 +14,7 @@ struct SqliteQuery {
     smtp::Duration cache = std::chrono::seconds(30);
 };
 
-// What the rows hold, joined with ","; nothing where there are none. Blocks, no longer than the timeout for all of them.
+// What the rows have in their first column, joined with ","; nothing where there are none. Blocks, no longer than the timeout for all of them.
 // The whole may fail (the database, the query), or each key (`unavailable`).
 std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& query, const std::vector<std::string>& keys);
 

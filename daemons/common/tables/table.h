@@ -1,6 +1,7 @@
 // One lookup table, whatever its kind. A resource of Tables; knows neither the others nor the configuration.
 #pragma once
 #include "daemons/common/tables/answer.h"
+#include "daemons/common/tables/contents.h"
 #include "libsmtp/time.h"
 #include <functional>
 #include <string>
@@ -23,6 +24,8 @@ public:
     virtual bool ask(const std::string& key, smtp::Now now) = 0;
     // What is wrong with it, beginning with its name; "" nothing.
     virtual std::string trouble() const = 0;
+    // Lines of its file that were passed over or are odd, the first of them.
+    virtual std::vector<Problem> problems() const { return {}; }
 };
 
 } // namespace tables

@@ -119,6 +119,8 @@ void Tables::tell() {
     for (const auto& [table, key] : std::exchange(ready_, {})) answered_(table, key);
 }
 
+std::vector<Problem> Tables::problems(std::string_view specification) { return table(specification).problems(); }
+
 std::string Tables::trouble() const {
     for (const auto& [name, table] : tables_)
         if (auto trouble = table->trouble(); !trouble.empty()) return trouble;

@@ -8,6 +8,7 @@
 #include "daemons/common/log.h"
 #include "daemons/common/loop.h"
 #include "daemons/common/tables/answer.h"
+#include "daemons/common/tables/contents.h"
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,6 +39,8 @@ public:
     // Fetches what was not_yet; `answered` follows, once for each key however often it was asked for.
     void ask(std::string_view table, std::string_view key);
 
+    // Lines of a table's file that were passed over or are odd, the first of them, as far as it was read.
+    std::vector<Problem> problems(std::string_view table);
     // For whoever asks how we are: what is wrong with the tables that were asked, of one of them; "" nothing.
     std::string trouble() const;
 

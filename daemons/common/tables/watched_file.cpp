@@ -37,7 +37,6 @@ WatchedFile::Change WatchedFile::look(smtp::Now now) {
     if (there_ && rested >= smtp::Duration::zero() && rested < 1s) return Change::none;
     there_ = true;
     stamp_ = stamp;
-    trouble_.clear();
     return Change::changed;
 }
 

@@ -18,12 +18,12 @@ public:
         failed,  // trouble() says what of it is new
     };
     Change look(smtp::Now now);
-    // What was read did not come to anything: `why`, until the file is seen to change or, tried again each
-    // second, can be read.
+    // What came of reading it: nothing, `why` (none: the same as before), and it is tried again each second; or all is well.
     Change failed(std::string why);
+    void well() { trouble_.clear(); }
 
     const std::string& path() const { return path_; }
-    const std::string& trouble() const { return trouble_; } // "No such file or directory"; "" it is there
+    const std::string& trouble() const { return trouble_; } // "No such file or directory"; "" none that is known
     std::uint64_t size() const { return stamp_.size; }      // as last seen
 
 private:

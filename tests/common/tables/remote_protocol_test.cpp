@@ -60,6 +60,6 @@ TEST_CASE("the protocol of tcp tables") {
     check(hear, "200 %zz\n", "!its answer has a % without two hexadecimal digits behind it");
     check(hear, "250 ok\n", "!its answer \"250 ok\" is none of \"200 value\", \"400 reason\", \"500 reason\"");
     check(hear, "\n", "!its answer \"\" is none of \"200 value\", \"400 reason\", \"500 reason\"");
-    CHECK(heard(hear, std::string(99'999, 'x')) == "...");
-    CHECK(heard(hear, std::string(100'000, 'x')) == "!its answer is no line of at most 100000 bytes");
+    CHECK(heard(hear, std::string(100'000, 'x')) == "...");
+    CHECK(heard(hear, std::string(100'001, 'x')) == "!its answer is no line of at most 100000 bytes");
 }

@@ -112,6 +112,9 @@ TEST_CASE("cidr tables") {
     const auto both = RuleTable::read_cidr("::/0 six\n0.0.0.0/0 four\n");
     CHECK(said(both->find("192.0.2.1")) == "four");
     CHECK(said(both->find("2001:db8::1")) == "six");
+    const auto negated = RuleTable::read_cidr("!10.0.0.0/8 not ten\nif !10.0.0.0/8\n::/0 never\nendif\n::/0 six\n");
+    CHECK(said(negated->find("192.0.2.1")) == "not ten");
+    CHECK(said(negated->find("::1")) == "six");
     const auto bad = RuleTable::read_cidr("192.0.2.1/24 a\nx b\n10.0.0.0/8 c\n");
     CHECK(wrong_with(*bad).starts_with("1:\"192.0.2.1/24\" is not a network such as"));
     CHECK(bad->problems().count() == 2);

@@ -226,7 +226,7 @@ TEST_CASE("SQLite") {
     };
     const auto find = with("SELECT v, w FROM a WHERE k = ?");
     CHECK(find("BOB") == "one,two");
-    CHECK(find("ann") == "x,y");
+    CHECK(find("ann") == "x");
     CHECK(find("' OR '1'='1") == "-");
     CHECK(find("odd") == "!table table:u: odd: answers with control characters");
     CHECK(with("SELECT v FROM a WHERE k = :key;")("bob") == "one,two");

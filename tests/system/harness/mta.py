@@ -28,7 +28,8 @@ def gather_programs(folder):
             except OSError:
                 shutil.copy2(built[0], folder / name)
     for name, program in (("mailq", "sendmail"), ("newaliases", "sendmail"), ("postcat", "postqueue"),
-                          ("postconf", "postqueue"), ("postsuper", "postqueue")):
+                          ("postconf", "postqueue"), ("postsuper", "postqueue"), ("postmap", "postqueue"),
+                          ("postalias", "postqueue")):
         if not (folder / name).exists():
             os.symlink(program, folder / name)
 

@@ -1,0 +1,62 @@
+// postalias(1): looks a file of aliases over, and asks it. There is nothing to compile: the text itself is read by the
+// mail system, which notices when it changes.
+#include "daemons/common/alias_file.h"
+#include "daemons/common/idn.h"
+#include "daemons/common/read_file.h"
+#include "daemons/postfix-commands/command.h"
+#include <fmt/format.h>
+#include <map>
+#include <sysexits.h>
+
+namespace postfix_commands {
+
+namespace {
+
+// As it stands in the file.
+std::string text_of(const std::vector<decide::AliasTarget>& targets) {
+    using Kind = decide::AliasTarget::Kind;
+    std::string out;
+    for (const auto& target : targets) {
+        const std::string_view before = target.kind == Kind::command   ? "|"
+                                        : target.kind == Kind::include ? ":include:"
+                                        : target.kind == Kind::user    ? "\\"
+                                                                       : "";
+        out += fmt::format("{}{}{}", out.empty() ? "" : ", ", before, target.value);
+    }
+    return out;
+}
+
+} // namespace
+
+int postalias(const Call& call) {
+    for (const char letter : {'d', 'i', 'r'})
+        if (call.has(letter))
+            return fatal(call, EXIT_FAILURE, fmt::format("-{} is not to be had: edit the file itself, which is read anew when it changes",
+                                                         letter));
+    if (call.words.empty()) return EX_USAGE;
+    bool any = false;
+    for (const auto& word : call.words) {
+        const auto colon = word.find(':');
+        const auto file = colon == word.npos || word.starts_with('/') || word.starts_with('.') ? word : word.substr(colon + 1);
+        const auto text = common::read_file(file);
+        if (!text) return fatal(call, EXIT_FAILURE, text.error().what);
+        const auto table = common::AliasTable::parse(*text);
+        if (call.has('q')) {
+            const auto found = table.entries.find(idn::folded(call.value('q')));
+            if (found == table.entries.end()) continue;
+            fmt::print("{}\n", text_of(found->second));
+            return EX_OK;
+        }
+        if (call.has('s')) {
+            const std::map<std::string, std::vector<decide::AliasTarget>> sorted(table.entries.begin(), table.entries.end());
+            for (const auto& [name, targets] : sorted) fmt::print("{}\t{}\n", name, text_of(targets));
+        } else if (!call.has('w')) {
+            for (const auto& problem : table.problems)
+                warning(call, fmt::format("{}, line {}: {}", file, problem.line, problem.message));
+        }
+        any = true;
+    }
+    return any ? EX_OK : EXIT_FAILURE;
+}
+
+} // namespace postfix_commands

@@ -1,0 +1,25 @@
+// Any bytes are an answer of a socket map or tcp table, the beginning of one, or none; and the same bytes, cut anywhere,
+// are the beginning of what they are as a whole.
+#include "daemons/common/tables/remote_protocol.h"
+#include <cstdlib>
+
+static void check(tables::Heard (*hear)(std::string_view), std::string_view bytes) {
+    const auto whole = hear(bytes);
+    if (!whole || !*whole) return;
+    const auto& [answer, taken] = **whole;
+    if (taken == 0 || taken > bytes.size() || answer.value.size() > tables::longest_reply) std::abort();
+    if (answer.said == tables::Answer::Said::not_yet) std::abort();
+    for (std::size_t n = 0; n < taken; n += 1 + taken / 16) {
+        const auto part = hear(bytes.substr(0, n));
+        if (!part || *part) std::abort();
+    }
+    const auto alone = hear(bytes.substr(0, taken));
+    if (!alone || !*alone || (*alone)->answer != answer) std::abort();
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+    check(tables::socketmap::hear, bytes);
+    check(tables::tcp_table::hear, bytes);
+    return 0;
+}
