@@ -1,4 +1,5 @@
 #include "daemons/categorizer/sources.h"
+#include "daemons/common/alias_file.h"
 
 namespace categorizer {
 
@@ -19,6 +20,15 @@ TableAnswer answer_of(tables::Answer&& answer) {
     return {Said::not_yet, "", ""};
 }
 
+Need need_of(const UserFile& file) {
+    return file.path.empty() ? Need{Need::Kind::forward, file.user, file.extension}
+                             : Need{Need::Kind::include, file.path, file.user};
+}
+
+UserFile file_of(const Need& need) {
+    return need.kind == Need::Kind::forward ? UserFile{need.name, "", need.key} : UserFile{need.key, need.name, ""};
+}
+
 } // namespace
 
 Sources::Sources(common::Surroundings& surroundings, std::function<void(const Need&)> known)
@@ -28,11 +38,15 @@ Sources::Sources(common::Surroundings& surroundings, std::function<void(const Ne
                    known_({Need::Kind::table, table, key});
                }),
       aliases_(surroundings.log, surroundings.trouble), includes_(surroundings.log),
-      users_(surroundings.loop, [this](const std::string& name) { known_({Need::Kind::user, name, {}}); }) {
+      users_(surroundings.loop, [this](const std::string& name) { known_({Need::Kind::user, name, {}}); }),
+      user_files_(surroundings, [this](const UserFile& file) { known_(need_of(file)); }) {
     tables_.alias = [this](const std::string& name) { return aliases_.find(name); };
     tables_.user = [this](const std::string& name) { return users_.answer(name); };
+    tables_.forward = [this](const std::string& user, const std::string& extension) {
+        return of_user({user, "", extension});
+    };
     tables_.include = [this](const std::string& path, const std::string& user) {
-        return user.empty() ? includes_.find(path, common::Loop::now()) : AliasAnswer{};
+        return user.empty() ? includes_.find(path, common::Loop::now()) : of_user({user, path, ""});
     };
     tables_.table = [this](const std::string& table, const std::string& key) {
         return answer_of(lookups_.find(table, key));
@@ -44,7 +58,21 @@ void Sources::configure(const config::Config& config) {
     aliases_.configure(config.local.aliases);
     includes_.forget();
     users_.configure(config.local.users);
+    user_files_.configure(config);
     look();
+}
+
+AliasAnswer Sources::of_user(const UserFile& file) {
+    using Said = AliasAnswer::Said;
+    auto answer = user_files_.answer(file);
+    switch (answer.said) {
+    case UserFileAnswer::Said::none: return {};
+    case UserFileAnswer::Said::not_yet: return {Said::not_yet, {}, "", ""};
+    case UserFileAnswer::Said::unreadable: return {Said::unreadable, {}, std::move(answer.why), ""};
+    case UserFileAnswer::Said::found: break;
+    }
+    auto list = common::TargetList::parse(answer.text);
+    return {Said::found, std::move(list.targets), "", file.user};
 }
 
 void Sources::look() { aliases_.look(common::Loop::now()); }
@@ -53,6 +81,8 @@ void Sources::fetch(const Need& need) {
     switch (need.kind) {
     case Need::Kind::user: return users_.find(need.name);
     case Need::Kind::table: return lookups_.ask(need.name, need.key);
+    case Need::Kind::forward:
+    case Need::Kind::include: return user_files_.find(file_of(need));
     default: return; // answered at once, always
     }
 }

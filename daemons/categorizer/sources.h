@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/categorizer/aliases.h"
 #include "daemons/categorizer/includes.h"
+#include "daemons/categorizer/user_files.h"
 #include "daemons/categorizer/users.h"
 #include "daemons/common/daemon.h"
 #include "daemons/common/tables/tables.h"
@@ -25,12 +26,16 @@ public:
     void fetch(const decide::Need& need);
 
 private:
+    // What a user's file says: "" is the .forward.
+    decide::AliasAnswer of_user(const UserFile& file);
+
     common::Surroundings& surroundings_;
     std::function<void(const decide::Need&)> known_;
     tables::Tables lookups_;
     Aliases aliases_;
     Includes includes_;
     Users users_;
+    UserFiles user_files_;
     decide::ExpansionTables tables_;
 };
 

@@ -69,7 +69,7 @@ struct FinalRecipient {
 };
 
 // Equal for two recipients if one copy serves both. `address` as it is final; of the envelope if unchanged.
-std::string copy_key(const FinalRecipient& recipient, std::string_view address);
+std::string copy_key(std::string_view address, std::string_view user, std::string_view target);
 
 struct Expanded {
     std::vector<FinalRecipient> recipients; // every envelope recipient is named at least once, in its order

@@ -97,7 +97,7 @@ bool Road::wait_for(const TableAnswer& answer) {
 bool Road::is_open(const std::string& key) const { return std::ranges::find(open_, key) != open_.end(); }
 
 Road::Entry Road::enter(const std::string& key) {
-    if (is_open(key)) return Entry::open;
+    if (is_open(key)) return Entry::inside;
     if (!done_.insert(key).second) return Entry::done;
     open_.push_back(key);
     return Entry::fresh;

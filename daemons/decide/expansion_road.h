@@ -58,8 +58,8 @@ private:
 
     // A finding on the way: asked for and not there yet, or not to be had; nothing more to do here then.
     bool wait_for(const TableAnswer& answer);
-    // Enters what is looked through once only: false if we come from it (`open`) or it is done.
-    enum class Entry { fresh, open, done };
+    // Enters what is looked through once only: whether it is new, we come from inside it, or it is done.
+    enum class Entry { fresh, inside, done };
     Entry enter(const std::string& key);
     void leave() { open_.pop_back(); }
     bool is_open(const std::string& key) const;

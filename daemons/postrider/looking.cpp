@@ -236,7 +236,10 @@ void print_road(const json& line) {
     fmt::print("<{}>: {}\n", fitted(text_of(line, "address"), 400), text_of(line, "fate"));
     print_fact("  status", text_of(line, "status"));
     print_fact("  because", text_of(line, "text"));
-    print_fact("  mailbox of", text_of(line, "user"));
+    const auto target = text_of(line, "target");
+    print_fact("  delivered to", target);
+    print_fact(target.empty() ? "  mailbox of" : "  as user", text_of(line, "user"));
+    print_fact("  by way of", text_of(line, "transport"));
     print_fact("  queue", text_of(line, "queue"));
     print_fact("  link", text_of(line, "link"));
     print_fact("  link state", text_of(line, "link_state"));

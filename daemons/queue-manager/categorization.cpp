@@ -1,6 +1,7 @@
 #include "daemons/queue-manager/categorization.h"
 #include "daemons/common/idn.h"
 #include "daemons/common/proto/route.h"
+#include "daemons/decide/expansion.h"
 #include "daemons/queue-manager/records.h"
 #include "libsmtp/reply.h"
 #include <algorithm>
@@ -22,11 +23,6 @@ decide::queue::Reason refused_at_the_door(std::string_view verdict) {
     if (!smtp::EnhancedStatus::parse(verdict.substr(0, space))) return {"5.0.0", std::string(verdict), {}, {}};
     return {std::string(verdict.substr(0, space)), std::string(space == verdict.npos ? "" : verdict.substr(space + 1)),
             {}, {}};
-}
-
-// Under which name the engine and the router know where it goes.
-std::string destination_of(const std::string& address, const std::string& transport) {
-    return transport.empty() ? domain_of(address) : std::string(proto::route::via) + transport;
 }
 
 Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict) {
@@ -78,7 +74,7 @@ std::optional<decide::queue::Unreported>
 told_of_expansion(const Subject& subject, std::uint32_t number,
                   const std::vector<const proto::categorize::Outcome*>& outcomes) {
     using decide::queue::ReportKind;
-    const auto of_list = std::ranges::count_if(outcomes, [](auto* each) { return !each->reverse_path.empty(); });
+    const auto of_list = std::ranges::count_if(outcomes, [](auto* each) { return each->list; });
     auto kind = kind_of(decide::ReportWishes::expansion(outcomes.size(), static_cast<std::size_t>(of_list)));
     if (!kind) return {};
     if (subject.trace != spool::Trace::none)
@@ -89,6 +85,39 @@ told_of_expansion(const Subject& subject, std::uint32_t number,
 }
 
 static_assert(static_cast<int>(Fate::deferred) == static_cast<int>(proto::categorize::Fate::deferred));
+
+// Who has it already, or has its place in a queue: what is only found out now must not send it to them again.
+std::set<std::string> copies_of(const spool::MessageState& state, const Subject& subject) {
+    std::set<std::string> out;
+    auto open = subject.open.begin();
+    for (std::uint32_t number = 0; number < subject.total; ++number) {
+        if (open != subject.open.end() && open->index == number) {
+            ++open;
+            continue;
+        }
+        const auto& recipient = state.recipients[number];
+        const bool gets_it = recipient.status == spool::Status::pending || recipient.status == spool::Status::delivered;
+        if (gets_it && recipient.fate != spool::Fate::failed && recipient.fate != spool::Fate::discard)
+            out.insert(decide::copy_key(recipient.address, recipient.user, recipient.target));
+    }
+    return out;
+}
+
+// The outcomes for one recipient without those who have the message; nobody left is told as `nobody`.
+std::vector<const proto::categorize::Outcome*> without_copies(const Subject& subject,
+                                                              const proto::categorize::Recipient& asked,
+                                                              std::vector<const proto::categorize::Outcome*> outcomes,
+                                                              const proto::categorize::Outcome& nobody) {
+    if (subject.copies.empty()) return outcomes;
+    std::erase_if(outcomes, [&](const auto* outcome) {
+        using proto::categorize::Fate;
+        return (outcome->fate == Fate::local || outcome->fate == Fate::remote) &&
+               subject.copies.contains(decide::copy_key(outcome->changed ? outcome->address : asked.address,
+                                                        outcome->user, outcome->target));
+    });
+    if (outcomes.empty()) outcomes.push_back(&nobody);
+    return outcomes;
+}
 
 } // namespace
 
@@ -113,6 +142,7 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
             out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason));
         }
     }
+    if (!out.open.empty() && out.open.size() < out.total) out.copies = copies_of(state, out);
     return out;
 }
 
@@ -131,7 +161,10 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         auto found = by_origin.find(asked.index);
         if (found == by_origin.end()) return {};
         ++answered;
-        const auto& outcomes = found->second;
+        proto::categorize::Outcome nobody;
+        nobody.fate = proto::categorize::Fate::discard;
+        nobody.status = "2.1.5";
+        const auto outcomes = without_copies(subject, asked, std::move(found->second), nobody);
         if (outcomes.size() == 1 && !outcomes.front()->changed) {
             const auto& outcome = *outcomes.front();
             if (!outcome.target.empty()) out.expanded = true; // no other place after a crash
@@ -195,6 +228,10 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
                        group, reasoned ? &each.reason : nullptr});
     }
     return out;
+}
+
+std::string destination_of(std::string_view address, std::string_view transport) {
+    return transport.empty() ? domain_of(address) : std::string(proto::route::via).append(transport);
 }
 
 std::string domain_of(std::string_view address) {

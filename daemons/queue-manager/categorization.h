@@ -6,6 +6,7 @@
 #include "libspool/message_state.h"
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct Subject {
     std::vector<std::uint32_t> tell_success; // of `open`: their senders asked to be told
     spool::Trace trace = spool::Trace::none;
     std::string rerouted_to;      // the operator's next hop for the remote ones; "" none
+    std::set<std::string> copies; // who has the message, or is to get it (decide::copy_key)
     std::uint64_t size = 0;       // bytes of content, and recipients of the envelope: for the log
     std::size_t addressed = 0;
 
@@ -51,6 +53,9 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
 // ones go, "" each to its own domain.
 std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients,
                                                             std::string_view rerouted_to = {});
+
+// Under which name the engine and the router know where a remote one goes.
+std::string destination_of(std::string_view address, std::string_view transport);
 
 // "example.org" of "Ann@Example.ORG"; "" where there is none.
 std::string domain_of(std::string_view address);

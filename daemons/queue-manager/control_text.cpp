@@ -181,6 +181,7 @@ json json_of(const Inquiry::Road& road) {
     const auto& outcome = road.outcome;
     json out = {{"address", outcome.address}, {"fate", fates[static_cast<std::size_t>(outcome.fate)]},
                 {"user", outcome.user},       {"status", outcome.status},
+                {"target", outcome.target},   {"transport", outcome.transport},
                 {"text", outcome.text},       {"queue", ""},
                 {"kind", ""},                 {"link", ""},
                 {"hosts", json::array()}};
@@ -241,6 +242,9 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, Detail d
         if (all) {
             line["tries"] = recipient.tries;
             line["in_doubt"] = recipient.in_doubt;
+            line["user"] = recipient.user;
+            line["target"] = recipient.target;
+            line["transport"] = recipient.transport;
             line["attempts"] = history_of(recipient);
         }
         recipients.push_back(std::move(line));

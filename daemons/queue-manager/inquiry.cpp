@@ -25,7 +25,7 @@ bool Inquiry::answered(const proto::categorize::Categorized& answer) {
     if (question.open == 0) return finish(at), true;
     for (const auto& road : question.findings.roads)
         if (road.outcome.fate == proto::categorize::Fate::remote &&
-            !experts_.router({answer.request, domain_of(road.outcome.address)}))
+            !experts_.router({answer.request, destination_of(road.outcome.address, road.outcome.transport)}))
             return finish(at, "the router is not there right now: try again"), true;
     return true;
 }
@@ -36,7 +36,7 @@ bool Inquiry::answered(const proto::route::Routed& answer) {
     if (at == questions_.end()) return true;
     for (auto& road : at->second.findings.roads) {
         const bool of_it = road.outcome.fate == proto::categorize::Fate::remote && !road.route &&
-                           domain_of(road.outcome.address) == answer.domain;
+                           destination_of(road.outcome.address, road.outcome.transport) == answer.domain;
         if (!of_it) continue;
         road.route = answer;
         if (--at->second.open == 0) return finish(at), true;

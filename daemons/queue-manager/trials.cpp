@@ -32,8 +32,15 @@ TrialLine of_fate(const proto::categorize::Outcome& outcome) {
     using proto::categorize::Fate;
     TrialLine line{.step = "categorize", .recipient = outcome.address, .status = outcome.status};
     switch (outcome.fate) {
-    case Fate::remote: line.text = "leaves this host"; break;
-    case Fate::local: line.text = fmt::format("is delivered here, to the mailbox of {}", outcome.user); break;
+    case Fate::remote:
+        line.text = "leaves this host";
+        if (!outcome.transport.empty()) line.text += ", by way of " + outcome.transport;
+        break;
+    case Fate::local:
+        line.text = outcome.target.empty()
+                        ? fmt::format("is delivered here, to the mailbox of {}", outcome.user)
+                        : fmt::format("is delivered here, to {}, as {}", outcome.target, outcome.user);
+        break;
     case Fate::discard:
         line.text = "is thrown away, as configured";
         line.finding = Finding::notice;

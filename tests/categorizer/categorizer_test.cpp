@@ -25,6 +25,7 @@ struct World {
         REQUIRE(read);
         config = std::move(*read);
         config.local.aliases = {premises.directory + "/aliases"};
+        config.local.delivery.forward.clear(); // nobody is there to read them
         std::ofstream(config.local.aliases[0]) << aliases;
         daemon = create();
         manager.await_peer();
@@ -75,6 +76,17 @@ TEST_CASE("users of the system are looked up off the loop") {
     CHECK(w.ask({"root@here.example", "no-such-user-here@here.example", "x@far.example"}) ==
           "0:local root; 1:failed 5.1.1; 2:remote");
     CHECK(w.ask({"root@here.example"}) == "0:local root");
+}
+
+TEST_CASE("classes of domains, tables, and included lists") {
+    World w("team: alice, :include:/dev/null\n",
+            "[mta]\nusers = false\n[local]\nusers = [\"alice\", \"bob\"]\n"
+            "[table.v]\nkind = \"entries\"\nentries = [\"info@lists.example bob, x@far.example\"]\n"
+            "[virtual_alias]\ndomains = [\"lists.example\"]\ntables = [\"table:v\"]\n"
+            "[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"lmtp:/run/lmtp\"\n");
+    CHECK(w.ask({"Info+x@Lists.Example", "nobody@lists.example", "ann@boxes.example"}) ==
+          "0:local bob; 0:remote x+x@far.example; 1:failed 5.1.1; 2:remote");
+    CHECK(w.ask({"team"}) == "0:deferred 4.3.0"); // a device is no list
 }
 
 TEST_CASE("an alias file that cannot be read bounces nobody") {

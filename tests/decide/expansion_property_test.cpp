@@ -1,0 +1,147 @@
+// Expansions of random graphs of aliases, thousands of them, against what plain reachability says.
+#include "tests/decide/expansion_world.h"
+#include <algorithm>
+#include <doctest/doctest.h>
+#include <random>
+
+using namespace expansion_tests;
+
+namespace {
+
+constexpr int names = 12, runs = 5000;
+
+std::string name_of(int n) { return "n" + std::to_string(n); }
+
+// Names n0 … n11, some of them users, some aliases, some both; lists of one another, of users' mailboxes, of
+// addresses elsewhere, of commands.
+struct Graph {
+    std::map<int, std::vector<std::string>> entries;
+    std::set<int> users;
+
+    explicit Graph(std::mt19937& chance) {
+        const auto upto = [&](int n) { return static_cast<int>(chance() % static_cast<unsigned>(n)); };
+        for (int n = 0; n < names; ++n) {
+            if (upto(3) > 0) users.insert(n);
+            if (upto(3) == 0) continue;
+            for (int count = 1 + upto(4); count > 0; --count) {
+                const auto other = upto(names);
+                switch (upto(8)) {
+                case 0: entries[n].push_back(fmt::format("x{}@far.example", upto(5))); break;
+                case 1: entries[n].push_back(fmt::format("|prog{}", upto(3))); break;
+                case 2: entries[n].push_back(fmt::format("\\n{}", other)); break;
+                default: entries[n].push_back(name_of(other));
+                }
+            }
+        }
+    }
+
+    std::set<int> reachable_from(std::set<int> ahead) const {
+        std::set<int> seen;
+        while (!ahead.empty()) {
+            const auto n = *ahead.begin();
+            ahead.erase(ahead.begin());
+            if (!seen.insert(n).second || !entries.contains(n)) continue;
+            for (const auto& target : entries.at(n))
+                if (target.starts_with('n')) ahead.insert(std::stoi(target.substr(1)));
+        }
+        return seen;
+    }
+    bool on_a_circle(int n) const {
+        std::set<int> next;
+        if (entries.contains(n))
+            for (const auto& target : entries.at(n))
+                if (target.starts_with('n')) next.insert(std::stoi(target.substr(1)));
+        return reachable_from(next).contains(n);
+    }
+    bool names_itself(int n) const {
+        return entries.contains(n) && std::ranges::count(entries.at(n), name_of(n)) > 0;
+    }
+};
+
+// Who must get the message, and who may: only where aliases run in a circle that is larger than one name does
+// it depend on where it is entered whose mailbox it comes to.
+struct Model {
+    std::set<std::string> must, may;
+
+    Model(const Graph& graph, const std::set<int>& from) {
+        const auto mailbox = [&](int n, std::set<std::string>& to) {
+            if (graph.users.contains(n)) to.insert("user " + name_of(n));
+        };
+        for (const int n : graph.reachable_from(from)) {
+            if (!graph.entries.contains(n)) {
+                mailbox(n, must);
+                continue;
+            }
+            if (graph.names_itself(n)) mailbox(n, must);
+            if (graph.on_a_circle(n)) mailbox(n, may);
+            for (const auto& target : graph.entries.at(n)) {
+                if (target.starts_with('x')) must.insert(target);
+                if (target.starts_with('|')) must.insert(target);
+                if (target.starts_with('\\')) mailbox(std::stoi(target.substr(2)), must);
+            }
+        }
+        may.insert(must.begin(), must.end());
+    }
+};
+
+} // namespace
+
+TEST_CASE("random aliases: all who are meant get it, nobody else, and nobody twice") {
+    std::mt19937 chance(20261122);
+    for (int run = 0; run < runs; ++run) {
+        const Graph graph(chance);
+        World w;
+        w.users.clear();
+        for (const int n : graph.users) w.users[name_of(n)] = UserAnswer::known;
+        // Half of the lists of users are their own files: to the sum of who gets what that is the same.
+        for (const auto& [n, targets] : graph.entries)
+            (graph.users.contains(n) && n % 2 == 0 ? w.forwards : w.aliases)[name_of(n)] = targets;
+        std::set<int> from;
+        Texts to;
+        for (int count = 1 + run % 3; count > 0; --count) {
+            const int n = static_cast<int>(chance() % names);
+            if (from.insert(n).second) to.push_back(name_of(n) + "@here.example");
+        }
+        const Model model(graph, from);
+        const auto got = w.expanded(to);
+        REQUIRE(got.needed.empty());
+        std::set<std::string> copies, keys;
+        std::set<std::uint32_t> indexes;
+        for (const auto& one : got.recipients) {
+            indexes.insert(one.index);
+            REQUIRE(one.fate != FinalRecipient::Fate::deferred);
+            if (one.fate != FinalRecipient::Fate::local && one.fate != FinalRecipient::Fate::remote) continue;
+            const auto& address = one.changed ? one.address : to[one.index];
+            CHECK_MESSAGE(keys.insert(decide::copy_key(address, one.user, one.target)).second, "twice in run ", run);
+            copies.insert(!one.target.empty()  ? one.target
+                          : !one.user.empty() ? "user " + one.user
+                                               : address);
+        }
+        CHECK(indexes.size() == to.size());
+        for (const auto& each : model.must) CHECK_MESSAGE(copies.contains(each), each, " in run ", run);
+        for (const auto& each : copies) CHECK_MESSAGE(model.may.contains(each), each, " in run ", run);
+    }
+}
+
+TEST_CASE("random tables that know only later: every run needs less, and the end is the same") {
+    std::mt19937 chance(7);
+    for (int run = 0; run < 300; ++run) {
+        const Graph graph(chance);
+        World w;
+        w.users.clear();
+        for (const int n : graph.users) w.users[name_of(n)] = UserAnswer::known;
+        for (const auto& [n, targets] : graph.entries)
+            (graph.users.contains(n) && n % 2 == 0 ? w.forwards : w.aliases)[name_of(n)] = targets;
+        const Texts to = {"n0@here.example", "n1@here.example"};
+        const auto wanted = w.expand(to);
+        for (int n = 0; n < names; ++n) w.unknown_yet.insert(name_of(n));
+        int rounds = 0;
+        for (;; ++rounds) {
+            const auto got = w.expanded(to);
+            if (got.needed.empty()) break;
+            for (const auto& need : got.needed) w.unknown_yet.erase(need.name);
+        }
+        CHECK(w.expand(to) == wanted);
+        CHECK(rounds <= names);
+    }
+}

@@ -1,0 +1,123 @@
+"""Classes of addresses through SMTP, in and out: what is taken at RCPT, what it becomes, where it goes."""
+from harness.client import message
+from harness.watch import wait_until
+
+
+def table(mta, name, text):
+    path = mta.folder / name
+    path.write_text(text)
+    return f"text:{path}"
+
+
+def hop(sink):
+    return f"[{sink.address}]:{sink.port}"
+
+
+def test_every_class(mta, remote):
+    sink, boxes, gate, relay, special = remote(), remote(), remote(), remote(), remote()
+    mta.route("remote.example", sink)
+    mta.route("inner.example", gate)
+    mta.aliases.write_text(f"team: {mta.user}, other, member@remote.example, :include:{mta.folder}/more\n"
+                           "owner-team: other\n")
+    (mta.folder / "more").write_text(f"# more members\n{mta.user}, included@remote.example\nanother@remote.example\n")
+    mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [table(
+        mta, "virtual", f"info@lists.example {mta.user}, two@remote.example\nchain@lists.example info@lists.example\n"
+        "kept@remote.example kept@remote.example copy@remote.example\n")]}
+    mta.config["virtual_mailbox"] = {"domains": ["boxes.example"], "deliver": hop(boxes), "users": [table(
+        mta, "mailboxes", "ann@boxes.example yes\n")]}
+    mta.config["relay"] = {"domains": ["inner.example"], "networks": [], "recipients": [table(
+        mta, "inner", "known@inner.example yes\n")]}
+    mta.config["canonical"] = {"sender": [table(mta, "senders", "private@remote.example public@remote.example\n")],
+                               "recipient": [table(mta, "recipients", f"old@test.example {mta.user}@test.example\n")]}
+    mta.config["relocated"] = {"tables": [table(mta, "relocated", "gone@test.example gone@new.example\n")]}
+    mta.config["transport"] = {"tables": [table(
+        mta, "transport", f"known@inner.example smtp:{hop(special)}\nclosed@boxes.example error:5.2.1 closed\n")]}
+    mta.config["sender_relay"] = {"tables": [table(mta, "relays", f"public@remote.example {hop(relay)}\n")]}
+    mta.start()
+
+    with mta.client() as c:  # a stranger
+        assert c.say("MAIL FROM:<stranger@remote.example>").startswith("250")
+        rejected = "Recipient address rejected: "
+        for address, reply in {
+                f"{mta.user}+x@test.example": "250", "team@test.example": "250", "old@test.example": "250",
+                "info@lists.example": "250", "chain+x@lists.example": "250", "ann+x@boxes.example": "250",
+                "known@inner.example": "250",
+                "nobody@test.example": f"550 5.1.1 <nobody@test.example>: {rejected}User unknown in local recipient table",
+                "nobody@lists.example": f"550 5.1.1 <nobody@lists.example>: {rejected}User unknown in virtual alias table",
+                "nobody@boxes.example": f"550 5.1.1 <nobody@boxes.example>: {rejected}User unknown in virtual mailbox table",
+                "nobody@inner.example": f"550 5.1.1 <nobody@inner.example>: {rejected}User unknown in relay recipient table",
+                "gone@test.example": f"550 5.1.6 <gone@test.example>: {rejected}User has moved to gone@new.example",
+                "x@elsewhere.example": "554 5.7.1 <x@elsewhere.example>: Relay access denied"}.items():
+            assert c.say(f"RCPT TO:<{address}>").startswith(reply), address
+
+    queue_id = mta.submit(["team@test.example", "chain@lists.example", "old@test.example", "ann+x@boxes.example",
+                           "known@inner.example"], "every class", sender="private@remote.example")
+    for address in ("member", "included", "another", "two"):
+        sink.wait_for_one_to(f"{address}@remote.example")
+    assert boxes.wait_for_one_to("ann+x@boxes.example").sender == "public@remote.example"
+    assert special.wait_for_one_to("known@inner.example").sender == "public@remote.example"
+    assert sink.to("two@remote.example")[0].sender == "public@remote.example"
+    assert sink.to("member@remote.example")[0].sender == "owner-team@test.example"
+    for user in (mta.user, "other"):
+        assert len(mta.wait_mailbox(1, user)) == 1
+    mta.wait_log(rf"{queue_id}: to=<known@inner.example>, .*status=sent")
+    mta.wait_until_empty()
+    assert len(mta.mailbox()) == len(mta.mailbox("other")) == 1  # each had several ways to it
+    assert [len(s.messages) for s in (boxes, special, gate, relay)] == [1, 1, 0, 0]
+
+    mta.submit(["kept@remote.example", "x@elsewhere.example"], "out", sender="private@remote.example",
+               port=mta.submission_port)
+    sink.wait_for_one_to("kept@remote.example"), sink.wait_for_one_to("copy@remote.example")
+    assert relay.wait_for_one_to("x@elsewhere.example").sender == "public@remote.example"
+    mta.wait_until_empty()
+
+
+def test_a_changed_table_changes_nothing_for_mail_that_was_here(mta, remote):
+    """Killed between expansion and delivery; then every table says something else."""
+    sink, relay, newcomer = remote(), remote(), remote()
+    for place in (sink, relay):
+        place.at("mail", "451 4.3.0 Not now")
+    mta.route("remote.example", sink)
+    mta.aliases.write_text(f"team: {mta.user}, first@remote.example\n")
+    mta.config["virtual_alias"] = {"tables": [table(mta, "virtual", "info@test.example second@remote.example\n")]}
+    mta.config["transport"] = {"tables": [table(mta, "transport", f"third@elsewhere.example {hop(relay)}\n")]}
+    mta.start()
+    queue_id = mta.submit(["team@test.example", "info@test.example", "third@elsewhere.example"], "before",
+                          port=mta.submission_port)
+    for address in ("first@remote.example", "second@remote.example", "third@elsewhere.example"):
+        mta.wait_log(rf"{queue_id}: to=<{address}>, .*status=deferred")
+    mta.wait_mailbox(1)
+    mta.kill_everything()
+    mta.aliases.write_text("team: other, new-first@remote.example\n")
+    table(mta, "virtual", "info@test.example new-second@remote.example\n")
+    table(mta, "transport", f"third@elsewhere.example {hop(newcomer)}\n")
+    for place in (sink, relay):
+        place.well_behaved()
+    mta.start()
+    mta.flush()
+    sink.wait_for_one_to("first@remote.example"), sink.wait_for_one_to("second@remote.example")
+    relay.wait_for_one_to("third@elsewhere.example")
+    mta.wait_until_empty()
+    assert len(sink.messages) == 2 or len(sink.messages) == 1 and len(sink.messages[0].recipients) == 2
+    assert newcomer.messages == [] and mta.mailbox("other") == [] and len(mta.mailbox()) == 1
+    mta.submit(["team@test.example"], "after")
+    sink.wait_for_one_to("new-first@remote.example")
+    mta.wait_mailbox(1, "other")
+
+
+def test_what_cannot_be_looked_up_waits(mta, remote):
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.aliases.write_text(f"team: {mta.user}, :include:{mta.folder}/more\n")
+    more = mta.folder / "more"
+    more.write_text("member@remote.example\n")
+    more.chmod(0o666)
+    mta.start()
+    queue_id = mta.submit("team@test.example")
+    mta.wait_log(rf"{queue_id}: to=<team@test.example>, .*dsn=4.3.0, status=deferred \(:include:{more}: others may write to it")
+    assert mta.mailbox() == []
+    more.chmod(0o644)
+    mta.flush()
+    sink.wait_for_one_to("member@remote.example")
+    mta.wait_mailbox(1)
+    mta.wait_until_empty()
