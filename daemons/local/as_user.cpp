@@ -51,6 +51,7 @@ Result<> become(const Person& person) {
 
 Result<Fd> settle(int at) {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); // a file grown too large is an error of write(2)
     umask(0007); // mailboxes are 0600 or 0660, as they ask for
     if (chdir("/") != 0) return std::unexpected(Error::from_errno("go to /"));
     // Out of the way of what libraries may do with the standard descriptors.

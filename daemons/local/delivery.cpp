@@ -1,15 +1,20 @@
 #include "daemons/local/delivery.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/common/loop.h"
+#include "daemons/local/command.h"
 #include "daemons/decide/report_wishes.h"
 #include "daemons/local/files.h"
 #include "daemons/local/user_process.h"
+#include "daemons/local/where.h"
 #include "libsmtp/address_list.h"
+#include "libsmtp/header.h"
+#include "libsmtp/text.h"
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <fmt/format.h>
 #include <optional>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +27,8 @@ using proto::delivery::Done;
 using proto::delivery::Outcome;
 using proto::delivery::Reply;
 using spool::MessageReader;
+
+constexpr std::uint64_t most_header = 256 * 1024; // looked through for Delivered-To
 
 // A user name becomes part of a path.
 bool is_plain_name(std::string_view user) {
@@ -90,54 +97,103 @@ private:
         }
     }
 
+    // Nothing: `verdict` is said.
     std::unique_ptr<Mailbox> mailbox_of(std::uint32_t number, std::optional<Verdict>& verdict) {
-        const spool::MessageState& state = reader_.state();
-        const spool::RecipientState& recipient = state.recipients[number];
-        const std::string name = recipient.user.empty() ? local_part_of(recipient.address) : recipient.user;
-        if (!is_plain_name(name)) {
-            verdict = failed("5.1.1", fmt::format("unknown user: \"{}\"", name));
-            return nullptr;
-        }
+        const spool::RecipientState& recipient = reader_.state().recipients[number];
+        if ((verdict = loop_at(recipient.address))) return nullptr;
         Identity user;
-        if (settings_.switch_users) {
-            auto found = common::look_up_user(name);
-            if (!found && found.error().code == ENOENT)
-                verdict = failed("5.1.1", fmt::format("unknown user: \"{}\"", name));
-            else if (!found)
-                verdict = verdict_of(found.error());
-            else if (found->uid == 0 || found->uid < settings_.minimum_uid)
-                verdict =
-                    deferred("4.3.5", fmt::format("no mailbox is written for {} (user {}): an alias must say "
-                                                  "who reads its mail",
-                                                  name, found->uid));
-            if (verdict) return nullptr;
-            user = *std::move(found);
-        } else {
-            user = ourselves(name);
-        }
-        Letter letter = letter_for(number, user);
+        if ((verdict = find_user(recipient, user))) return nullptr;
+        const auto where = where_of(recipient.target, settings_.local, user.name, user.home);
+        if (!where)
+            verdict = deferred("4.3.5", fmt::format("\"{}\" is no place where mail can go",
+                                                    smtp::printable(recipient.target, 128)));
+        else if (where->kind == Where::Kind::nowhere)
+            verdict = delivered(where->done);
+        if (verdict) return nullptr;
+        if (where->kind == Where::Kind::command) return command_for(*where, recipient, user);
+        Letter letter = letter_for(number, *where, user);
         if (!settings_.switch_users) return open_mailbox(letter);
         if (letter.format == Format::mbox) take_mail_group(user, letter.path);
         return std::make_unique<UserProcess>(std::move(user), std::move(letter));
     }
 
-    Letter letter_for(std::uint32_t number, const Identity& user) const {
+    // Has this message been delivered there before, and come back?
+    std::optional<Verdict> loop_at(const std::string& address) {
+        if (!delivered_to_) {
+            delivered_to_.emplace();
+            const auto header = reader_.read_header(most_header);
+            if (!header) return {}; // so is the content, which says so
+            for (const auto& field : smtp::scan_header(*header).fields)
+                if (field.is("Delivered-To")) delivered_to_->insert(smtp::lowered(field.unfolded()));
+        }
+        if (!delivered_to_->contains(smtp::lowered(address))) return {};
+        return failed("5.4.6", "mail forwarding loop for " + smtp::printable(address, 320));
+    }
+
+    // As whom? Nobody where the answer is a verdict.
+    std::optional<Verdict> find_user(const spool::RecipientState& recipient, Identity& user) const {
+        const bool named = !recipient.target.empty(); // by the configuration or an alias: no fault of the sender's
+        const std::string name = recipient.user.empty() ? local_part_of(recipient.address) : recipient.user;
+        const auto unknown = [&] {
+            if (!named) return failed("5.1.1", fmt::format("unknown user: \"{}\"", name));
+            return deferred("4.3.5", fmt::format("there is no user \"{}\" to deliver to {} as", name,
+                                                 smtp::printable(recipient.target, 128)));
+        };
+        if (!is_plain_name(name)) return unknown();
+        if (!settings_.switch_users) return user = ourselves(name), std::nullopt;
+        auto found = common::look_up_user(name);
+        if (!found) return found.error().code == ENOENT ? unknown() : verdict_of(found.error());
+        if (found->uid == 0 || found->uid < settings_.local.minimum_uid)
+            return deferred("4.3.5",
+                            named ? fmt::format("nothing is delivered as {} (user {}): another user must be named",
+                                                name, found->uid)
+                                  : fmt::format("no mailbox is written for {} (user {}): an alias must say who "
+                                                "reads its mail",
+                                                name, found->uid));
+        if (found->uid == settings_.service_uid)
+            return deferred("4.3.5", fmt::format("nothing is delivered as {}, whose the spool is", name));
+        user = *std::move(found);
+        return {};
+    }
+
+    std::string_view sender_of(const spool::RecipientState& recipient) const {
+        const std::string& path = reader_.state().reverse_path_of(recipient);
+        return path == "<>" ? std::string_view() : std::string_view(path);
+    }
+
+    std::string prefix_for(const spool::RecipientState& recipient) const {
+        return prefix_fields(sender_of(recipient), original_of(recipient), recipient.address);
+    }
+
+    std::unique_ptr<Mailbox> command_for(const Where& where, const spool::RecipientState& recipient,
+                                         const Identity& user) const {
+        command::Run run{as_user::person_of(user), where.command, {}};
+        run.person.change = settings_.switch_users;
+        const std::string original = original_of(recipient);
+        const auto& delimiter = settings_.local.recipient_delimiter;
+        run.environment = command::environment({user.name, user.home, sender_of(recipient), recipient.address, original,
+                                                delimiter.empty() ? '\0' : delimiter.front()});
+        return std::make_unique<Command>(std::move(run), prefix_for(recipient),
+                                         settings_.local.delivery.command_timeout);
+    }
+
+    Letter letter_for(std::uint32_t number, const Where& where, const Identity& user) const {
         const spool::MessageState& state = reader_.state();
         const spool::RecipientState& recipient = state.recipients[number];
-        const std::string& path = state.reverse_path_of(recipient);
-        const std::string_view sender = path == "<>" ? std::string_view() : std::string_view(path);
         Letter letter;
-        letter.format =
-            settings_.mailbox.format == config::MailboxFormat::maildir ? Format::maildir : Format::mbox;
-        letter.path = settings_.mailbox.path_for(user.name, user.home);
+        letter.format = where.format;
+        letter.path = where.path;
         letter.owner = user.uid;
-        letter.lock_timeout = settings_.lock_timeout.count();
+        letter.owned = where.owned;
+        letter.most = settings_.local.delivery.mailbox_size;
+        letter.done = where.done;
+        letter.lock_timeout = settings_.local.lock_timeout.count();
         letter.name = maildir_name(order_.queue_id, number, state.envelope.arrival, settings_.hostname);
         // An earlier try that got through can only be another process's, or one whose end was never recorded.
         letter.maybe_there =
             state.envelope.arrival < settings_.born || recipient.tries > 0 || recipient.in_doubt;
-        letter.from_line = from_line(sender, common::Loop::now().wall);
-        letter.prefix = prefix_fields(sender, original_of(recipient), recipient.address);
+        letter.from_line = from_line(sender_of(recipient), common::Loop::now().wall);
+        letter.prefix = prefix_for(recipient);
         return letter;
     }
 
@@ -170,18 +226,20 @@ private:
     const Settings& settings_;
     MessageReader& reader_;
     decide::ReportWishes wishes_{reader_.state()};
+    std::optional<std::set<std::string>> delivered_to_; // what the header says, in small letters
 };
 
 } // namespace
 
 Settings settings_of(const config::Config& config, smtp::WallTime born) {
-    // As an ordinary user there is nobody else to become.
-    return {config.mta.hostname,
-            config.local.mailbox,
-            config.local.lock_timeout,
-            config.local.minimum_uid,
-            config.mta.users && geteuid() == 0,
-            born};
+    Settings out;
+    out.hostname = config.mta.hostname;
+    out.local = config.local;
+    out.switch_users = config.mta.users && geteuid() == 0; // an ordinary user cannot become anybody else
+    out.born = born;
+    if (out.switch_users)
+        if (const auto service = common::look_up_user(config.mta.user)) out.service_uid = service->uid;
+    return out;
 }
 
 Finished deliver(spool::Disk& disk, const Deliver& order, const Settings& settings) {

@@ -13,9 +13,8 @@ namespace local {
 
 struct Settings {
     std::string hostname;
-    config::Mailbox mailbox;
-    smtp::Duration lock_timeout{};
-    std::uint32_t minimum_uid = 1;
+    config::Local local;
+    std::uint32_t service_uid = 0; // ours, which is never a recipient's; 0: nobody's, in single-user mode
     bool switch_users = false; // each delivery in a process that is the recipient
     smtp::WallTime born;       // of this process: what arrived later was never delivered by another
 };

@@ -1,5 +1,6 @@
-// One delivery into one mailbox, whatever its format: opened, written in pieces, committed. Everything
-// blocks; runs on a thread of a pool or in a process that is the recipient. Knows nothing of queues.
+// One delivery into one mailbox, whatever its format, or to what takes mail like one: opened, written in
+// pieces, committed. Everything blocks; runs on a thread of a pool or in a process that is the recipient. Knows
+// nothing of queues.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/delivery.h"
@@ -35,16 +36,26 @@ enum class Format : std::uint8_t { maildir, mbox, last_ = mbox };
 struct Letter {
     Format format = Format::maildir;
     std::string path;
-    std::uint32_t owner = 0;       // uid the mailbox must belong to
+    std::uint32_t owner = 0;       // uid the mailbox must belong to …
+    bool owned = true;             // … if that matters
+    std::uint64_t most = 0;        // mbox: bytes it may have; 0 no limit
+    std::string done;              // said of a good end; "" as is usual for the format
     std::int64_t lock_timeout = 0; // µs
     std::string name;              // Maildir: file name; the same whenever this delivery is tried again
     bool maybe_there = false;      // an earlier try may have succeeded: look for it (Maildir: also in cur/)
     std::string from_line;         // mbox: "From sender  Fri Nov 20 15:54:58 2026"
     std::string prefix;            // "Return-Path: <…>\n…": before the message, LF line ends
+    std::string done_text() const {
+        if (!done.empty()) return done;
+        return format == Format::maildir ? "delivered to maildir" : "delivered to mailbox";
+    }
     static void fields(auto& m, auto& f) {
         f("format", m.format);
         f("path", m.path);
         f("owner", m.owner);
+        f("owned", m.owned);
+        f("most", m.most);
+        f("done", m.done);
         f("lock_timeout", m.lock_timeout);
         f("name", m.name);
         f("maybe_there", m.maybe_there);

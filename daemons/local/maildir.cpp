@@ -17,8 +17,6 @@ using common::Fd;
 using spool::Error;
 using spool::Result;
 
-constexpr const char* text_delivered = "delivered to maildir";
-
 // new/ never overwrites: EEXIST means that an earlier try got there.
 int move_without_replacing(int from_directory, const char* from, int to_directory, const char* to) {
     if (renameat2(from_directory, from, to_directory, to, RENAME_NOREPLACE) == 0) return 0;
@@ -34,7 +32,7 @@ Maildir::~Maildir() {
 
 Result<> Maildir::open_directories() {
     const Fd base = TRY(open_or_make_directory(letter_.path));
-    TRY(check_owner(base.number(), letter_.owner, letter_.path));
+    if (letter_.owned) TRY(check_owner(base.number(), letter_.owner, letter_.path));
     bool made = false;
     for (const auto& [name, fd] : {std::pair{"tmp", &tmp_}, {"new", &new_}, {"cur", &cur_}}) {
         if (mkdirat(base.number(), name, 0700) == 0) made = true;
@@ -67,7 +65,7 @@ std::optional<Verdict> Maildir::open() {
     if (auto opened = open_directories(); !opened) return verdict_of(opened.error());
     const auto there = is_there();
     if (!there) return verdict_of(there.error());
-    if (*there) return delivered("delivered to maildir before");
+    if (*there) return delivered(letter_.done_text() + " before");
     // Not the name it will have: two processes may be at it at the same time.
     static std::atomic<unsigned> serial = 0;
     std::string name = fmt::format("{}.P{}n{}", letter_.name, getpid(), ++serial);
@@ -100,14 +98,14 @@ Verdict Maildir::commit() {
     if (fsync(file_.number()) != 0) return verdict_of(Error::from_errno("sync " + letter_.path));
     KILL_POINT("local.before_rename");
     if (move_without_replacing(tmp_.number(), tmp_name_.c_str(), new_.number(), letter_.name.c_str()) != 0) {
-        if (errno == EEXIST) return delivered("delivered to maildir before");
+        if (errno == EEXIST) return delivered(letter_.done_text() + " before");
         return verdict_of(Error::from_errno(fmt::format("name {}/new/{}", letter_.path, letter_.name)));
     }
     KILL_POINT("local.after_rename");
     // Without this a power cut takes the name back.
     if (fsync(new_.number()) != 0)
         return verdict_of(Error::from_errno(fmt::format("sync {}/new", letter_.path)));
-    return delivered(text_delivered);
+    return delivered(letter_.done_text());
 }
 
 } // namespace local

@@ -80,7 +80,7 @@ Result<> Mbox::open_file() {
         return std::unexpected(Error::from_errno("look at " + letter_.path));
     if (!S_ISREG(found.st_mode) || found.st_nlink != 1)
         return std::unexpected(Error{EPERM, letter_.path + " is not a plain file with one name"});
-    return check_owner(file_.number(), letter_.owner, letter_.path);
+    return letter_.owned ? check_owner(file_.number(), letter_.owner, letter_.path) : Result<>();
 }
 
 // The kernel's lock belongs to this open file, not to the process: deliveries side by side here exclude each
@@ -133,12 +133,21 @@ std::optional<Verdict> Mbox::open() {
 Result<> Mbox::flush() {
     dirty_ = true;
     TRY(write_all(file_.number(), buffer_, letter_.path));
+    written_ += static_cast<std::int64_t>(buffer_.size());
     buffer_.clear();
     return {};
 }
 
+std::optional<Verdict> Mbox::too_large() const {
+    const auto size = static_cast<std::uint64_t>(size_before_ + written_) + buffer_.size();
+    if (letter_.most == 0 || size <= letter_.most) return {};
+    return failed("5.2.2", fmt::format("mailbox full: {} may not grow beyond {} bytes", letter_.path, letter_.most));
+}
+
 std::optional<Verdict> Mbox::write(std::string_view content) {
     text_.append(content, buffer_);
+    if (!letter_.maybe_there)
+        if (auto verdict = too_large()) return verdict;
     if (buffer_.size() < 64 * 1024) return {};
     const auto flushed = flush();
     return flushed ? std::nullopt : std::optional(verdict_of(flushed.error()));
@@ -186,15 +195,16 @@ Verdict Mbox::commit() {
     if (letter_.maybe_there) {
         const auto there = is_there();
         if (!there) return verdict_of(there.error());
-        if (*there) return delivered("delivered to mailbox before"); // and what was written is cut off again
+        if (*there) return delivered(letter_.done_text() + " before"); // and what was written is cut off again
     }
+    if (auto verdict = too_large()) return *verdict;
     if (fsync(file_.number()) != 0) return verdict_of(Error::from_errno("sync " + letter_.path));
     if (made_) {
         if (auto synced = sync_directory(parent_of(letter_.path)); !synced) return verdict_of(synced.error());
     }
     dirty_ = false;
     KILL_POINT("local.mbox_synced");
-    return delivered("delivered to mailbox");
+    return delivered(letter_.done_text());
 }
 
 } // namespace local

@@ -21,12 +21,14 @@ private:
     spool::Result<bool> try_lock();
     spool::Result<> flush();
     spool::Result<bool> is_there();
+    std::optional<Verdict> too_large() const;
 
     Letter letter_;
     LocalText text_;
     common::Fd file_;
     bool locked_ = false, dot_locked_ = false, dirty_ = false, made_ = false;
     std::int64_t size_before_ = 0, text_begins_ = 0; // of the file; behind the From line
+    std::int64_t written_ = 0;                        // since
     std::string buffer_;
 };
 

@@ -1,4 +1,5 @@
 #include "daemons/local/works.h"
+#include "daemons/local/command.h"
 #include "daemons/local/user_file.h"
 #include "daemons/local/user_process.h"
 
@@ -6,6 +7,7 @@ namespace local {
 
 int run_as_user(std::string_view work) {
     if (work == "mailbox") return write_mailbox_as_user();
+    if (work == "command") return run_command_as_user();
     if (work == "file") return read_file_as_user();
     return 1;
 }

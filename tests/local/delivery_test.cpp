@@ -19,8 +19,8 @@ struct World {
         disk = std::move(*spool::RealDisk::open_at(place.path() / "spool"));
         REQUIRE(spool::prepare_spool(*disk, {1}));
         settings.hostname = "mx.example.org";
-        settings.mailbox = {config::MailboxFormat::maildir, (place.path() / "{user}").string()};
-        settings.lock_timeout = std::chrono::seconds(1);
+        settings.local.mailbox = {config::MailboxFormat::maildir, (place.path() / "{user}").string()};
+        settings.local.lock_timeout = std::chrono::seconds(1);
         settings.born = smtp::WallTime(std::chrono::seconds(1795190000));
         envelope.reverse_path = "sender@example.com";
         envelope.arrival = smtp::WallTime(std::chrono::seconds(1795190098));
