@@ -130,7 +130,7 @@ std::string header_of(const Report& report, std::string_view subject, std::strin
     field(out, "From",
           fmt::format("{} <{}>", is_7bit(name) ? quote_phrase(name) : encoded_words(name), report.from),
           charset);
-    field(out, "To", fmt::format("<{}>", report.sender), charset);
+    field(out, "To", fmt::format("<{}>", report.copy_to.empty() ? report.sender : report.copy_to), charset);
     const bool plain = charset == Charset::utf8 || is_7bit(subject);
     field(out, "Subject", plain ? std::string(subject) : encoded_words(printable(subject, Charset::utf8)),
           charset);
@@ -170,7 +170,8 @@ std::string message_id(const Report& report) {
 std::string compose(const Report& report) {
     const Charset charset = needs_smtputf8(report) ? Charset::utf8 : Charset::ascii;
     const Wording standard = default_wording(report.kind);
-    const std::string& subject = report.wording.subject.empty() ? standard.subject : report.wording.subject;
+    std::string subject = report.wording.subject.empty() ? standard.subject : report.wording.subject;
+    if (!report.copy_to.empty()) subject.insert(0, "Copy for the postmaster: ");
     const std::string text =
         human_text(report, report.wording.text.empty() ? standard.text : report.wording.text);
     const std::string status = delivery_status(report, charset);

@@ -61,6 +61,8 @@ struct Wording {
     std::string text;
 };
 Wording default_wording(Kind kind);
+// Is it one of the words that are replaced, without its braces?
+bool is_placeholder(std::string_view word);
 
 struct Report {
     Kind kind = Kind::failed;
@@ -68,7 +70,8 @@ struct Report {
     std::string from;                                  // header From, "MAILER-DAEMON@example.org"
     std::string display_name = "Mail Delivery System"; // before it; UTF-8
     std::string postmaster;                            // whom to ask, "postmaster@example.org"
-    std::string sender;                                // reverse-path of the message: who is told
+    std::string sender;                                // reverse-path of the message: who is told …
+    std::string copy_to = {}; // … unless this is a copy, for "postmaster@example.org"
     bool smtputf8 = false; // the sender's system understands a report of RFC 6533: the message was such a one
     std::string queue_id;                              // of the message reported on
     std::string report_id;   // queue id of the report: Message-ID and boundary come from it

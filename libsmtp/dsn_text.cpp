@@ -169,6 +169,11 @@ std::string fitting_status(std::string_view status, Action action) {
     return std::string(1, fits[0]) + ".0.0";
 }
 
+bool is_placeholder(std::string_view word) {
+    constexpr std::string_view words[] = {"host", "postmaster", "sender", "queue_id", "arrival", "retry_until", "recipients"};
+    return std::ranges::find(words, word) != std::end(words);
+}
+
 std::string human_text(const Report& report, std::string_view wording) {
     const auto value_of = [&](std::string_view key) -> std::optional<std::string> {
         if (key == "host") return printable(report.host, Charset::utf8);

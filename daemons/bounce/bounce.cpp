@@ -4,7 +4,6 @@
 #include "libspool/message_reader.h"
 #include <algorithm>
 #include <ctime>
-#include <fstream>
 #include <iterator>
 
 namespace bounce {
@@ -26,17 +25,10 @@ Clock clock_now() {
     return {now, std::chrono::minutes(local.tm_gmtoff / 60)};
 }
 
-Wordings load_wordings(const std::string& directory) {
-    Wordings out;
-    if (directory.empty()) return out;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        std::ifstream file(directory + "/" + wording_file(static_cast<smtp::dsn::Kind>(i)),
-                           std::ios::binary);
-        if (!file) continue; // the built-in text
-        std::string text(std::istreambuf_iterator<char>(file), {});
-        if (text.size() <= 64 * 1024) out[i] = parse_wording(text);
-    }
-    return out;
+Wordings texts_of(const config::Config& config, common::Log& log) {
+    auto texts = common::load_report_texts(config.bounce.templates);
+    for (const auto& problem : texts.problems) log.warning("{}", problem);
+    return std::move(texts.wordings);
 }
 
 // Reports may use the last of the disk: what is kept free is kept for them. They are rarely many at once.
@@ -57,7 +49,7 @@ Result<std::unique_ptr<Bounce>> Bounce::create(common::Surroundings& surrounding
 
 Bounce::Bounce(common::Surroundings& surroundings, const config::Config& config,
                std::unique_ptr<common::Intake> intake)
-    : log_(surroundings.log), settings_(settings_of(config, load_wordings(config.bounce.templates))),
+    : log_(surroundings.log), settings_(settings_of(config, texts_of(config, log_))),
       intake_(std::move(intake)), outbox_(surroundings.loop, log_, surroundings.run, surroundings.identity),
       queue_manager_(surroundings.loop, log_, surroundings.run + "/private/queue-manager",
                      proto::report::conversation, surroundings.identity,
@@ -69,7 +61,7 @@ Bounce::Bounce(common::Surroundings& surroundings, const config::Config& config,
                      }}) {}
 
 void Bounce::reconfigure(common::Orders orders) {
-    settings_ = settings_of(orders.config, load_wordings(orders.config.bounce.templates));
+    settings_ = settings_of(orders.config, texts_of(orders.config, log_));
     intake_->reconfigure(for_reports(orders.config.spool));
 }
 
@@ -125,6 +117,9 @@ void Bounce::start_next() {
             }
             intake_->pool().complete([this, work] {
                 if (work->state) work->audiences = audiences_of(work->report, *work->state);
+                auto copies = postmaster_copies(settings_, work->report.kind, work->audiences);
+                // They come last, and what is answered is what became of the senders'.
+                work->audiences.insert(work->audiences.begin(), copies.begin(), copies.end());
                 tell_next(work);
             });
         });
@@ -135,7 +130,7 @@ void Bounce::tell_next(const Shared& work) {
     if (!work->why.empty() || work->audiences.empty()) return answer(work);
     const Audience audience = std::move(work->audiences.back());
     work->audiences.pop_back();
-    if (!audience.reverse_path.empty()) return write_report(work, audience);
+    if (audience.postmaster || !audience.reverse_path.empty()) return write_report(work, audience);
     // Nobody can be told: only what failed for good is worth keeping.
     if (work->report.kind == proto::report::Kind::failed) return keep_in_bad(work, audience);
     tell_next(work);
@@ -170,28 +165,55 @@ void Bounce::write_report(const Shared& work, const Audience& audience) {
     }
     const Composition made =
         compose(settings_, work->report, audience, *work->state, work->material, *id, clock);
+    if (settings_.dry && work->report.kind != proto::report::Kind::status)
+        return keep_dry(work, *id, made);
     spool::MessageWriter writer = intake_->write(*id, made.envelope);
     writer.append(made.content);
     KILL_POINT("bounce.before_commit");
-    intake_->commit(writer, [this, work, message_id = made.envelope.message_id,
+    intake_->commit(writer, [this, work, audience, message_id = made.envelope.message_id,
                              envelope = writer.encoded_envelope()](Result<spool::DurableReceipt> receipt) {
         KILL_POINT("bounce.durable");
-        written(work, receipt, message_id, envelope);
+        written(work, receipt, audience, message_id, envelope);
     });
 }
 
-void Bounce::written(const Shared& work, const Result<spool::DurableReceipt>& receipt,
+// bounce.dry_bounce.
+void Bounce::keep_dry(const Shared& work, spool::QueueId id, const Composition& made) {
+    const auto why = fmt::format("bounce.dry_bounce: {} of {} to <{}>, not sent", kind_of(work->report.kind),
+                                 work->report.queue_id.text(), made.envelope.recipients.front().address);
+    intake_->pool().post([this, work, id, why, content = made.content] {
+        const auto kept = keep_report(intake_->disk(), id, content, why);
+        if (!kept) work->why = kept.error().what;
+        intake_->pool().complete([this, work, id] {
+            if (work->why.empty()) {
+                log_.warning("{}: {}: kept in bad/{}.eml and not sent (bounce.dry_bounce)",
+                             work->report.queue_id.text(), kind_of(work->report.kind), id.text());
+                work->answer.outcome = Outcome::kept_in_bad;
+            }
+            tell_next(work);
+        });
+    });
+}
+
+void Bounce::written(const Shared& work, const Result<spool::DurableReceipt>& receipt, const Audience& audience,
                      const std::string& message_id, const std::string& envelope) {
+    if (!receipt && audience.postmaster) { // the sender has been told: that is not done again for the copy's sake
+        log_.warning("{}: no copy for the postmaster: {}", work->report.queue_id.text(), receipt.error().what);
+        return tell_next(work);
+    }
     if (!receipt) {
         work->why = receipt.error().what;
         return answer(work);
     }
     const std::string parent = work->report.queue_id.text(), id = receipt->queue_id().text();
     log_.as("cleanup").info("{}: message-id={}", id, message_id);
-    log_.info("{}: {}: {}", parent, kind_of(work->report.kind), id);
+    log_.info("{}: {}: {}", parent, audience.postmaster ? "postmaster notification" : kind_of(work->report.kind),
+              id);
     outbox_.submit(*receipt, envelope);
-    work->answer.outcome = Outcome::submitted;
-    work->answer.report_id = receipt->queue_id();
+    if (!audience.postmaster) {
+        work->answer.outcome = Outcome::submitted;
+        work->answer.report_id = receipt->queue_id();
+    }
     tell_next(work);
 }
 

@@ -50,7 +50,8 @@ private:
     void tell_next(const Shared& work); // the next audience, or the end
     void keep_in_bad(const Shared& work, const Audience& audience);
     void write_report(const Shared& work, const Audience& audience);
-    void written(const Shared& work, const spool::Result<spool::DurableReceipt>& receipt,
+    void keep_dry(const Shared& work, spool::QueueId id, const Composition& made);
+    void written(const Shared& work, const spool::Result<spool::DurableReceipt>& receipt, const Audience& audience,
                  const std::string& message_id, const std::string& envelope);
     void answer(const Shared& work);
     void check_stopped();

@@ -76,23 +76,17 @@ std::string ascii_where_possible(const std::string& address) {
 } // namespace
 
 Settings settings_of(const config::Config& config, Wordings wordings) {
+    const auto& bounce = config.bounce;
+    const auto copies = [&](std::string_view what) { return std::ranges::count(bounce.postmaster_copy, what) > 0; };
     return {config.mta.hostname,
             config.mta.origin,
-            config.bounce.display_name,
-            config.bounce.full_content_limit,
-            config.bounce.over_quota_partial_headers,
+            bounce.display_name,
+            bounce.full_content_limit,
+            bounce.over_quota_partial_headers,
+            bounce.dry_bounce,
+            {copies("failed"), copies("delayed"), copies("undeliverable")},
             std::move(wordings)};
 }
-
-Wording parse_wording(std::string_view file) {
-    const smtp::HeaderBlock block = smtp::scan_header(file);
-    if (block.end != smtp::HeaderEnd::blank_line || block.fields.size() != 1 ||
-        !block.fields[0].is("Subject"))
-        return {"", std::string(file)};
-    return {block.fields[0].unfolded(), std::string(file.substr(block.body))};
-}
-
-std::string wording_file(smtp::dsn::Kind kind) { return fmt::format("{}.txt", name_of(kind)); }
 
 std::vector<Audience> audiences_of(const proto::report::Report& report, const spool::MessageState& state) {
     std::vector<Audience> out;
@@ -107,6 +101,19 @@ std::vector<Audience> audiences_of(const proto::report::Report& report, const sp
             std::find_if(out.begin(), out.end(), [&](const Audience& a) { return a.reverse_path == path; });
         if (audience == out.end()) audience = out.insert(out.end(), Audience{path, {}});
         audience->recipients.push_back(reported);
+    }
+    return out;
+}
+
+std::vector<Audience> postmaster_copies(const Settings& settings, Kind kind, const std::vector<Audience>& audiences) {
+    std::vector<Audience> out;
+    const auto& wants = settings.postmaster_copy;
+    for (const Audience& each : audiences) {
+        const bool told = !each.reverse_path.empty();
+        const bool wanted = kind == Kind::failed ? (told ? wants.failed : wants.undeliverable)
+                                                 : kind == Kind::delayed && told && wants.delayed;
+        const bool is_itself = told && each.reverse_path == fmt::format("postmaster@{}", settings.origin);
+        if (wanted && !is_itself) out.push_back({each.reverse_path, each.recipients, true});
     }
     return out;
 }
@@ -127,6 +134,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     dsn.display_name = settings.display_name;
     dsn.postmaster = fmt::format("postmaster@{}", settings.origin);
     dsn.sender = ascii_where_possible(audience.reverse_path);
+    if (audience.postmaster) dsn.copy_to = dsn.postmaster;
     dsn.smtputf8 = state.envelope.smtputf8;
     dsn.queue_id = material.queue_id.text();
     dsn.report_id = report_id.text();
@@ -142,6 +150,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     dsn.content = material.content;
     dsn.content_complete = material.content_complete;
     dsn.returns = returns_of(settings, audience, state.envelope, of_list);
+    if (audience.postmaster && dsn.returns == smtp::dsn::Return::full) dsn.returns = smtp::dsn::Return::headers;
     dsn.full_content_limit = settings.full_content_limit;
     dsn.wording = settings.wordings[static_cast<std::size_t>(dsn.kind)];
 
@@ -152,7 +161,8 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     out.content += smtp::dsn::compose(dsn);
 
     spool::EnvelopeRecipient sender;
-    sender.address = dsn.sender;
+    sender.address = audience.postmaster ? dsn.copy_to : dsn.sender;
+    if (audience.postmaster) sender.notify = spool::Notify::never; // nobody is told that a copy did not arrive
     out.envelope.recipients = {std::move(sender)};
     out.envelope.arrival = clock.now;
     out.envelope.origin = spool::Origin::report;

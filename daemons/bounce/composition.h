@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/report.h"
+#include "daemons/common/report_texts.h"
 #include "libsmtp/dsn.h"
 #include "libspool/message_state.h"
 #include <array>
@@ -13,31 +14,34 @@
 
 namespace bounce {
 
-using smtp::dsn::Wording;
-using Wordings = std::array<Wording, static_cast<std::size_t>(smtp::dsn::Kind::last_) + 1>;
+using common::Wordings;
 
 // What the configuration says about reports.
 struct Settings {
     std::string hostname, origin, display_name;
     std::uint64_t full_content_limit = 0;
     bool over_quota_few_headers = true;
+    bool dry = false; // nobody is told
+    struct {
+        bool failed = false, delayed = false, undeliverable = false;
+    } postmaster_copy;
     Wordings wordings; // by kind; empty ones mean the default
 };
 Settings settings_of(const config::Config& config, Wordings wordings);
-
-// A template: "Subject: …", an empty line, the text. Without the subject line all of it is text.
-Wording parse_wording(std::string_view file);
-// "failed.txt", "delayed.txt" …: its name in the directory of templates.
-std::string wording_file(smtp::dsn::Kind kind);
 
 // One reverse-path and the recipients its owner is told about.
 struct Audience {
     std::string reverse_path; // "": the null one, so that nobody can be told
     std::vector<proto::report::Recipient> recipients;
+    bool postmaster = false; // who gets a copy, whatever the reverse-path
 };
 // Those who want to know (NOTIFY); recipients nobody wants to hear of are in none. A recipient that does not
 // exist is left out.
 std::vector<Audience> audiences_of(const proto::report::Report& report, const spool::MessageState& state);
+
+// The copies that the postmaster wants of what those are told, and of what they cannot be told.
+std::vector<Audience> postmaster_copies(const Settings& settings, proto::report::Kind kind,
+                                        const std::vector<Audience>& audiences);
 
 // How much of the message is needed: its content up to the limit, or only its header.
 bool wants_content(const proto::report::Report& report, const spool::MessageState& state);

@@ -15,6 +15,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
+constexpr auto answer_within = std::chrono::minutes(5); // sendmail -bv: what is not known by then is reported so
+
+
 const char* reason_of(common::Shut why) {
     return why == common::Shut::full ? "the mail queue is full, try again later"
                                      : "the mail queue cannot be written, try again later";
@@ -57,6 +60,8 @@ void Submission::begin(const Begin& begin) {
 
     envelope_.arrival = now;
     envelope_.origin = spool::Origin::local;
+    envelope_.trace = static_cast<spool::Trace>(begin.trace); // the same in the same order
+    if (envelope_.trace == spool::Trace::verify) envelope_.expiry = now + answer_within;
     envelope_.uid = uid_;
     envelope_.submitter = "uid:" + std::to_string(uid_);
     envelope_.ret = static_cast<spool::Return>(begin.ret);
@@ -253,6 +258,7 @@ void Submission::end() {
             return refuse(EX_TEMPFAIL, "you have submitted too much mail lately, try again later");
     }
     if (importing_) return commit(); // accepted once, with all that was to be said of it
+    if (envelope_.trace == spool::Trace::verify) return commit(); // nobody will ever read it
     envelope_.tls_optional = scan_.tls_optional();
     if (service_.advisers->none()) {
         if (common::add_copies(*service_.config, envelope_) || envelope_.tls_optional)
@@ -278,10 +284,12 @@ void Submission::review() {
 }
 
 void Submission::reviewed(const Review::Outcome& outcome) {
-    if (outcome.refusal && outcome.refusal->permanent() && waits_ == Waits::nobody && !envelope_.recipients.empty())
+    const bool permanent =
+        outcome.refusal && outcome.refusal->permanent() && !service_.config->bounce.soft_bounce;
+    if (permanent && waits_ == Waits::nobody && !envelope_.recipients.empty())
         return report_refusal(*outcome.refusal);
     if (outcome.refusal) {
-        put_off_ = !outcome.refusal->permanent();
+        put_off_ = !permanent;
         return refuse(put_off_ ? EX_TEMPFAIL : EX_UNAVAILABLE, outcome.refusal->line());
     }
     if (outcome.discard || envelope_.recipients.empty()) {

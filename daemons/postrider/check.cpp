@@ -7,6 +7,7 @@
 #include "daemons/common/process_plan.h"
 #include "daemons/common/programs.h"
 #include "daemons/common/read_file.h"
+#include "daemons/common/report_texts.h"
 #include "daemons/common/tls/context.h"
 #include "daemons/postrider/command.h"
 #include <algorithm>
@@ -134,7 +135,9 @@ int check(const Arguments& arguments) {
     if (!config) return print_problems(config.error(), arguments.json);
     if (const auto problems = problems_in_files(*config); !problems.empty())
         return print_problems(problems, arguments.json);
-    const auto warnings = foreign_addresses(*config);
+    auto warnings = foreign_addresses(*config);
+    for (auto& problem : common::load_report_texts(config->bounce.templates).problems)
+        warnings.push_back(std::move(problem)); // the built-in texts stand in
     if (!arguments.json)
         for (const auto& warning : warnings) complain("warning: " + warning);
     if (arguments.json)

@@ -5,7 +5,9 @@
 #include "daemons/decide/mx.h"
 #include "daemons/decide/queue/observed.h"
 #include "daemons/queue-manager/queue_manager.h"
+#include "daemons/queue-manager/soft_bounce.h"
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace queue_manager {
@@ -20,7 +22,8 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
     auto subject = subjects_.extract(id);
     if (!subject) return; // forgotten meanwhile
     Subject& asked = subject.mapped();
-    auto judgement = judge(asked, answer);
+    const bool soft = config_->bounce.soft_bounce;
+    auto judgement = soft ? judge(asked, softened(answer)) : judge(asked, answer);
     if (!judgement) {
         log_.error("{}: the categorizer's answer does not fit the question: asking again later", id.text());
         return tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
@@ -53,8 +56,11 @@ void QueueManager::settle(spool::QueueId id, const Judgement& judgement, const S
     settling_ = outer;
 }
 
-void QueueManager::routed(const proto::route::Routed& answer) {
-    if (inquiry_.answered(answer)) return;
+void QueueManager::routed(const proto::route::Routed& said) {
+    if (inquiry_.answered(said)) return;
+    std::optional<proto::route::Routed> soft;
+    if (config_->bounce.soft_bounce) soft = softened(said);
+    const auto& answer = soft ? *soft : said;
     const decide::queue::Reason reason{answer.status, answer.text, {}, {}};
     using decide::queue::RouteKind;
     const auto kind = static_cast<RouteKind>(answer.kind); // the same kinds in the same order
@@ -133,7 +139,10 @@ void QueueManager::source_refused(const proto::delivery::SourceRefused& refused)
                  refused.why);
 }
 
-void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done) {
+void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& said) {
+    std::optional<proto::delivery::Done> soft;
+    if (config_->bounce.soft_bounce) soft = softened(said);
+    const auto& done = soft ? *soft : said;
     const auto id = done.queue_id;
     if (loader_.loading() && !engine_.message(id, Loop::now())) {
         early_.emplace(id, Early{agent, kind, done}); // told by an agent before the spool was read so far

@@ -313,7 +313,9 @@ void QueueManager::say_untried(spool::QueueId id, std::vector<std::uint32_t> num
                            .original_to = state.envelope_of(recipient).address,
                            .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
                            .status = reason.status,
-                           .outcome = outcome == Outcome::failed ? "bounced" : "deferred",
+                           .outcome = state.envelope.trace == spool::Trace::verify ? "undeliverable"
+                                      : outcome == Outcome::failed                ? "bounced"
+                                                                                  : "deferred",
                            .reason = reason.text});
                   }
               });

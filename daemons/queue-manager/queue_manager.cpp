@@ -1,6 +1,7 @@
 #include "daemons/queue-manager/queue_manager.h"
 #include "daemons/common/privileges.h"
 #include "daemons/queue-manager/intake.h"
+#include "daemons/queue-manager/soft_bounce.h"
 #include "libspool/message_reader.h"
 #include <algorithm>
 #include <random>
@@ -45,7 +46,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                           trouble("spool", error.what);
                       },
                       [this] { all_loaded(); }}),
-      engine_(config.queue, fresh_seed(), Loop::now()),
+      engine_(engine_settings(config), fresh_seed(), Loop::now()),
       timer_(surroundings.loop, [this] { tell([&](smtp::Now now, auto& out) { engine_.timer(now, out); }); }),
       turn_(surroundings.loop, [this] { end_of_turn(); }),
       gathering_(surroundings.loop, [this] { store_.flush(); }),
@@ -132,6 +133,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                                       if (auto* answer = std::get_if<proto::report::Reported>(&message))
                                           reported(*answer);
                                   }}) {
+    announce_modes();
     using decide::queue::Presence;
     for (auto service : {decide::queue::Service::categorizer, decide::queue::Service::router,
                          decide::queue::Service::bounce})
@@ -204,7 +206,8 @@ void QueueManager::reconfigure(common::Orders orders) {
         handed_ = std::move(orders.listeners);
         expected_ = std::move(orders.expected);
     }
-    tell([&](smtp::Now now, auto& out) { engine_.configure(config_->queue, now, out); });
+    tell([&](smtp::Now now, auto& out) { engine_.configure(engine_settings(*config_), now, out); });
+    announce_modes();
     tell([&](smtp::Now now, auto& out) { engine_.routes_changed(now, out); });
     if (listener_ && !loader_.loading()) scrub_.every(config_->spool.scrub_interval);
 }
@@ -374,6 +377,17 @@ void QueueManager::restore_reserve() {
                 reserve_retry_.start(1min);
         });
     });
+}
+
+void QueueManager::announce_modes() {
+    const auto say = [&](const std::string& key, std::string_view notice) {
+        const bool was = troubles_.contains(key);
+        if (!notice.empty() && !was) log_.warning("{}", notice);
+        if (notice.empty() && was) log_.info("bounce.{} is off again", key);
+        trouble(key, std::string(notice));
+    };
+    say("soft_bounce", soft_bounce_notice(*config_));
+    say("dry_bounce", dry_bounce_notice(*config_));
 }
 
 void QueueManager::trouble(const std::string& about, std::string text) {

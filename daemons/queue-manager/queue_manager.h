@@ -127,6 +127,7 @@ private:
     // No room for what must be written: give up some of the reserve; take it back when there is room again.
     void relieve();
     void restore_reserve();
+    void announce_modes(); // what the configuration changes about failures
     void trouble(const std::string& about, std::string text); // "" clears it
     void drain_then(smtp::Monotonic until, std::function<void()> done);
     void begin_control(common::Fd fd); // and what was paused before

@@ -16,7 +16,7 @@ enum class Mode : std::uint8_t {
     smtp,    // -bs: SMTP on standard input and output
     list,    // -bp, mailq
     aliases, // -bi, -I, newaliases
-    verify,  // -bv
+    verify,  // -bv: what would become of mail to the recipients; nothing is read or delivered
     flush,   // -q, -qI, -qR
     nothing, // -q30m and the like: accepted, nothing to do
 };
@@ -36,7 +36,7 @@ struct Options {
     std::string envid; // -V
     proto::submit::Body body = proto::submit::Body::unspecified;
     bool smtputf8 = false, require_tls = false; // -O
-    bool verbose = false;
+    bool verbose = false; // -v: the sender is told what the first try came to
     std::string only_message, only_site; // -qI<id>, -qR<site>
 };
 

@@ -75,8 +75,14 @@ User who_calls() {
     return user;
 }
 
+// -bv reads nothing: what is verified are the recipients.
+spool::Result<std::string> message_for(const config::Config& config, const Options& options) {
+    if (options.mode == Mode::verify) return std::string("Subject: Delivery Status Report requested\n\n");
+    return read_message(0, options.dots, config.submit.message_size);
+}
+
 int deliver(const config::Config& config, const Options& options) {
-    const auto message = read_message(0, options.dots, config.submit.message_size);
+    const auto message = message_for(config, options);
     if (!message) return fail(message.error().code == EFBIG ? EX_DATAERR : EX_IOERR, message.error().what);
     const auto user = who_calls();
     proto::submit::Begin begin;
@@ -90,6 +96,8 @@ int deliver(const config::Config& config, const Options& options) {
     begin.body = options.body;
     begin.smtputf8 = options.smtputf8;
     begin.require_tls = options.require_tls;
+    if (options.verbose) begin.trace = proto::submit::Trace::first_try;
+    if (options.mode == Mode::verify) begin.trace = proto::submit::Trace::verify;
     const auto now = std::time(nullptr);
     std::tm local{};
     ::localtime_r(&now, &local);
@@ -98,6 +106,8 @@ int deliver(const config::Config& config, const Options& options) {
     if (answer.status != EX_OK) return fail(answer.status, answer.text);
     if (options.verbose)
         fmt::print("{}: queued{}\n", program, answer.queue_id.empty() ? "" : " as " + answer.queue_id);
+    if (begin.trace != proto::submit::Trace::none && !begin.sender.empty())
+        fmt::print("Mail Delivery Status Report will be mailed to <{}>.\n", begin.sender);
     return EX_OK;
 }
 
@@ -116,27 +126,6 @@ int check_aliases(const config::Config& config) {
         good = good && table.problems.empty();
     }
     return good ? EX_OK : EX_DATAERR;
-}
-
-int verify(const config::Config& config, const Options& options) {
-    int status = EX_OK;
-    for (const auto& each : options.recipients) {
-        const auto list = smtp::complete_addresses(each, config.mta.origin);
-        if (!list.problem.empty()) status = fail(EX_DATAERR, each + ": " + list.problem);
-        for (const auto& address : list.addresses) {
-            const auto mailbox = smtp::Mailbox::parse(address);
-            if (!mailbox) {
-                status = fail(EX_DATAERR, address + ": " + mailbox.error().why);
-                continue;
-            }
-            const auto domain = smtp::lowered(mailbox->domain);
-            fmt::print("{}: {}\n", address,
-                       config.is_local(domain)   ? "would be delivered on this host"
-                       : config.is_relay(domain) ? "would be relayed"
-                                                 : "would be sent to another host");
-        }
-    }
-    return status;
 }
 
 int flush(const config::Config& config, const Options& options) {
@@ -159,13 +148,13 @@ int run(std::string_view name, const std::vector<std::string>& words) {
     const auto config = read_config(options->config);
     if (!config) return fail(EX_TEMPFAIL, config.error());
     switch (options->mode) {
-    case Mode::deliver: return deliver(*config, *options);
+    case Mode::deliver:
+    case Mode::verify: return deliver(*config, *options);
     case Mode::smtp: return speak_smtp(*config);
     case Mode::list: 
         return common::list_queue(config->spool.directory + "/run/showq", common::QueueListing::Form::text,
                                   program);
     case Mode::aliases: return check_aliases(*config);
-    case Mode::verify: return verify(*config, *options);
     case Mode::flush: return flush(*config, *options);
     case Mode::nothing: break;
     }

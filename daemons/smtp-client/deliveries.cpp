@@ -213,7 +213,10 @@ void Connection::write_line(const Job& job, std::size_t which, const smtp::Verdi
         arrived, queued, uses_ <= 1 ? std::min(setup, waited) : smtp::Duration(0), transmission, now);
     line.status = verdict.status;
     const auto outcome = outcome_of(verdict);
-    line.outcome = outcome == delivery::Outcome::delivered  ? "sent"
+    if (state.envelope.trace == spool::Trace::verify)
+        line.outcome = outcome == delivery::Outcome::delivered ? "deliverable" : "undeliverable";
+    else
+        line.outcome = outcome == delivery::Outcome::delivered  ? "sent"
                    : outcome == delivery::Outcome::deferred ? "deferred"
                                                             : "bounced";
     line.reason = verdict.text;

@@ -53,9 +53,19 @@ void Connection::log_note(std::string_view command, const Note& note) {
              client_.peer(), note.text);
 }
 
+// bounce.soft_bounce: whoever is refused may come again.
+Reply Connection::softened(Reply reply) const {
+    if (!rules_->config->bounce.soft_bounce || reply.code < 500) return reply;
+    reply.code -= 100;
+    if (reply.status.given()) reply.status.klass = 4;
+    return reply;
+}
+
 void Connection::reject(std::string_view command, const Reply& reply, std::string_view to) {
-    log_reject(command, reply, to);
-    answer(reply);
+    const bool of_mail = command == "MAIL" || command == "RCPT" || command == "END-OF-MESSAGE";
+    const Reply said = of_mail ? softened(reply) : reply;
+    log_reject(command, said, to);
+    answer(said);
 }
 
 static Reply reply_for(common::Shut why) {
@@ -176,9 +186,10 @@ void Connection::heed(Stage stage, const Opinion& opinion, const std::function<v
     const auto command = command_of(stage);
     for (const auto& note : opinion.notes) log_note(command, note);
     if (opinion.kind == Opinion::Kind::refuse) {
+        const Reply said = softened(opinion.reply);
         if (opinion.by != Adviser::header_check) // whose note says it
-            log_reject(command, opinion.reply, stage == Stage::rcpt ? rcpt_.path.text() : std::string(), opinion.by);
-        answer(opinion.reply);
+            log_reject(command, said, stage == Stage::rcpt ? rcpt_.path.text() : std::string(), opinion.by);
+        answer(said);
         if (stage == Stage::mail || stage == Stage::end_of_data) end_transaction();
         return;
     }

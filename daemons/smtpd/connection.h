@@ -113,6 +113,7 @@ private:
     common::Voice voice() { return service_.log.as("smtpd", number_); }
     void answer(const smtp::Reply& reply);
     // With the "reject:" line of the log.
+    smtp::Reply softened(smtp::Reply reply) const;
     void reject(std::string_view command, const smtp::Reply& reply, std::string_view to = {});
     void log_reject(std::string_view command, const smtp::Reply& reply, std::string_view to,
                     Adviser by = Adviser::policy);

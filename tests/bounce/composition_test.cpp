@@ -35,7 +35,7 @@ std::vector<std::uint32_t> told(Kind kind, const spool::MessageState& s, std::ve
     return out;
 }
 
-Settings settings() { return {"mx.example.org", "example.org", "Mail Delivery System", 50 * 1024, true, {}}; }
+Settings settings() { return {"mx.example.org", "example.org", "Mail Delivery System", 50 * 1024, true, false, {}, {}}; }
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
 
@@ -136,9 +136,77 @@ TEST_CASE("RET and a full mailbox limit what is returned") {
     CHECK(has(content(), "Subject: s\r\n"));
 }
 
-TEST_CASE("templates") {
-    CHECK(parse_wording("Subject: Oh no\n\nDear {sender}\n").subject == "Oh no");
-    CHECK(parse_wording("Subject: Oh no\n\nDear {sender}\n").text == "Dear {sender}\n");
-    CHECK(parse_wording("Dear {sender}: look\n\nthere\n").text == "Dear {sender}: look\n\nthere\n");
-    CHECK(wording_file(smtp::dsn::Kind::delayed) == "delayed.txt");
+TEST_CASE("a list's member is reported to the list's owner, as mail of the list's own") {
+    auto s = state({spool::Notify::never});
+    s.envelope.ret = spool::Return::headers;
+    s.recipients.push_back(s.recipients[0]);
+    s.recipients[0].status = spool::Status::expanded;
+    s.recipients[1].address = "member@example.net";
+    s.recipients[1].reverse_path = "owner-list@example.org";
+    const auto asked = report(Kind::failed, {1});
+    const auto audiences = audiences_of(asked, s);
+    REQUIRE(audiences.size() == 1); // NOTIFY=NEVER was said to the list
+    CHECK(audiences[0].reverse_path == "owner-list@example.org");
+    const auto made = compose(settings(), asked, audiences[0], s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
+                              spool::QueueId{0x0A1B2C3D4E6002}, {});
+    CHECK_FALSE(has(made.content, "Original-Envelope-Id"));
+    CHECK_FALSE(has(made.content, "Original-Recipient"));
+    CHECK(has(made.content, "\r\n\r\nbody\r\n"));
+}
+
+TEST_CASE("what follows an alias of several is not told of success; what follows one is") {
+    auto s = state({spool::Notify::success | spool::Notify::failure, spool::Notify::success});
+    for (const std::uint32_t origin : {0, 0, 1}) {
+        s.recipients.push_back(s.recipients[origin]);
+        s.recipients[origin].status = spool::Status::expanded;
+        s.recipients.back().address = "final@example.net";
+    }
+    CHECK(told(Kind::delivered, s, {2, 3, 4}) == std::vector<std::uint32_t>{4});
+    CHECK(told(Kind::failed, s, {2, 3, 4}) == std::vector<std::uint32_t>{2, 3});
+    CHECK(told(Kind::expanded, s, {0}) == std::vector<std::uint32_t>{0});
+}
+
+TEST_CASE("a status says of each recipient what became of it, whatever NOTIFY says") {
+    auto s = state({spool::Notify::never, spool::Notify::never, spool::Notify::never});
+    auto asked = report(Kind::status, {0, 1, 2});
+    asked.recipients[0].fared = Kind::delivered;
+    asked.recipients[1].fared = Kind::failed;
+    asked.recipients[2].fared = Kind::expanded;
+    const auto text = [&] {
+        return compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
+                       spool::QueueId{0x0A1B2C3D4E6002}, {})
+            .content;
+    };
+    CHECK(has(text(), "Subject: Mail Delivery Status Report\r\n"));
+    CHECK(has(text(), "Action: delivered\r\nStatus: 2.0.0\r\n"));
+    CHECK(has(text(), "Action: failed\r\nStatus: 5.1.1\r\n"));
+    s.envelope.trace = spool::Trace::verify;
+    CHECK(has(text(), "Action: deliverable\r\nStatus: 2.0.0\r\n"));
+    CHECK(has(text(), "Action: undeliverable\r\nStatus: 5.1.1\r\n"));
+    CHECK(has(text(), "Action: expanded\r\nStatus: 2.0.0\r\n"));
+    CHECK(has(text(), "<r0@example.net> is deliverable"));
+}
+
+TEST_CASE("the postmaster gets copies of what is wanted, and nobody hears of those") {
+    const auto s = state({spool::Notify::unspecified});
+    auto wants = settings();
+    const auto asked = report(Kind::failed, {0});
+    const auto told = audiences_of(asked, s);
+    CHECK(postmaster_copies(wants, Kind::failed, told).empty());
+    wants.postmaster_copy.failed = true;
+    CHECK(postmaster_copies(wants, Kind::delayed, told).empty());
+    const auto copies = postmaster_copies(wants, Kind::failed, told);
+    REQUIRE(copies.size() == 1);
+    const auto made = compose(wants, asked, copies[0], s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
+                              spool::QueueId{0x0A1B2C3D4E6002}, {});
+    CHECK(made.envelope.recipients[0].address == "postmaster@example.org");
+    CHECK(made.envelope.recipients[0].notify == spool::Notify::never);
+    CHECK(has(made.content, "To: <postmaster@example.org>\r\nSubject: Copy for the postmaster: "));
+    CHECK(has(made.content, "X-Postrider-Sender: rfc822; sender@example.com\r\n"));
+    CHECK_FALSE(has(made.content, "body\r\n"));
+    const std::vector<Audience> nobody = {{"", asked.recipients, false}};
+    CHECK(postmaster_copies(wants, Kind::failed, nobody).empty());
+    wants.postmaster_copy = {.undeliverable = true};
+    CHECK(postmaster_copies(wants, Kind::failed, nobody).size() == 1);
+    CHECK(postmaster_copies(wants, Kind::failed, told).empty());
 }

@@ -60,3 +60,32 @@ TEST_CASE("what a filter held and an operator released stays free over a restart
     REQUIRE(state.apply(spool::Held{.held = false}));
     CHECK_FALSE(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).event().held);
 }
+
+TEST_CASE("what senders are still to be told of success is known from the file") {
+    using spool::Notify;
+    spool::Envelope envelope;
+    envelope.recipients.resize(3);
+    for (auto& each : envelope.recipients) {
+        each.address = "a@example.org";
+        each.notify = Notify::success;
+    }
+    spool::MessageState state(envelope);
+    spool::Attempt delivered{.recipients = {0}, .outcome = spool::Outcome::delivered, .success = spool::Success::relayed};
+    REQUIRE(state.apply(delivered));
+    REQUIRE(state.apply(spool::Expanded{{1}, {{1, spool::Fate::local, "b@example.org", "b", ""},
+                                              {1, spool::Fate::local, "c@example.org", "c", ""}}}));
+    REQUIRE(state.apply(spool::Decided{.recipients = {2, 3, 4}, .status = spool::Status::delivered}));
+    const spool::QueueId id{0x0A1B2C3D4E5F10};
+    {
+        const Intake intake(id, spool::Location::messages, 1, state);
+        CHECK_FALSE(intake.finished());
+        CHECK(intake.event().recipients == 0);
+        CHECK(intake.event().open.empty());
+        REQUIRE(intake.event().unreported.size() == 2);
+        CHECK(intake.event().unreported[0].kind == decide::queue::ReportKind::relayed);
+        CHECK(intake.event().unreported[1].number == 1);
+        CHECK(intake.event().unreported[1].kind == decide::queue::ReportKind::expanded);
+    }
+    REQUIRE(state.apply(spool::NdrIssued{.recipients = {0, 1}}));
+    CHECK(Intake(id, spool::Location::messages, 1, state).finished());
+}

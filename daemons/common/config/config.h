@@ -4,6 +4,7 @@
 // once, in tables.cpp.
 #pragma once
 #include "daemons/common/config/addresses.h"
+#include "daemons/common/config/bounce.h"
 #include "daemons/common/config/filters.h"
 #include "daemons/common/config/lookup.h"
 #include "daemons/common/config/local_delivery.h"
@@ -237,13 +238,6 @@ struct Submit { // pickup: the submit socket and the drop directory
     std::uint64_t user_bytes_per_hour = 0;    // the same
     Duration timeout = 5min;
     Duration drop_interval = 1min;
-};
-
-struct Bounce {
-    std::string display_name = "Mail Delivery System";
-    std::string templates; // directory; "" the built-in texts
-    std::uint64_t full_content_limit = 50 * KiB;
-    bool over_quota_partial_headers = true;
 };
 
 struct TlsReports { // RFC 8460

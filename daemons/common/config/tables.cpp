@@ -124,21 +124,6 @@ Section table_of(Local& s) {
     return section;
 }
 
-Section table_of(Bounce& s) {
-    return {
-        "bounce",
-        "Reports to senders: what failed, what is delayed.",
-        {
-            {"display_name", any_text(s.display_name), "Name in front of the report's From address.", ""},
-            {"templates", any_text(s.templates),
-             "Directory with texts of your own; \"\" for the built-in ones.", ""},
-            {"dsn_full_content_limit", Size{&s.full_content_limit, 0, 64 * MiB},
-             "A report on a larger message carries its header only.", ""},
-            {"dsn_over_quota_partial_headers", Flag{&s.over_quota_partial_headers},
-             "A report to a mailbox that is over quota carries only the most important header fields.", ""},
-        }};
-}
-
 Section table_of(Master& s) {
     return {"master",
             "Starting and watching the daemons.",

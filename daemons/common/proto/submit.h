@@ -15,7 +15,7 @@
 
 namespace proto::submit {
 
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;
 inline constexpr std::size_t largest_content = 64 * 1024; // bytes in one Content or Import
 inline constexpr std::size_t largest_envelope = 64 * 1024 * 1024;
 
@@ -32,6 +32,7 @@ struct Recipient {
 
 enum class Return : std::uint8_t { unspecified, full, headers, last_ = headers };
 enum class Body : std::uint8_t { unspecified, seven_bit, eight_bit, last_ = eight_bit };
+enum class Trace : std::uint8_t { none, first_try, verify, last_ = verify }; // as of spool::Envelope
 
 struct Begin {
     std::uint32_t version = submit::version;
@@ -46,6 +47,7 @@ struct Begin {
     bool smtputf8 = false;
     bool require_tls = false;
     std::int32_t zone = 0; // minutes east of UTC, for a missing Date:
+    Trace trace = Trace::none;
     static void fields(auto& m, auto& f) {
         f("version", m.version);
         f("sender", m.sender);
@@ -59,6 +61,7 @@ struct Begin {
         f("smtputf8", m.smtputf8);
         f("require_tls", m.require_tls);
         f("zone", m.zone);
+        f("trace", m.trace);
     }
 };
 

@@ -77,7 +77,7 @@ smtp::Monotonic Core::own_due(Slot message, Slot queue, std::uint32_t failures) 
 
 bool Core::exhausted(Slot message, std::uint32_t failures) const {
     const RetryPolicy& its = policies_[messages_[message].policy];
-    return its.counts() && failures >= its.most();
+    return !settings_.soft_bounce && its.counts() && failures >= its.most();
 }
 
 // ---- rates ----

@@ -116,7 +116,6 @@ void Core::closed(const Closed& event) {
         turn = deliveries_[delivery].queue;
         take_back(delivery);
         if (failed && first) {
-            if (counted(delivery, reason)) continue;
             if (messages_[deliveries_[delivery].message].trace == Trace::verify) {
                 const Slot message = deliveries_[delivery].message;
                 verified(message, entries(delivery), reason);
@@ -124,6 +123,7 @@ void Core::closed(const Closed& event) {
                 finish(message);
                 continue;
             }
+            if (counted(delivery, reason)) continue; // tells, too
             tell_first_try(delivery, entries(delivery), reason);
             finish(deliveries_[delivery].message);
         }

@@ -83,6 +83,7 @@ struct Settings : Ladder {
     smtp::Duration expiry = std::chrono::hours(24 * 5);
     smtp::Duration report_expiry = std::chrono::hours(24 * 2); // messages from the null sender
     smtp::Duration delay_notice = std::chrono::hours(4);       // 0: none
+    bool soft_bounce = false; // mail neither expires, unless a time was set for it, nor runs out of tries
     smtp::Duration report_gather =
         std::chrono::seconds(2); // failures of one message within this share an NDR
 

@@ -25,7 +25,8 @@ std::uint32_t Core::sweep_step() const {
 
 std::uint32_t Core::expires(const Message& m) const {
     if (m.expiry != 0) return m.expiry;
-    return m.free_from + whole_seconds(m.null_sender ? settings_.report_expiry : settings_.expiry);
+    const std::uint32_t from = settings_.soft_bounce ? std::max(m.free_from, wall_seconds()) : m.free_from;
+    return from + whole_seconds(m.null_sender ? settings_.report_expiry : settings_.expiry);
 }
 
 void Core::leave_incoming(Slot slot) {
