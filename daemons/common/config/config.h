@@ -5,6 +5,7 @@
 #pragma once
 #include "daemons/common/config/addresses.h"
 #include "daemons/common/config/filters.h"
+#include "daemons/common/config/idempotency.h"
 #include "daemons/common/config/lookup.h"
 #include "daemons/common/config/local_delivery.h"
 #include "daemons/common/config/pools.h"
@@ -299,6 +300,7 @@ struct Config {
     Copies copies;
     std::vector<Pool> pools;               // in the order of their names
     Pools pool_choice;
+    Idempotency idempotency;
     std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
     std::vector<decide::SigningRule> signing; // [dkim."<domain>"]
     Dns dns;
