@@ -114,18 +114,20 @@ void Keys::sent(std::vector<Kept> kept, bool whole, const spool::Result<>& resul
             "that have left the spool are forgotten",
             back_->directory, aside);
     std::vector<std::function<void()>> free;
-    for (const auto& each : kept) {
-        const auto waits = then_.find(each.what.id);
-        std::ranges::move(std::exchange(waits->second, {}), std::back_inserter(free));
-        if (result) then_.erase(waits);
-    }
+    const auto let_go = [&](auto& waits) { std::ranges::move(std::exchange(waits, {}), std::back_inserter(free)); };
     if (result) {
+        for (const auto& each : kept) {
+            let_go(then_[each.what.id]);
+            then_.erase(each.what.id);
+        }
+        if (whole) log_.info("idempotency keys: those of all messages in the spool are known");
         complete_ = complete_ || whole;
         if (std::exchange(ill_, false)) {
             log_.info("idempotency keys are remembered again");
             trouble_("");
         }
     } else {
+        for (auto& [id, waits] : then_) let_go(waits);
         waiting_.insert(waiting_.begin(), std::make_move_iterator(kept.begin()),
                         std::make_move_iterator(kept.end()));
         if (!std::exchange(ill_, true)) {

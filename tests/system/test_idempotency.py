@@ -33,6 +33,12 @@ def say(mta, key, body="Hello.", port=None, subject="test", recipients=("user@re
         return c.deliver("sender@test.example", recipients, content, **options)
 
 
+def start(mta):
+    """And waits until the spool has been read for keys: until then keyed mail is put off."""
+    mta.start()
+    mta.wait_log("idempotency keys: those of all messages in the spool are known")
+
+
 def queued(reply):
     found = re.fullmatch(r"250 2\.0\.0 Ok: queued as ([0-9A-F]{10,14})", reply)
     assert found, reply
@@ -63,7 +69,7 @@ def subjects(sink):
 @pytest.mark.smoke
 def test_one_message_however_often_it_is_sent(outbox):
     mta, sink = outbox
-    mta.start()
+    start(mta)
     first = queued(say(mta, "order-1"))
     assert all(queued(say(mta, "order-1")) == first for _ in range(6)), "on whichever worker"
     assert mta.wait_log(rf"duplicate of {first}: nothing is sent, by its idempotency key order-1$", count=6)
@@ -100,7 +106,7 @@ def test_one_message_however_often_it_is_sent(outbox):
 
 def test_keys_that_are_none(outbox):
     mta, sink = outbox
-    mta.start()
+    start(mta)
 
     def refused(extra):
         with mta.client(mta.submission_port) as c:
@@ -130,7 +136,7 @@ def test_whose_key_it_is(users, remote):  # noqa: F811
     done = mta.command("passwd", "bob", input="secret\n", check=False)
     assert done.returncode == 0
     mta.config["local"]["users"] += ["ann", "bob"]
-    mta.start()
+    start(mta)
     ids = {}
     for user in ("ann", "bob", "ann"):
         with submission(mta) as c:
@@ -147,7 +153,7 @@ def test_whose_key_it_is(users, remote):  # noqa: F811
 @pytest.mark.smoke
 def test_programs_on_this_host(outbox):
     mta, sink = outbox
-    mta.start()
+    start(mta)
     text = f"Subject: x\n{KEY}run-7\n\nHello.\n"
 
     def sent():
@@ -232,7 +238,7 @@ def test_everything_dies_and_the_store_is_lost(outbox):
     """The messages' files bring the keys back; while they are read nobody is told anything wrong."""
     mta, sink = outbox
     sink.at("mail", "451 4.3.0 Later")
-    mta.start()
+    start(mta)
     first = {key: queued(say(mta, key)) for key in ("a", "b", "c")}
     mta.kill_everything()
     shutil.rmtree(mta.spool / "state" / "idempotency")
@@ -253,7 +259,7 @@ def test_everything_dies_and_the_store_is_lost(outbox):
 def test_a_store_that_cannot_be_had_puts_keyed_mail_off(outbox):
     mta, sink = outbox
     mta.config["idempotency"] = {"maximum_store": "1MiB"}
-    mta.start()
+    start(mta)
     queued(say(mta, "before"))
     # Full: as many keys as fit, each as long as may be.
     reply, n = "250", 0
