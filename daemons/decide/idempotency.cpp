@@ -35,9 +35,9 @@ std::string request_of(const spool::Envelope& envelope, std::string_view schedul
 std::string encode(const Claim& claim) { return spool::fields::Writer::bytes_of(claim); }
 
 std::optional<Claim> decode(std::string_view bytes) {
-    auto claim = spool::fields::read<Claim>(bytes, "claim");
-    if (!claim || !claim->id.valid()) return {};
-    return *std::move(claim);
+    Claim claim;
+    if (!spool::fields::read_into(claim, bytes).empty() || !claim.id.valid()) return {};
+    return claim;
 }
 
 Verdict judge(const Claim& there, std::string_view digest, Owner owner, Trace trace) {
