@@ -15,6 +15,7 @@ void ControlFields::name_ended(std::string& out) {
     } else {
         place_ = Place::taken;
         current_ = static_cast<std::size_t>(found - names_.begin());
+        ++values_[current_].fields;
     }
     held_.clear();
 }

@@ -25,6 +25,8 @@ public:
 
     // The header's end, or a line that is no header field, was seen: feed() only copies.
     bool ended() const { return place_ == Place::body; }
+    // How many fields of that name there were so far.
+    std::size_t count(std::size_t number) const { return values_[number].fields; }
     // Of the first field of that name (its number in `names`), unfolded, without blanks around it; "" none.
     std::string value(std::size_t number) const;
 
@@ -35,6 +37,7 @@ private:
     struct Value {
         std::string text;
         bool complete = false; // further fields of the name are only taken out
+        std::size_t fields = 0;
     };
     std::span<const std::string_view> names_;
     std::vector<Value> values_;

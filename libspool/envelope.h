@@ -116,7 +116,8 @@ struct Envelope {
     std::string pool;                     // source addresses
     std::string retry_policy;
     std::string rerouted_to; // next hop by an operator's word, of a message that another spool had; "" = none
-    std::string idempotency_key;
+    std::string idempotency_key;    // of the submitter's; "" none
+    std::string idempotency_digest; // what the key stands for: SHA-256, 32 bytes
     Verdict verdict = Verdict::accept;
     std::string verdict_reason;
     Trace trace = Trace::none;
@@ -169,6 +170,7 @@ struct Envelope {
         f(37, m.message_id);
         f(38, m.edits);
         f(39, m.rerouted_to);
+        f(40, m.idempotency_digest);
         f(48, m.trace);
     }
     bool operator==(const Envelope&) const = default;

@@ -1,4 +1,5 @@
 #include "daemons/common/confinement.h"
+#include "daemons/common/idempotency/ledger.h"
 #include "daemons/common/tables/specification.h"
 #include "libspool/layout.h"
 #include <algorithm>
@@ -47,10 +48,14 @@ Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& 
     a.write = {"/dev/null", "/dev/urandom"};
     a.look = {spool};
     switch (role) {
-    case Role::smtpd: a.write.push_back(own()); break;
+    case Role::smtpd:
+        a.write.push_back(own());
+        a.write.push_back(idempotency::directory_in(spool));
+        break;
     case Role::pickup:
         a.write.push_back(own());
         a.write.push_back(spool + "/drop");
+        a.write.push_back(idempotency::directory_in(spool));
         break;
     case Role::bounce:
         a.read.push_back(spool + "/incoming");

@@ -18,15 +18,18 @@ spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::Surroundings& surr
 Pickup::Pickup(common::Surroundings& surroundings, const config::Config& config,
                std::unique_ptr<common::Intake> intake)
     : intake_(std::move(intake)),
+      keys_(surroundings.log, intake_->pool(), config, static_cast<std::uint8_t>(surroundings.instance())),
       outbox_(surroundings.loop, surroundings.log, surroundings.run, surroundings.identity),
       service_{surroundings.loop, surroundings.log, std::make_shared<const config::Config>(config),
-               *intake_,          outbox_,          {}},
+               *intake_,          outbox_,          keys_,
+               {}},
       drop_(service_), stop_check_(surroundings.loop, [this] { check_stopped(); }) {}
 
 void Pickup::reconfigure(common::Orders orders) {
     service_.config = std::make_shared<const config::Config>(orders.config);
     service_.advisers = Advisers::of(orders.config);
     intake_->reconfigure(orders.config.spool);
+    keys_.reconfigure(orders.config);
     if (auto fd = orders.take("submit"); fd && !door_)
         door_ = std::make_unique<Door>(service_, std::move(fd));
 }

@@ -20,6 +20,7 @@ private:
     void check_stopped();
 
     std::unique_ptr<common::Intake> intake_;
+    common::idempotency::Desk keys_;
     common::Outbox outbox_;
     Service service_;
     std::unique_ptr<Door> door_;

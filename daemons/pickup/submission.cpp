@@ -84,6 +84,7 @@ void Submission::begin(const Begin& begin) {
     options.now = now;
     options.zone = zone;
     fixup_.emplace(std::move(options));
+    if (service_.config->idempotency.enabled) fingerprint_ = std::make_unique<common::idempotency::Fingerprint>();
     stage_ = Stage::header;
     const auto local = smtp::received_field_for_local(service_.config->mta.hostname, uid_, id_.text(),
                                                       smtp::rfc5322_date(now, zone));
@@ -233,6 +234,8 @@ void Submission::write_mended() {
     scan_.feed(mended_);
     if (scan_.received() > smtp::max_hops) return refuse(EX_DATAERR, "the message has travelled in a circle");
     writer_->append(mended_);
+    if (fingerprint_) fingerprint_->feed(mended_);
+    if (control_.ended() && control_.count(common::key_field) == 0) fingerprint_.reset(); // most mail has no key
     mended_.clear();
 }
 
@@ -260,8 +263,14 @@ void Submission::end() {
     if (importing_) return commit(); // accepted once, with all that was to be said of it
     if (envelope_.trace == spool::Trace::verify) return commit(); // nobody will ever read it
     envelope_.tls_optional = scan_.tls_optional();
+    if (!read_key()) return;
+    if (!envelope_.idempotency_key.empty()) return claim_key();
+    proceed();
+}
+
+void Submission::proceed() {
     if (service_.advisers->none()) {
-        if (common::add_copies(*service_.config, envelope_) || envelope_.tls_optional)
+        if (common::add_copies(*service_.config, envelope_) || envelope_.tls_optional || hold_)
             writer_->set_envelope(envelope_);
         return commit();
     }
@@ -312,7 +321,10 @@ void Submission::report_refusal(const smtp::Reply& reply) {
     envelope_.verdict = spool::Verdict::accept;
     envelope_.verdict_reason = (reply.status.given() ? reply.status.text() + " " : "") + reply.text;
     std::ranges::replace(envelope_.verdict_reason, '\n', ' ');
-    review_->seal();
+    if (review_)
+        review_->seal();
+    else
+        writer_->set_envelope(envelope_);
     commit();
 }
 
@@ -333,6 +345,9 @@ void Submission::committed(const spool::Result<spool::DurableReceipt>& receipt) 
     }
     KILL_POINT("pickup.after_sync");
     service_.outbox.submit(*receipt, encoded_envelope_);
+    if (hold_)
+        return service_.keys.settle(std::move(hold_),
+                                    [self = shared_from_this()] { self->answer({EX_OK, self->id_.text(), {}}); });
     answer({EX_OK, id_.text(), {}});
 }
 

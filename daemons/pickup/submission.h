@@ -2,6 +2,8 @@
 // committed, the queue-manager told. Trusts nothing in it but the uid it was made with. Knows no sockets and
 // no files.
 #pragma once
+#include "daemons/common/idempotency/desk.h"
+#include "daemons/common/idempotency/fingerprint.h"
 #include "daemons/common/intake.h"
 #include "daemons/common/outbox.h"
 #include "daemons/common/pool_choice.h"
@@ -27,6 +29,7 @@ struct Service {
     std::shared_ptr<const config::Config> config;
     common::Intake& intake;
     common::Outbox& outbox;
+    common::idempotency::Desk& keys;
     common::Rates rates = {};
     std::shared_ptr<const Advisers> advisers = std::make_shared<const Advisers>(); // of `config`
     std::set<std::shared_ptr<class Submission>> under_review = {}; // whether anybody waits for them or not
@@ -51,7 +54,7 @@ public:
     void abandon();
     // It was refused because its user has submitted enough for now.
     bool over_limit() const { return over_limit_; }
-    // A filter has put it off: it alone, nothing is wrong with others.
+    // A filter or its key has put it off: it alone, nothing is wrong with others.
     bool put_off() const { return put_off_; }
     // All of it is here, or it was refused.
     bool ended() const { return stage_ >= Stage::reviewing; }
@@ -63,7 +66,8 @@ public:
 private:
     enum class Stage : std::uint8_t { begin, envelope, header, content, reviewing, committing, over };
     Submission(Service& service, uid_t uid, Answered answered, Waits waits)
-        : service_(service), uid_(uid), waits_(waits), answered_(std::move(answered)) {}
+        : service_(service), uid_(uid), waits_(waits), answered_(std::move(answered)),
+          control_(common::control_fields_of(common::Submitter::trusted, *service.config)) {}
 
     void begin(const proto::submit::Begin& begin);
     bool read_sender(const proto::submit::Begin& begin);
@@ -77,6 +81,10 @@ private:
     void write_mended();
     void end();
     bool within_limits();
+    bool read_key();
+    void claim_key();
+    void claimed(common::idempotency::Decision decision);
+    void proceed();
     void review();
     void reviewed(const Review::Outcome& outcome);
     void report_refusal(const smtp::Reply& reply);
@@ -96,7 +104,9 @@ private:
     bool from_header_ = false, over_limit_ = false, put_off_ = false;
     std::uint8_t header_notify_ = 0;
     std::optional<smtp::SubmissionFixup> fixup_;
-    smtp::ControlFields control_{common::control_fields};
+    smtp::ControlFields control_;
+    std::unique_ptr<common::idempotency::Fingerprint> fingerprint_; // while it may have a key, or has one
+    std::unique_ptr<common::idempotency::Hold> hold_;               // on the key, when it is this message's
     std::optional<spool::MessageWriter> writer_;
     std::optional<Review> review_;
     smtp::HeaderScan scan_;

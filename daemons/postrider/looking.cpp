@@ -188,6 +188,7 @@ void print_message(const json& m) {
     print_fact("Protocol", text_of(m, "protocol"));
     print_fact("Submitter", text_of(m, "submitter"));
     print_fact("Envelope id", text_of(m, "envelope_id"));
+    print_fact("Idempotency", text_of(m, "idempotency_key"));
     print_fact("File", text_of(m, "location"));
     for (const auto& r : list_of(m, "recipients")) {
         const auto original = text_of(r, "original"), address = text_of(r, "address");

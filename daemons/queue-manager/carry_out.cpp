@@ -267,11 +267,13 @@ void QueueManager::carry_out(const Remove& action, smtp::Now) {
     loader_.finished(action.id);
     out_.count(common::Loop::now().monotonic);
     log_.info("{}: removed", action.id.text());
-    store_.remove(action.id, action.location,
-                  [this, id = action.id, acknowledgement = acknowledgement_](spool::Result<> removed) {
-                      if (!removed) return failed_on_disk(id, removed.error());
-                      loader_.gone(id);
-                  });
+    keys_.when_kept(action.id, [this, id = action.id, location = action.location, acknowledgement = acknowledgement_] {
+        store_.remove(id, location, [this, id, acknowledgement](spool::Result<> removed) {
+            if (!removed) return failed_on_disk(id, removed.error());
+            loader_.gone(id);
+        });
+        turn_.schedule();
+    });
 }
 
 // ---- telling ----

@@ -265,6 +265,7 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, Detail d
     out["protocol"] = e.protocol;
     out["submitter"] = e.submitter;
     out["envelope_id"] = e.envid;
+    out["idempotency_key"] = e.idempotency_key;
     out["policy"] = state.retry_policy;
     out["problem"] = state.problem;
     out["held_by"] = state.held_by;

@@ -46,6 +46,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                           trouble("spool", error.what);
                       },
                       [this] { all_loaded(); }}),
+      keys_(surroundings.loop, log_, pool_, config, [this](std::string text) { trouble("idempotency", std::move(text)); }),
       engine_(engine_settings(config), fresh_seed(), Loop::now()),
       timer_(surroundings.loop, [this] { tell([&](smtp::Now now, auto& out) { engine_.timer(now, out); }); }),
       turn_(surroundings.loop, [this] { end_of_turn(); }),
@@ -190,6 +191,7 @@ void QueueManager::begin() {
         std::make_unique<Listing>(around_.loop, log_, pool_, take("showq"), [this](std::uint32_t& cursor) {
             return engine_.next_message(cursor, Loop::now());
         });
+    keys_.begin();
     auto first = recall();
     begin_control(take("control"));
     handed_.clear();
@@ -200,6 +202,7 @@ void QueueManager::begin() {
 
 void QueueManager::reconfigure(common::Orders orders) {
     config_ = &orders.config;
+    keys_.reconfigure(orders.config);
     if (listener_) {
         listener_->expect(std::move(orders.expected)); // the sockets themselves stay as they are
     } else {
@@ -247,6 +250,7 @@ void QueueManager::accept(spool::QueueId id, spool::Location location, std::uint
                           const spool::MessageState& state) {
     Intake intake(id, location, size, state);
     if (intake.finished()) return store_.remove(id, location), turn_.schedule();
+    keys_.seen(id, state.envelope);
     accepting_ = &state;
     accepting_size_ = size;
     bool fresh = false;
@@ -275,6 +279,7 @@ void QueueManager::all_loaded() {
     for (const auto& [id, early] : std::exchange(early_, {}))
         agents_.send(early.agent, proto::delivery::Acknowledged{early.done.delivery});
     log_.info("spool: all of it is loaded: {} messages", engine_.counts().messages);
+    keys_.all_seen();
     pool_.post([] { common::give_memory_back(); }); // with a million messages that takes its time
     listing_->serve();
     scrub_.every(config_->spool.scrub_interval);

@@ -17,6 +17,7 @@
 #include "daemons/queue-manager/control.h"
 #include "daemons/queue-manager/domain_policies.h"
 #include "daemons/queue-manager/inquiry.h"
+#include "daemons/queue-manager/keys.h"
 #include "daemons/queue-manager/listing.h"
 #include "daemons/queue-manager/loader.h"
 #include "daemons/queue-manager/rate.h"
@@ -169,6 +170,7 @@ private:
     std::optional<spool::Reserve> reserve_; // touched by one job at a time only
     bool reserve_busy_ = false, reserve_short_ = false;
     Loader loader_;
+    Keys keys_;
 
     decide::queue::Engine engine_;
     decide::queue::Actions actions_;

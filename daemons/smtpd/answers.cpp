@@ -226,7 +226,7 @@ void Connection::operator()(smtp::event::Mail& mail) {
         return refuse({501, {5, 5, 4}, "HOLDUNTIL is later than is offered"});
     const auto id = service_.intake.admit(mail.parameters.size.value_or(0), now);
     if (!id) return refuse(reply_for(id.error()));
-    transaction_ = std::make_unique<Transaction>();
+    transaction_ = std::make_unique<Transaction>(common::control_fields_of(submitter(), *rules_->config));
     auto& transaction = *transaction_;
     transaction.id = *id;
     transaction.id_text = id->text();
@@ -255,6 +255,9 @@ void Connection::fill_envelope(spool::Envelope& envelope, const smtp::event::Mai
         envelope.not_before =
             std::chrono::ceil<std::chrono::seconds>(now + std::chrono::seconds(*mail.parameters.hold_for));
     if (mail.parameters.hold_until) envelope.not_before = mail.parameters.hold_until;
+    transaction_->schedule = mail.parameters.hold_for     ? fmt::format("for {}", *mail.parameters.hold_for)
+                             : mail.parameters.hold_until ? smtp::rfc3339_date(*mail.parameters.hold_until)
+                                                          : "";
     envelope.priority = mail.parameters.priority;
     envelope.listener = rules_->listener.name;
     envelope.client_name = client_.name;
@@ -336,6 +339,9 @@ void Connection::begin_content() {
     static const Reply go_on{354, {}, "End data with <CR><LF>.<CR><LF>"};
     auto& transaction = *transaction_;
     const auto received = received_field(); // names a single recipient: before copies are added
+    transaction.request = decide::idempotency::request_of(transaction.envelope, transaction.schedule);
+    if (submitter() == common::Submitter::trusted && rules_->config->idempotency.enabled)
+        transaction.fingerprint = std::make_unique<common::idempotency::Fingerprint>();
     for (const auto& copy : transaction.copies) common::add_copy(transaction.envelope, copy);
     transaction.copies.clear();
     transaction.writer.emplace(service_.intake.write(transaction.id, transaction.envelope));
@@ -364,19 +370,21 @@ void Connection::store(std::string_view content, Last last) {
                 {554, {5, 6, 0}, "Error: " + smtp::printable(transaction.fixup->problem(), 200)});
         content = fixed;
     }
-    if (transaction.control.ended()) return transaction.writer->append(content);
     std::string kept;
-    transaction.control.feed(content, kept);
-    if (last == Last::yes) transaction.control.finish(kept);
-    transaction.writer->append(kept);
+    if (!transaction.control.ended()) {
+        transaction.control.feed(content, kept);
+        if (last == Last::yes) transaction.control.finish(kept);
+        content = kept;
+    }
+    transaction.writer->append(content);
+    see_kept(content);
 }
 
 // The header is known; the envelope will say which addresses the message goes out from.
 void Connection::choose_pool() {
     auto& transaction = *transaction_;
     const auto wrong = common::choose_pool(
-        *rules_->config, may_relay(*rules_, client_) ? common::Submitter::trusted : common::Submitter::stranger,
-        transaction.control.value(common::pool_field), transaction.envelope);
+        *rules_->config, submitter(), transaction.control.value(common::pool_field), transaction.envelope);
     if (!wrong.empty()) refuse_content({554, {5, 6, 0}, "Error: " + wrong});
 }
 
@@ -437,11 +445,18 @@ void Connection::operator()(smtp::event::EndOfData&) {
     auto& transaction = *transaction_;
     if (!transaction.refusal) store({}, Last::yes);
     if (!transaction.refusal) choose_pool();
+    if (!transaction.refusal) read_key();
     if (transaction.refusal) {
         reject("END-OF-MESSAGE", *transaction.refusal);
         return end_transaction();
     }
     transaction.envelope.tls_optional = transaction.header.tls_optional();
+    if (!transaction.envelope.idempotency_key.empty()) return claim_key();
+    review();
+}
+
+void Connection::review() {
+    auto& transaction = *transaction_;
     if (screen_)
         screen_->facts.message = &transaction.review.emplace(*transaction.writer, transaction.envelope);
     screened(Stage::end_of_data, [this] { commit(); });
@@ -463,7 +478,7 @@ void Connection::commit() {
     const bool copied = common::add_copies(*rules_->config, transaction.envelope);
     if (transaction.review)
         transaction.review->seal();
-    else if (copied || !transaction.envelope.pool.empty() || transaction.envelope.tls_optional)
+    else if (copied || !transaction.envelope.pool.empty() || transaction.envelope.tls_optional || transaction.hold)
         transaction.writer->set_envelope(transaction.envelope);
     KILL_POINT("smtpd.before_sync");
     service_.intake.commit(*transaction.writer, [this, hint = transaction.writer->encoded_envelope()](
@@ -481,12 +496,18 @@ void Connection::committed(spool::Result<spool::DurableReceipt> receipt, const s
         service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text,
                                         message_id.empty() ? "<>" : message_id);
         service_.outbox.submit(*receipt, hint);
-        // This is the instant: the receipt is what a 250 is made of.
-        answer({250, {2, 0, 0}, "Ok: queued as " + transaction.id_text});
-    } else {
-        voice().warning("{}: not queued: {}", transaction.id_text, receipt.error().what);
-        reject("END-OF-MESSAGE", reply_for(common::Intake::shut_by(receipt.error())));
+        if (transaction.hold) return service_.keys.settle(std::move(transaction.hold), [this] { taken(); });
+        return taken();
     }
+    voice().warning("{}: not queued: {}", transaction.id_text, receipt.error().what);
+    reject("END-OF-MESSAGE", reply_for(common::Intake::shut_by(receipt.error())));
+    end_transaction();
+    pump();
+}
+
+void Connection::taken() {
+    // This is the instant: the receipt is what a 250 is made of.
+    answer({250, {2, 0, 0}, "Ok: queued as " + transaction_->id_text});
     end_transaction();
     pump();
     KILL_POINT("smtpd.after_reply");

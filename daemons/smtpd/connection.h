@@ -131,6 +131,7 @@ private:
     void heed(Stage stage, const Opinion& opinion, const std::function<void()>& then);
     void greet();
     void begin_content();
+    void review();
     void commit();
     void let_in();
     std::string more_capabilities();
@@ -153,6 +154,14 @@ private:
     enum class Last : std::uint8_t { no, yes };
     void store(std::string_view content, Last last);
     void choose_pool();
+
+    // Idempotency keys (idempotency.cpp)
+    common::Submitter submitter() const;
+    void see_kept(std::string_view content);
+    void read_key();
+    void claim_key();
+    void taken();
+
     void end_transaction();
     void refuse_content(smtp::Reply reply);
     void committed(spool::Result<spool::DurableReceipt> receipt, const std::string& hint);

@@ -1,6 +1,7 @@
 // What the connections of one smtpd worker share. Outlives them.
 #pragma once
 #include "daemons/common/dns/resolver.h"
+#include "daemons/common/idempotency/desk.h"
 #include "daemons/common/intake.h"
 #include "daemons/common/log.h"
 #include "daemons/common/loop.h"
@@ -39,6 +40,7 @@ struct Service {
     common::Intake& intake;
     RecipientChecker& checker;
     common::Outbox& outbox;
+    common::idempotency::Desk& keys;
     std::shared_ptr<dns::Resolver> resolver; // of the current configuration
     std::uint32_t instance = 0;
     DateText date = {};

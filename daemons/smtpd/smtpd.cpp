@@ -45,7 +45,9 @@ spool::Result<std::unique_ptr<Smtpd>> Smtpd::create(common::Surroundings& surrou
 Smtpd::Smtpd(common::Surroundings& surroundings, const config::Config& config,
              std::unique_ptr<common::Intake> intake)
     : surroundings_(surroundings), log_(surroundings.log), deadlines_(surroundings.loop),
-      intake_(std::move(intake)), checker_(surroundings.loop, log_, surroundings.run, surroundings.identity),
+      intake_(std::move(intake)),
+      keys_(log_, intake_->pool(), config, static_cast<std::uint8_t>(surroundings.instance())),
+      checker_(surroundings.loop, log_, surroundings.run, surroundings.identity),
       outbox_(surroundings.loop, log_, surroundings.run, surroundings.identity),
       service_{surroundings.loop,
                log_,
@@ -53,6 +55,7 @@ Smtpd::Smtpd(common::Surroundings& surroundings, const config::Config& config,
                *intake_,
                checker_,
                outbox_,
+               keys_,
                std::make_shared<dns::Resolver>(surroundings.loop, config.dns),
                surroundings.instance()},
       most_sessions_(raise_descriptors()), burial_(surroundings.loop, [this] { graveyard_.clear(); }),
@@ -108,6 +111,7 @@ void Smtpd::reconfigure(common::Orders orders) {
     service_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, config->dns);
     service_.advisers = make_advisers(surroundings_.loop, log_, *config);
     intake_->reconfigure(config->spool);
+    keys_.reconfigure(*config);
     checker_.forget();
 }
 

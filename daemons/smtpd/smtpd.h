@@ -47,6 +47,7 @@ private:
     common::Log& log_;
     common::LoopDeadlines deadlines_;
     std::unique_ptr<common::Intake> intake_;
+    common::idempotency::Desk keys_;
     RecipientChecker checker_;
     common::Outbox outbox_;
     Service service_;

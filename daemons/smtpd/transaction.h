@@ -1,6 +1,8 @@
 // A message on its way in, from MAIL to the reply to its final dot. One object; every way out destroys it,
 // and what was not committed goes with it.
 #pragma once
+#include "daemons/common/idempotency/desk.h"
+#include "daemons/common/idempotency/fingerprint.h"
 #include "daemons/common/milter/message.h"
 #include "daemons/common/pool_choice.h"
 #include "libsmtp/control_fields.h"
@@ -10,12 +12,17 @@
 #include "libsmtp/submission_fixup.h"
 #include "libspool/envelope.h"
 #include "libspool/message_writer.h"
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 namespace smtpd {
 
 struct Transaction {
+    // What is said to us in the header, by whose names.
+    explicit Transaction(std::span<const std::string_view> control_fields) : control(control_fields) {}
+
     spool::QueueId id;
     std::string id_text;
     spool::Envelope envelope;
@@ -23,7 +30,12 @@ struct Transaction {
     std::optional<milter::Message> review;      // while others look at the whole of it
     smtp::HeaderScan header;
     std::optional<smtp::SubmissionFixup> fixup; // on submission listeners: completes the header
-    smtp::ControlFields control{common::control_fields}; // what is said to us in the header goes no further
+    smtp::ControlFields control; // what is said to us in the header goes no further
+    // Of the message as the client has it, while it may have a key (or has one); what it asks for beside the content;
+    // and the key, when it is this message's.
+    std::unique_ptr<common::idempotency::Fingerprint> fingerprint;
+    std::string schedule, request;
+    std::unique_ptr<common::idempotency::Hold> hold;
     std::optional<smtp::Reply> refusal;         // found in the content; told at its end
     std::string fields;                         // of those who were asked: to stand at the head of the header
     std::vector<std::string> copies;            // recipients they added

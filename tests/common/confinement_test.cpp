@@ -28,7 +28,7 @@ struct Place {
     const fs::path path = directory.path();
     config::Config config;
     Place() {
-        for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run"})
+        for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run", "state/idempotency", "state/mta-sts"})
             fs::create_directories(path / "spool" / part);
         for (auto part : {"messages/a0/MESSAGE", "incoming/11/OTHER", "incoming/10/writer"})
             std::ofstream(path / "spool" / part) << "secret";
@@ -104,6 +104,10 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
         CHECK(place.tries(row.role, write_of(message)) == (row.write_message ? 0 : EACCES));
         CHECK(place.tries(row.role, creation_of("spool/incoming/10/NEW")) == (row.create_own ? 0 : EACCES));
         CHECK(place.tries(row.role, creation_of("spool/incoming/11/NEW")) == (row.create_other ? 0 : EACCES));
+        const bool keys = row.role == Role::smtpd || row.role == Role::pickup || row.role == Role::router || // all of state/
+                          row.role == Role::queue_manager;
+        fs::remove(place.path / "spool/state/idempotency/NEW");
+        CHECK(place.tries(row.role, creation_of("spool/state/idempotency/NEW")) == (keys ? 0 : EACCES));
         CHECK(place.tries(row.role, read_of("elsewhere")) == (row.read_elsewhere ? 0 : EACCES));
         CHECK(place.tries(row.role, write_of("elsewhere")) == EACCES);
         CHECK(place.tries(row.role, creation_of("new")) == EACCES);
@@ -113,6 +117,7 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
         }) == EACCES);
     }
     CHECK(place.tries(Role::smtpd, read_of("spool/incoming/11/OTHER")) == EACCES);
+    CHECK(place.tries(Role::smtpd, creation_of("spool/state/mta-sts/NEW")) == EACCES);
     CHECK(place.tries(Role::smtpd, [](Place& p) {
         return ::rename((p.path / "spool/incoming/10/writer").c_str(),
                         (p.path / "spool/messages/a0/X").c_str()) == 0

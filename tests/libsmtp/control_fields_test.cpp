@@ -55,6 +55,14 @@ TEST_CASE("control fields are taken out and told, everything else stays") {
     check("X-Control:\r\n\r\n", {"\r\n", "", ""});
 }
 
+TEST_CASE("fields of a name are counted, whatever they hold") {
+    ControlFields fields(names);
+    std::string rest;
+    fields.feed("X-Control: a\r\nX-Other:\r\nx-control:\r\nX-Controls: no\r\n\r\nX-Control: body\r\n", rest);
+    CHECK(fields.count(0) == 2);
+    CHECK(fields.count(1) == 1);
+}
+
 TEST_CASE("a value is bounded, its field is taken out to its end") {
     const std::string many(5000, 'v');
     check("X-Control: " + many + "\r\n " + many + "\r\nA: 1\r\n\r\n",

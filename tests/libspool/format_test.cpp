@@ -59,6 +59,7 @@ Envelope full_envelope() {
     e.pool = "eu";
     e.retry_policy = "exchange";
     e.idempotency_key = "k";
+    e.idempotency_digest = std::string(32, '\xd1');
     e.verdict = Verdict::hold;
     e.verdict_reason = "looks odd";
     e.parent = QueueId{77};

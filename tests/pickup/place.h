@@ -33,8 +33,9 @@ struct Place {
         REQUIRE(made);
         intake = std::move(*made);
         outbox.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, "token"});
+        keys.emplace(log, intake->pool(), config, std::uint8_t{2});
         log.configure({}, common::Fd(::open((path + "/log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
-        service.emplace(Service{loop, log, std::make_shared<const config::Config>(config), *intake, *outbox});
+        service.emplace(Service{loop, log, std::make_shared<const config::Config>(config), *intake, *outbox, *keys});
     }
 
     // As after a reload.
@@ -66,6 +67,7 @@ struct Place {
     common::Log log{loop, "pickup"};
     std::unique_ptr<common::Intake> intake;
     std::optional<common::Outbox> outbox;
+    std::optional<common::idempotency::Desk> keys;
     std::optional<Service> service;
 };
 

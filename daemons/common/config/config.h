@@ -6,6 +6,7 @@
 #include "daemons/common/config/addresses.h"
 #include "daemons/common/config/bounce.h"
 #include "daemons/common/config/filters.h"
+#include "daemons/common/config/idempotency.h"
 #include "daemons/common/config/lookup.h"
 #include "daemons/common/config/local_delivery.h"
 #include "daemons/common/config/pools.h"
@@ -293,6 +294,7 @@ struct Config {
     Copies copies;
     std::vector<Pool> pools;               // in the order of their names
     Pools pool_choice;
+    Idempotency idempotency;
     std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
     std::vector<decide::SigningRule> signing; // [dkim."<domain>"]
     Dns dns;

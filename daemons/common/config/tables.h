@@ -93,6 +93,7 @@ Section table_of(decide::queue::Settings&);
 Section table_of(SmtpClient&);
 Section table_of(Smtpd&);
 Section table_of(Submit&);
+Section table_of(Idempotency&);
 Section table_of(Bounce&);
 Section table_of(TlsReports&);
 Section table_of(Master&);

@@ -305,7 +305,7 @@ int Lmdb::Inner::change(MDB_txn* txn, const Change& change, smtp::WallTime now, 
     }
     outcome.made = true;
     if (change.entry && there == change.entry) return 0;
-    if (change.entry && full) return MDB_MAP_FULL;
+    if (change.entry && !there && full) return MDB_MAP_FULL;
     if (there)
         if (const int code = remove(txn, change.key, *there); code != 0) return code;
     if (!change.entry) return 0;

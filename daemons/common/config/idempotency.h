@@ -1,0 +1,14 @@
+// Idempotent submission: whether keys are heeded, and for how long. Values.
+#pragma once
+#include <chrono>
+#include <cstdint>
+
+namespace config {
+
+struct Idempotency { // [idempotency]
+    bool enabled = true;
+    std::chrono::microseconds life = std::chrono::hours(24); // of a key, from when its message was accepted
+    std::uint64_t largest = 256ULL << 20;                    // bytes of the store's file
+};
+
+} // namespace config

@@ -1,0 +1,46 @@
+// The Idempotency-Key of a local submission: claimed once all of it is here, before filters see it. A
+// duplicate ends there, with the first one's queue id.
+#include "daemons/pickup/submission.h"
+
+namespace pickup {
+
+// False: refused.
+bool Submission::read_key() {
+    if (!fingerprint_) return true;
+    auto key = decide::idempotency::key_in(control_, common::key_field);
+    if (!key) return refuse(EX_DATAERR, key.error()), false;
+    if (key->empty()) return true;
+    envelope_.idempotency_key = *std::move(key);
+    envelope_.idempotency_digest = fingerprint_->finish(decide::idempotency::request_of(envelope_, {}) +
+                                                        control_.value(common::pool_field));
+    return true;
+}
+
+void Submission::claim_key() {
+    stage_ = Stage::reviewing;
+    service_.keys.claim(envelope_, id_, [self = shared_from_this()](common::idempotency::Decision decision) {
+        self->claimed(std::move(decision));
+    });
+}
+
+void Submission::claimed(common::idempotency::Decision decision) {
+    if (decision.hold) {
+        hold_ = std::move(decision.hold);
+        return proceed();
+    }
+    if (decision.duplicate_of) {
+        service_.log.info("{}: duplicate of {}: nothing is sent, by its idempotency key {}", id_.text(),
+                          decision.duplicate_of->text(), envelope_.idempotency_key);
+        stage_ = Stage::over;
+        writer_.reset();
+        return answer({EX_OK, decision.duplicate_of->text(), {}});
+    }
+    put_off_ = !decision.reply.permanent();
+    if (put_off_) return refuse(EX_TEMPFAIL, decision.reply.text);
+    if (waits_ == Waits::program) return refuse(EX_DATAERR, decision.reply.text);
+    envelope_.idempotency_key.clear(); // the report's reason is of another message's key
+    envelope_.idempotency_digest.clear();
+    report_refusal(decision.reply);
+}
+
+} // namespace pickup
