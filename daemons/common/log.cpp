@@ -92,13 +92,14 @@ void Log::new_second(std::time_t second) {
     std::strftime(stamp_.data(), stamp_.size(), "%b %e %H:%M:%S", &parts);
     if (!settings_.json) return;
     gmtime_r(&second, &parts);
-    std::strftime(utc_.data(), utc_.size(), "%FT%TZ", &parts);
+    std::strftime(utc_.data(), utc_.size(), "%FT%T", &parts);
 }
 
-void Log::gather(const Line& line) {
+void Log::gather(Line line) {
     timespec now;
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
     if (now.tv_sec != second_) new_second(now.tv_sec);
+    line.millisecond = static_cast<unsigned>(now.tv_nsec / 1'000'000);
     if (file_) gather_for_file(line);
     if (settings_.syslog) gather_for_syslog(line);
 }
@@ -115,6 +116,14 @@ void append_body(std::string& out, const LogSettings& settings, Severity severit
     out.append(digits.data(), digits.size()).append("]: ").append(prefix_of(severity)).append(text);
     if (out.size() - begin > room) out.resize(begin + room);
     make_printable(out.data() + begin, out.data() + out.size());
+}
+
+// A line about a message begins with its id and a colon; "" for others.
+std::string_view queue_id_of(std::string_view text) {
+    constexpr std::size_t digits = 14;
+    if (text.size() < digits + 2 || text.substr(digits, 2) != ": ") return {};
+    const auto id = text.substr(0, digits);
+    return id.find_first_not_of("0123456789ABCDEF") == id.npos ? id : std::string_view{};
 }
 
 void append_quoted(std::string& out, std::string_view text) {
@@ -134,20 +143,23 @@ void Log::gather_for_file(const Line& line) {
         ++lost_;
         return;
     }
-    if (settings_.json) {
-        file_lines_.append("{\"time\":\"").append(utc_.data()).append("\",\"severity\":\"");
-        file_lines_.append(word_of(line.severity)).append("\",\"service\":\"").append(line.service);
-        file_lines_.append("\",\"number\":").append(fmt::format_int(line.number).str()).append(",\"text\":");
-        append_quoted(file_lines_, line.text.substr(0, max_line));
-        file_lines_.append("}\n");
-        return;
-    }
+    if (settings_.json) return gather_json(line);
     const auto begin = file_lines_.size();
     file_lines_.append(stamp_.data()).push_back(' ');
     file_lines_.append(settings_.host).push_back(' ');
     append_body(file_lines_, settings_, line.severity, line.service, line.number, line.text,
                 max_line - (file_lines_.size() - begin) - 1);
     file_lines_.push_back('\n');
+}
+
+// The fields of postrider.7; a field that is there today stays, with its meaning.
+void Log::gather_json(const Line& line) {
+    fmt::format_to(std::back_inserter(file_lines_), "{{\"time\":\"{}.{:03}Z\",\"severity\":\"{}\",\"service\":\"{}\",\"number\":{},\"pid\":{}",
+                   utc_.data(), line.millisecond, word_of(line.severity), line.service, line.number, process_);
+    if (const auto id = queue_id_of(line.text); !id.empty()) file_lines_.append(",\"queue_id\":\"").append(id).append("\"");
+    file_lines_.append(",\"text\":");
+    append_quoted(file_lines_, line.text.substr(0, max_line));
+    file_lines_.append("}\n");
 }
 
 void Log::gather_for_syslog(const Line& line) {

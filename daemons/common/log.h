@@ -109,9 +109,11 @@ private:
         std::string_view service;
         std::uint64_t number;
         std::string_view text;
+        unsigned millisecond = 0;
     };
     void new_second(std::time_t second);
-    void gather(const Line& line);
+    void gather(Line line);
+    void gather_json(const Line& line);
     void gather_for_file(const Line& line);
     void gather_for_syslog(const Line& line);
     void say_lost();
@@ -131,7 +133,7 @@ private:
     std::vector<std::uint32_t> syslog_ends_;
     std::time_t second_ = -1;
     std::array<char, 16> stamp_{};   // "Nov 20 15:38:00"
-    std::array<char, 24> utc_{};     // "2026-11-20T15:38:00Z"
+    std::array<char, 24> utc_{};     // "2026-11-20T15:38:00"
     std::uint64_t lost_ = 0;
     std::time_t syslog_tried_ = 0;
 };

@@ -23,7 +23,7 @@ Result<std::vector<proto::secrets::Certificate>> certificates_of(const config::T
         each.file = tls.certificates[i];
         each.chain = TRY(common::read_file(tls.certificates[i]));
         each.key = tls.keys.empty() ? each.chain : TRY(common::read_file(tls.keys[i]));
-        TRY(tls::check(each));
+        TRY(tls::check(each, tls.keys.empty() ? each.file : tls.keys[i]));
     }
     return out;
 }

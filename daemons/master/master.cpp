@@ -1,4 +1,5 @@
 #include "daemons/master/master.h"
+#include "daemons/common/cautions.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/common/programs.h"
 #include "daemons/common/random.h"
@@ -55,7 +56,7 @@ Master::Master(common::Loop& loop, common::Log& log, Options options, std::strin
           notify("WATCHDOG=1");
           watchdog_.start(*watchdog_interval());
       }),
-      sweep_(loop, [this] {
+      tomorrow_(loop, [this] { look_ahead(); }), sweep_(loop, [this] {
           std::erase_if(children_, [](const auto& child) { return child->state() == Child::State::ended; });
       }),
       reload_bound_(loop, [this] {
@@ -89,7 +90,15 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     log_.info("started with {}: {} processes, spool {}{}", config_.file, children_.size(), config_.spool.directory,
               sockets_of_systemd == 0 ? "" : fmt::format(", {} listening sockets from systemd", sockets_of_systemd));
     tell_standing();
+    for (const auto& each : common::missing_groups(config_.mta)) log_.warning("{}", each);
+    look_ahead();
     return {};
+}
+
+void Master::look_ahead() {
+    cautions_ = common::cautions(config_, Loop::now().wall);
+    for (const auto& each : cautions_) log_.warning("{}", each);
+    tomorrow_.start(24h);
 }
 
 void Master::watch_signals() {
@@ -183,6 +192,7 @@ void Master::refresh_keys() {
         tokens_of_accounts_.use(keys_.credentials());
     for (auto& child : children_)
         if (std::ranges::find(*news, child->plan().role) != news->end()) child->reorder();
+    if (!news->empty()) look_ahead();
 }
 
 void Master::ready(Child& child) {

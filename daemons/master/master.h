@@ -59,6 +59,7 @@ private:
     void reap();
     void heartbeat();
     void refresh_keys();
+    void look_ahead(); // says what will hurt one day; again every day
     void everything_ready();
     void not_ready_yet();
     void fail_to_start(const std::string& why);
@@ -95,7 +96,7 @@ private:
     std::vector<std::unique_ptr<Child>> children_;
     std::unique_ptr<ipc::JsonServer> control_;
     std::vector<common::Handle<uv_signal_t>> signals_;
-    common::Timer heartbeat_, patience_, bound_, watchdog_;
+    common::Timer heartbeat_, patience_, bound_, watchdog_, tomorrow_;
     common::TurnHook sweep_; // forgets workers that are no longer wanted
     Peers reloading_, stopping_peers_;
     common::Timer reload_bound_;
@@ -103,6 +104,7 @@ private:
     std::uint64_t generation_ = 1;
     unsigned phase_ = 0;
     int times_not_ready_ = 0;
+    std::vector<std::string> cautions_; // of today
     std::string standing_; // as systemd was told last
     bool announced_ = false, stopping_ = false;
     int status_ = 0;

@@ -89,6 +89,7 @@ Result<> Master::take_new_configuration() {
     text_file_ = std::move(text_file);
     config_ = *std::move(fresh);
     use_log(std::move(log_file));
+    look_ahead();
     return {};
 }
 
@@ -218,6 +219,7 @@ json Master::facts() const {
         {"file", config_.file},
         {"log", config_.log.file},
         {"warning", premises_.warning()},
+        {"cautions", cautions_},
         {"single_user", !premises_.users().service.has_value()},
     };
 }

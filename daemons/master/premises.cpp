@@ -2,6 +2,7 @@
 #include "daemons/common/local_socket.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/master/port_holder.h"
+#include "daemons/master/spool_advice.h"
 #include "libspool/file_system.h"
 #include "libspool/real_disk.h"
 #include "libspool/store.h"
@@ -77,9 +78,13 @@ Premises::~Premises() { leave(); }
 Result<> Premises::enter(const config::Config& config) {
     spool_ = config.spool.directory;
     run_ = spool_ + "/run";
-    TRY(make_directories(config));
-    if (users_.service) TRY(give_drop_its_group());
-    return lock();
+    const auto entered = [&]() -> Result<> {
+        TRY(make_directories(config));
+        if (users_.service) TRY(give_drop_its_group());
+        return lock();
+    }();
+    if (!entered) return std::unexpected(advise(entered.error(), spool_, users_.service));
+    return {};
 }
 
 Result<> Premises::make_directories(const config::Config& config) {

@@ -19,6 +19,19 @@ int refuse(const std::string& why, int status) {
     return status;
 }
 
+// sysexits(3). What only an operator can mend is told apart from what may pass: systemd tries again then.
+int status_for(const spool::Error& error) {
+    switch (error.code) {
+    case EALREADY: return 75;
+    case EADDRINUSE:
+    case EADDRNOTAVAIL: return 69;
+    case EACCES:
+    case EPERM: return 77;
+    case 0: return 78; // a certificate, a table of passwords: what the configuration names is no good
+    default: return 73;
+    }
+}
+
 } // namespace
 
 int run(const Options& given) {
@@ -43,6 +56,10 @@ int run(const Options& given) {
         for (const auto& problem : config.error()) refuse(problem.to_string(), 78);
         return 78;
     }
+    if (const auto missing = config::missing_files(*config); !missing.empty()) {
+        for (const auto& problem : missing) refuse(problem.to_string(), 78);
+        return 78;
+    }
     auto listening = place(std::move(handed), config->listeners);
     if (!listening) return refuse(listening.error().what, 78);
     auto users = look_up_users(config->mta);
@@ -57,7 +74,7 @@ int run(const Options& given) {
     Master master(loop, log, options, *std::move(text), *std::move(config), *std::move(users));
     if (auto opened = master.open(*std::move(log_file), *std::move(listening)); !opened) {
         if (opened.error().code != EALREADY) log.critical("{}", opened.error().what);
-        return refuse(opened.error().what, opened.error().code == EALREADY ? 75 : 73);
+        return refuse(opened.error().what, status_for(opened.error()));
     }
     loop.run();
     log.flush();

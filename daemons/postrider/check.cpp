@@ -1,5 +1,6 @@
 // check: is the configuration good, and what would run with it?
 #include "daemons/common/auth/credentials.h"
+#include "daemons/common/cautions.h"
 #include "daemons/common/config_file.h"
 #include "daemons/common/dkim/signing_key.h"
 #include "daemons/common/own_address.h"
@@ -37,10 +38,23 @@ std::string_view service_name(config::Service service) {
     return service == config::Service::relay ? "relay" : "submission";
 }
 
+// Where a name of this system comes from, for whoever wonders.
+std::string said_by(config::NameSource source, std::string_view key) {
+    switch (source) {
+    case config::NameSource::configuration: return fmt::format("mta.{}", key);
+    case config::NameSource::mailname: return "/etc/mailname";
+    case config::NameSource::system: return "the system's name";
+    case config::NameSource::hostname: return "the host name";
+    }
+    return "";
+}
+
 void print_plan(const config::Config& config) {
     fmt::print("{}: good\n\n", config.file);
-    fmt::print("Host name   {}\nSpool       {}\nLog         {}{}\nUser        {}\n", config.mta.hostname,
-               config.spool.directory, config.log.file,
+    fmt::print("Host name   {} ({})\nOrigin      {} ({})\n", config.mta.hostname,
+               said_by(config.mta.hostname_from, "hostname"), config.mta.origin,
+               said_by(config.mta.origin_from, "origin"));
+    fmt::print("Spool       {}\nLog         {}{}\nUser        {}\n", config.spool.directory, config.log.file,
                config.log.syslog ? (config.log.file.empty() ? "syslog" : ", syslog") : "",
                config.mta.users ? config.mta.user : "whoever starts it (single-user mode)");
     for (const auto& listener : config.listeners)
@@ -64,6 +78,9 @@ void print_plan_json(const config::Config& config, const std::vector<std::string
                             {"valid", true},
                             {"file", config.file},
                             {"hostname", config.mta.hostname},
+                            {"hostname_from", said_by(config.mta.hostname_from, "hostname")},
+                            {"origin", config.mta.origin},
+                            {"origin_from", said_by(config.mta.origin_from, "origin")},
                             {"spool", config.spool.directory},
                             {"single_user", !config.mta.users},
                             {"listeners", listeners},
@@ -109,7 +126,16 @@ std::vector<config::Problem> problems_in_files(const config::Config& config) {
             problems.push_back(
                 {config.file, file.line, file.column, fmt::format("{}: {}", file.key, judged.error().what)});
     };
+    std::size_t certificate = 0;
     for (const auto& file : config.files) {
+        if (file.key == "tls.certificates") {
+            const auto number = certificate++;
+            const auto& key = config.tls.keys.empty() ? file.path : config.tls.keys[number];
+            if (access(key.c_str(), R_OK) == 0)
+                look(file, [&](const std::string& chain) -> spool::Result<> {
+                    return tls::check({file.path, chain, TRY(common::read_file(key))}, key);
+                });
+        }
         if (file.key == "tls.client_authorities" || file.key == "smtp_client.tls_authorities")
             look(file, [&](const std::string& text) { return tls::check_authorities(text, file.path); });
         if (file.key == "smtp_client.credentials")
@@ -138,6 +164,12 @@ int check(const Arguments& arguments) {
     auto warnings = foreign_addresses(*config);
     for (auto& problem : common::load_report_texts(config->bounce.templates).problems)
         warnings.push_back(std::move(problem)); // the built-in texts stand in
+    for (auto& each : common::cautions(*config, std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())))
+        warnings.push_back(std::move(each));
+    for (auto& each : common::missing_groups(config->mta)) warnings.push_back(std::move(each));
+    if (const auto name = config::System::here().mailname;
+        !name.empty() && !config::names_a_domain(name))
+        warnings.push_back(fmt::format("/etc/mailname says \"{}\", which is no domain name: nothing is taken from it", name));
     if (!arguments.json)
         for (const auto& warning : warnings) complain("warning: " + warning);
     if (arguments.json)

@@ -42,8 +42,8 @@ int explain(const spool::Error& error) {
     }
     complain(error.what);
     if (error.code != EACCES && error.code != EPERM) return unavailable;
-    complain("this is for root, the user the MTA runs as and members of its administrators' group "
-             "(mta.admin_group)");
+    complain("this is for root, the user the MTA runs as and members of its administrators' group (mta.admin_group): "
+             "\"adduser NAME postrider-adm\", as root, puts somebody in; he logs in anew then");
     return no_permission;
 }
 

@@ -153,6 +153,8 @@ std::string status_page(const Facts& facts, std::int64_t now, std::size_t width)
                               facts.queue_silence));
     }
     if (!text_of(master, "warning").empty()) page.fact("Warning", text_of(master, "warning"));
+    for (const auto& caution : list_of(master, "cautions"))
+        if (caution.is_string()) page.fact("Warning", caution.get<std::string>());
     if (facts.queue.is_object()) {
         for (const auto& trouble : list_of(facts.queue, "troubles"))
             if (trouble.is_string()) page.fact("Trouble", trouble.get<std::string>());

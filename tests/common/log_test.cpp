@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <nlohmann/json.hpp>
 #include <regex>
+#include <sstream>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -153,10 +155,38 @@ TEST_CASE("JSON lines") {
     auto s = settings();
     s.json = true;
     log.configure(s, std::move(sink.write));
-    log.warning("say \"{}\"", "a\\b\n");
+    const std::string_view texts[] = {
+        "say \"a\\b\n\x01\xff\u00e4\"",
+        "0123456789ABCD: removed",
+        "0123456789abcd: no queue id is written so",
+        "0123456789ABCDE: nor so long",
+        "0123456789ABCD:",
+        "",
+    };
+    for (const auto text : texts) log.warning("{}", text);
+    log.as("smtpd", 12).info("{}", std::string(5000, '"'));
     log.flush();
-    const auto text = sink.text();
-    CHECK(text.starts_with("{\"time\":\"20"));
-    CHECK(text.find("\"severity\":\"warning\",\"service\":\"qmgr\"") != text.npos);
-    CHECK(text.ends_with("\"text\":\"say \\\"a\\\\b?\\\"\"}\n"));
+    std::istringstream lines(sink.text());
+    std::string line;
+    std::vector<nlohmann::json> read;
+    while (std::getline(lines, line)) read.push_back(nlohmann::json::parse(line)); // throws where it is none
+    REQUIRE(read.size() == 7);
+    for (const auto& each : read) {
+        const auto time = each.at("time").get<std::string>();
+        CHECK(time.size() == 24);
+        CHECK(time.ends_with("Z"));
+        CHECK(time[19] == '.');
+        CHECK(each.at("pid").get<int>() == getpid());
+    }
+    CHECK(read[0].at("severity").get<std::string>() == "warning");
+    CHECK(read[0].at("service").get<std::string>() == "qmgr");
+    CHECK(read[0].at("number").get<int>() == getpid());
+    CHECK(read[0].at("text").get<std::string>() == "say \"a\\b??\?\u00e4\"");
+    CHECK(read[1].at("queue_id").get<std::string>() == "0123456789ABCD");
+    CHECK(read[1].at("text").get<std::string>() == texts[1]);
+    for (std::size_t n : {0, 2, 3, 4, 5, 6}) CHECK(!read[n].contains("queue_id"));
+    CHECK(read[6].at("severity").get<std::string>() == "info");
+    CHECK(read[6].at("service").get<std::string>() == "smtpd");
+    CHECK(read[6].at("number").get<int>() == 12);
+    CHECK(read[6].at("text").get<std::string>().size() == Log::max_line);
 }

@@ -1,4 +1,5 @@
 #include "daemons/common/config/config.h"
+#include "daemons/common/config/tables.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -88,6 +89,30 @@ std::string Problem::to_string() const {
     return fmt::format("{}:{}:{}: {}", file, line, column, message);
 }
 
+namespace {
+
+// Its first line that says anything. Debian: "the name of the mail system", one for all mail programs of a host.
+std::string first_line_of(const char* path) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) return {};
+    char text[1024];
+    const auto n = read(fd, text, sizeof text);
+    close(fd);
+    std::string_view rest(text, n > 0 ? static_cast<std::size_t>(n) : 0);
+    while (!rest.empty()) {
+        auto line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+        while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
+        line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+        if (!line.empty() && line.front() != '#') return std::string(line);
+    }
+    return {};
+}
+
+} // namespace
+
+bool names_a_domain(std::string_view text) { return !domain_name(text).empty(); }
+
 System System::here() {
     System system;
     char name[256] = {};
@@ -96,6 +121,7 @@ System System::here() {
         system.user = entry->pw_name;
     else
         system.user = std::to_string(geteuid());
+    system.mailname = first_line_of("/etc/mailname");
     system.processors = std::max(1u, std::thread::hardware_concurrency());
     return system;
 }

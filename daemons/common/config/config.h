@@ -30,9 +30,14 @@ using smtp::Duration;
 using namespace std::chrono_literals;
 inline constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
 
+// Who said what this system is called.
+enum class NameSource { configuration, mailname, system, hostname };
+
 struct Mta {
-    std::string hostname; // never empty after parse(): the system's name if none is configured
+    std::string hostname; // never empty after parse(): /etc/mailname's or the system's if none is configured
     std::string origin;   // completes bare names; never empty after parse()
+    NameSource hostname_from = NameSource::configuration; // never hostname
+    NameSource origin_from = NameSource::configuration;   // never system
     bool users = true;    // false: single-user mode, nobody changes user
     std::string user = "postrider";
     std::string drop_group = "postrider-drop";
@@ -333,8 +338,12 @@ struct System {
     std::string hostname; // as gethostname(2) says it
     std::string user;     // who runs this: the one user of single-user mode
     std::uint32_t processors = 1;
+    std::string mailname = {}; // what /etc/mailname says, as written; "" there is no such file
     static System here();
 };
+
+// Is that, as /etc/mailname may have it, a domain name at all?
+bool names_a_domain(std::string_view text);
 
 // All problems at once, in the order of the file. Relative paths in it are taken from the directory `file` is
 // in.

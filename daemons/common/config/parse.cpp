@@ -18,6 +18,7 @@ public:
     Reader(Config& config, TomlReader& toml) : config_(config), toml_(toml) {}
 
     bool read(std::string_view text);
+    void name_system(const System& system);
     void complete(const System& system); // defaults that depend on others, and checks across keys
 
 private:
@@ -367,17 +368,30 @@ void Reader::check_files() {
         toml_.problem_at("spool.directory", "spool.directory: must not be empty");
 }
 
+// What is not configured is as /etc/mailname says, the name that all mail programs of a Debian host share; else as
+// the system is called.
+void Reader::name_system(const System& system) {
+    auto& mta = config_.mta;
+    const auto whole = [](std::string name) { return name.find('.') == name.npos ? name + ".localdomain" : name; };
+    const auto mailname = domain_name(system.mailname), host = domain_name(system.hostname);
+    if (mta.hostname.empty()) {
+        mta.hostname_from = mailname.empty() ? NameSource::system : NameSource::mailname;
+        mta.hostname = whole(!mailname.empty() ? mailname : !host.empty() ? host : "localhost");
+    }
+    if (mta.origin.empty()) {
+        mta.origin_from = mailname.empty() ? NameSource::hostname : NameSource::mailname;
+        mta.origin = mailname.empty() ? mta.hostname : whole(mailname);
+    }
+}
+
 void Reader::complete(const System& system) {
     auto& c = config_;
-    if (c.mta.hostname.empty()) {
-        auto name = domain_name(system.hostname);
-        if (name.empty()) name = "localhost";
-        c.mta.hostname = name.find('.') == name.npos ? name + ".localdomain" : name;
-    }
-    if (c.mta.origin.empty()) c.mta.origin = c.mta.hostname;
+    name_system(system);
     if (c.smtp_client.helo.empty()) c.smtp_client.helo = c.mta.hostname;
     if (!toml_.given("local.domains")) {
         c.local.domains = {c.mta.hostname};
+        if (c.mta.origin_from == NameSource::mailname && c.mta.origin != c.mta.hostname)
+            c.local.domains.push_back(c.mta.origin); // bare names are users of this host
         if (c.mta.hostname != "localhost") c.local.domains.push_back("localhost");
     }
     if (c.local.users.empty() && !c.mta.users) c.local.users = {system.user};

@@ -19,11 +19,12 @@ Section table_of(Mta& s) {
             {
                 {"hostname", domain(s.hostname),
                  "Full name of this host: in the greeting, in EHLO, in Received fields and reports. By "
-                 "default the "
-                 "system's name (with .localdomain added if it has no dot).",
+                 "default what /etc/mailname says, where there is that file, else the system's name (with "
+                 ".localdomain added if it has no dot).",
                  "\"mail.example.com\""},
                 {"origin", domain(s.origin),
-                 "Domain that completes addresses written without one. By default the host name.",
+                 "Domain that completes addresses written without one. By default what /etc/mailname says, else the "
+                 "host name.",
                  "\"example.com\""},
                 {"users", Flag{&s.users},
                  "With false everything runs as the user who starts it, and mail is delivered only to the "

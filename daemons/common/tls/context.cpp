@@ -1,6 +1,7 @@
 #include "daemons/common/tls/context.h"
 #include "daemons/common/tls/session.h"
 #include <cstring>
+#include <ctime>
 #include <fmt/format.h>
 #include <openssl/core_names.h>
 #include <openssl/err.h>
@@ -76,9 +77,25 @@ std::string last_error() {
     return text;
 }
 
-Result<> check(const proto::secrets::Certificate& certificate) {
+Result<> check(const proto::secrets::Certificate& certificate, const std::string& key_file) {
     const SslContext context(SSL_CTX_new(TLS_server_method()));
-    return use(context.get(), certificate);
+    auto used = use(context.get(), certificate);
+    if (!used && key_file != certificate.file) used.error().what += fmt::format(" (the key is in {})", key_file);
+    return used;
+}
+
+std::optional<smtp::WallTime> end_of(const std::string& chain) {
+    std::optional<smtp::WallTime> end;
+    const auto bytes = reading(chain);
+    while (true) {
+        const Certificate one(PEM_read_bio_X509(bytes.get(), nullptr, no_pass_phrase, nullptr));
+        std::tm parts{};
+        if (!one || ASN1_TIME_to_tm(X509_get0_notAfter(one.get()), &parts) != 1) break;
+        const smtp::WallTime its{std::chrono::seconds(timegm(&parts))};
+        if (!end || its < *end) end = its;
+    }
+    ERR_clear_error();
+    return end;
 }
 
 Result<> check_authorities(const std::string& text, const std::string& file) {

@@ -3,9 +3,11 @@
 // new Context. Knows no sockets.
 #pragma once
 #include "daemons/common/proto/secrets.h"
+#include "libsmtp/time.h"
 #include "libspool/result.h"
 #include <memory>
 #include <openssl/ssl.h>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,7 +65,10 @@ private:
 };
 
 // Does this chain hold certificates, and does the key fit? Master asks before it hands them down.
-spool::Result<> check(const proto::secrets::Certificate& certificate);
+// `key_file`: what the error names.
+spool::Result<> check(const proto::secrets::Certificate& certificate, const std::string& key_file);
+// When the first certificate of this chain ends; nothing: there is none in it.
+std::optional<smtp::WallTime> end_of(const std::string& chain);
 // Do these certificates (PEM) vouch for others? `file` is what the error names.
 spool::Result<> check_authorities(const std::string& text, const std::string& file);
 

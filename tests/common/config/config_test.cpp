@@ -54,6 +54,42 @@ TEST_CASE("a name without a dot gets one") {
     CHECK(config::parse("", "f", {"", "u", 1})->mta.hostname == "localhost.localdomain");
 }
 
+TEST_CASE("what this system is called, and who says so") {
+    using enum config::NameSource;
+    struct Case {
+        std::string_view text, system, mailname;
+        std::string_view hostname, origin;
+        config::NameSource hostname_from, origin_from;
+        std::vector<std::string> local;
+    };
+    const Case cases[] = {
+        {"", "box", "", "box.localdomain", "box.localdomain", system, hostname, {"box.localdomain", "localhost"}},
+        {"", "box", "Example.com", "example.com", "example.com", mailname, mailname, {"example.com", "localhost"}},
+        {"", "mx.example.com", "example.com", "example.com", "example.com", mailname, mailname, {"example.com", "localhost"}},
+        {"", "", "box", "box.localdomain", "box.localdomain", mailname, mailname, {"box.localdomain", "localhost"}},
+        {"hostname = \"mx.example.org\"", "box", "", "mx.example.org", "mx.example.org", configuration, hostname,
+         {"mx.example.org", "localhost"}},
+        {"hostname = \"mx.example.org\"", "box", "example.org", "mx.example.org", "example.org", configuration, mailname,
+         {"mx.example.org", "example.org", "localhost"}},
+        {"origin = \"example.net\"", "box", "example.org", "example.org", "example.net", mailname, configuration,
+         {"example.org", "localhost"}},
+        {"hostname = \"mx.example.org\"\norigin = \"example.net\"", "box", "example.com", "mx.example.org", "example.net",
+         configuration, configuration, {"mx.example.org", "localhost"}},
+        {"", "box", "no name!", "box.localdomain", "box.localdomain", system, hostname, {"box.localdomain", "localhost"}},
+    };
+    for (const auto& [text, system_name, mailname_text, hostname_wanted, origin_wanted, h, o, local] : cases) {
+        CAPTURE(text);
+        CAPTURE(mailname_text);
+        const auto c = config::parse("[mta]\n" + std::string(text), "f", {std::string(system_name), "u", 1, std::string(mailname_text)});
+        REQUIRE(c);
+        CHECK(c->mta.hostname == hostname_wanted);
+        CHECK(c->mta.origin == origin_wanted);
+        CHECK(c->mta.hostname_from == h);
+        CHECK(c->mta.origin_from == o);
+        CHECK(c->local.domains == local);
+    }
+}
+
 TEST_CASE("everything can be set") {
     const auto c = good(R"(
 [mta]

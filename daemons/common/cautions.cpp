@@ -1,0 +1,61 @@
+#include "daemons/common/cautions.h"
+#include "daemons/common/privileges.h"
+#include "daemons/common/read_file.h"
+#include "daemons/common/tls/context.h"
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+namespace common {
+
+using namespace std::chrono_literals;
+
+std::string about_expiry(const std::string& file, smtp::WallTime end, smtp::WallTime now) {
+    const auto day = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(end)));
+    if (end <= now)
+        return fmt::format("{}: the certificate expired on {}: renew it; the file is read anew within a minute", file, day);
+    if (end - now > certificate_warning) return {};
+    const auto hours = std::chrono::floor<std::chrono::hours>(end - now).count();
+    const auto left = hours >= 48 ? fmt::format("{} days", hours / 24) : fmt::format("{} hours", hours);
+    return fmt::format("{}: the certificate expires in {} ({}): renew it; the file is read anew within a minute", file, left, day);
+}
+
+std::string about_mode(const std::string& file, unsigned mode) {
+    if ((mode & 04) == 0) return {};
+    return fmt::format("{} holds secrets and may be read by anybody on this host (mode {:04o}): \"chmod 600 {}\" mends that",
+                       file, mode & 07777, file);
+}
+
+std::vector<std::string> cautions(const config::Config& config, smtp::WallTime now) {
+    std::vector<std::string> out;
+    const auto add = [&](std::string text) {
+        if (!text.empty()) out.push_back(std::move(text));
+    };
+    for (const auto& file : config.tls.certificates)
+        if (const auto text = read_file(file))
+            if (const auto end = tls::end_of(*text)) add(about_expiry(file, *end, now));
+    const auto& secrets = config.tls.keys.empty() ? config.tls.certificates : config.tls.keys;
+    const auto look_at_mode = [&](const std::string& file) {
+        struct stat facts;
+        if (!file.empty() && ::stat(file.c_str(), &facts) == 0) add(about_mode(file, facts.st_mode));
+    };
+    for (const auto& file : secrets) look_at_mode(file);
+    look_at_mode(config.auth.passwords);
+    return out;
+}
+
+std::vector<std::string> missing_groups(const config::Mta& mta) {
+    std::vector<std::string> out;
+    if (!mta.users) return out;
+    if (!look_up_group(mta.admin_group))
+        out.push_back(fmt::format("mta.admin_group: there is no group {0}: only root and {1} may use the command postrider; \"addgroup "
+                        "--system {0}\" makes it",
+                        mta.admin_group, mta.user));
+    if (!look_up_group(mta.drop_group))
+        out.push_back(fmt::format("mta.drop_group: there is no group {0}: while Postrider does not run, programs of ordinary users cannot "
+                        "hand mail in; \"addgroup --system {0}\" makes it",
+                        mta.drop_group));
+    return out;
+}
+
+} // namespace common
