@@ -79,6 +79,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                }}),
       categorizer_(surroundings.loop,
                    {[this] {
+                        categorizer_.ask(proto::categorize::Suppressions{suppressions_.any()});
                         tell([&](smtp::Now now, auto& out) {
                             engine_.service(decide::queue::Service::categorizer, decide::queue::Presence::up,
                                             now, out);
@@ -188,6 +189,7 @@ void QueueManager::begin() {
         std::make_unique<Listing>(around_.loop, log_, pool_, take("showq"), [this](std::uint32_t& cursor) {
             return engine_.next_message(cursor, Loop::now());
         });
+    suppressions_.open();
     auto first = recall();
     begin_control(take("control"));
     handed_.clear();
@@ -217,6 +219,7 @@ void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
     stopping_ = true;
     lock_retry_.stop();
     scrub_.every(0s);
+    suppressions_.flush();
     tell([&](smtp::Now now, auto& out) {
         engine_.pause(decide::queue::Scope::everything, "", now, out); // what is in flight still comes home
     });

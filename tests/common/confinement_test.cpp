@@ -25,7 +25,7 @@ struct Place {
     const fs::path path = directory.path();
     config::Config config;
     Place() {
-        for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run"})
+        for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run", "suppression"})
             fs::create_directories(path / "spool" / part);
         for (auto part : {"messages/a0/MESSAGE", "incoming/11/OTHER", "incoming/10/writer"})
             std::ofstream(path / "spool" / part) << "secret";
@@ -160,6 +160,18 @@ TEST_CASE("system calls: no programs, no tracing; no network where there is noth
             role == Role::smtpd || role == Role::pickup || role == Role::smtp_client || role == Role::router;
         CHECK(place.tries(role, inet) == (talks ? 0 : EPERM));
         CHECK(place.tries(role, local) == 0);
+    }
+}
+
+TEST_CASE("files: the suppression list is for its keeper, and for whoever asks it") {
+    if (!kernel_has_landlock()) return;
+    Place place;
+    std::ofstream(place.path / "spool/suppression/lock.mdb") << "readers";
+    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer,
+                            Role::bounce, Role::queue_manager}) {
+        CAPTURE(proto::name_of(role));
+        const bool may = role == Role::categorizer || role == Role::queue_manager;
+        CHECK(place.tries(role, write_of("spool/suppression/lock.mdb")) == (may ? 0 : EACCES));
     }
 }
 

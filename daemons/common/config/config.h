@@ -8,6 +8,7 @@
 #include "daemons/common/config/lookup.h"
 #include "daemons/common/config/local_delivery.h"
 #include "daemons/common/config/pools.h"
+#include "daemons/common/config/suppression.h"
 #include "daemons/common/network.h"
 #include "daemons/decide/address_class.h"
 #include "daemons/decide/queue/settings.h"
@@ -299,6 +300,7 @@ struct Config {
     Copies copies;
     std::vector<Pool> pools;               // in the order of their names
     Pools pool_choice;
+    Suppression suppression;
     std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
     std::vector<decide::SigningRule> signing; // [dkim."<domain>"]
     Dns dns;
