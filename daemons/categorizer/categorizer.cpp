@@ -43,14 +43,16 @@ spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::Surround
 
 Categorizer::Categorizer(common::Surroundings& surroundings, const config::Config& config)
     : surroundings_(surroundings), sources_(surroundings, [this](const decide::Need& need) { known(need); }),
+      suppressions_(surroundings.trouble),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      proto::categorize::conversation, surroundings.identity,
                      {[this](proto::categorize::Message&& message) {
-                          auto* question = std::get_if<Categorize>(&message);
-                          if (question)
+                          if (auto* question = std::get_if<Categorize>(&message))
                               answer({std::move(*question)});
+                          else if (auto* list = std::get_if<proto::categorize::Suppressions>(&message))
+                              suppressions_.set_any(list->any), tell_of_suppressions();
                           else
-                              queue_manager_.fail("only Categorize is said here");
+                              queue_manager_.fail("only Categorize and Suppressions are said here");
                       },
                       {},
                       [this](const std::string&) { // it asks again when it is back
@@ -65,6 +67,7 @@ Categorizer::Categorizer(common::Surroundings& surroundings, const config::Confi
 void Categorizer::apply(const config::Config& config) {
     settings_ = settings_of(std::make_shared<const config::Config>(config));
     sources_.configure(config);
+    suppressions_.configure(config);
 }
 
 void Categorizer::listen(common::Orders& orders) {
@@ -106,12 +109,23 @@ void Categorizer::welcome(std::unique_ptr<Visitors> visitor) {
                                 surroundings_.loop.later([keep = std::shared_ptr<Visitors>(std::move(
                                                               gone.mapped()))] { static_cast<void>(keep); });
                             }});
+    visitor->send(proto::recipient_check::Suppressions{suppressions_.any()});
     visitors_.emplace(number, std::move(visitor));
+}
+
+void Categorizer::tell_of_suppressions() {
+    for (auto& [number, visitor] : visitors_) visitor->send(proto::recipient_check::Suppressions{suppressions_.any()});
+}
+
+static std::string sender_of(const auto& question) {
+    if (const auto* message = std::get_if<Categorize>(&question)) return message->reverse_path;
+    return std::get<1>(question).check.sender;
 }
 
 void Categorizer::answer(Waiting&& asked) {
     sources_.look();
-    const auto tables = asked.notebook.before(sources_.tables());
+    auto tables = asked.notebook.before(sources_.tables());
+    tables.suppressed = suppressions_.for_mail_from(sender_of(asked.question));
     if (const auto* question = std::get_if<Categorize>(&asked.question))
         asked.needed = categorize(*question, tables);
     else

@@ -2,6 +2,7 @@
 // recipient would be accepted. Keeps nothing between questions but what it has read.
 #pragma once
 #include "daemons/categorizer/sources.h"
+#include "daemons/categorizer/suppressions.h"
 #include "daemons/common/daemon.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/listener.h"
@@ -49,10 +50,12 @@ private:
                                       const decide::ExpansionTables& tables);
     std::set<decide::Need> check(const Check& question, const decide::ExpansionTables& tables);
     void known(const decide::Need& need);
+    void tell_of_suppressions();
     void check_stopped();
 
     common::Surroundings& surroundings_;
     Sources sources_;
+    Suppressions suppressions_;
     decide::ExpansionSettings settings_;
     std::map<std::uint64_t, Waiting> waiting_;
     std::map<decide::Need, std::vector<std::uint64_t>> wanted_; // by which of those that wait

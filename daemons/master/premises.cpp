@@ -106,6 +106,7 @@ Result<> Premises::make_directories(const config::Config& config) {
     TRY(make_directory(spool_ + "/drop", users_.service ? 0700 : 01770));
     TRY(make_directory(spool_ + "/state", 0700));
     TRY(make_directory(spool_ + "/state/idempotency", 0700));
+    TRY(make_directory(spool_ + "/suppression", 0700));
     TRY(make_directory(run_, 0755));
     return make_directory(run_ + "/private", 0700);
 }

@@ -77,6 +77,14 @@ void mail(Page& page, const json& q) {
                               : drain < 0   ? "; nothing leaves"
                                             : "; what is due is gone in about " + duration_text(drain)));
     }
+    if (const auto list = q.find("suppression"); list != q.end() && list->is_object()) {
+        const auto entries = number_of(*list, "entries"), today = number_of(*list, "automatic_today");
+        const auto why_not = text_of(*list, "why_not");
+        if (!why_not.empty())
+            page.fact("Suppressed", "NOT KNOWN, mail waits: " + why_not);
+        else if (entries > 0)
+            page.fact("Suppressed", fmt::format("{} on the list; {} put there by refusals today", entries, today));
+    }
     for (const auto& pause : list_of(q, "pauses")) {
         const auto name = text_of(pause, "name"), why = text_of(pause, "why");
         page.fact("Paused", fmt::format("{}{}{} by {}, {} ago{}", text_of(pause, "scope"),

@@ -20,6 +20,14 @@ constexpr Option of_requeue[] = {{"--why", "TEXT", "kept and shown beside who di
                                  {"--policy", "NAME", "the retry policy that holds from now on"}};
 constexpr Option of_scope[] = {{"--why", "TEXT", "kept and shown beside who did it"}};
 
+constexpr Option of_suppress[] = {{"--for", "DURATION", "the entries end after so long, such as 90d; else never"},
+                                  {"--sender", "DOMAIN", "only for mail from there"},
+                                  {"--why", "TEXT", "kept, and told to whoever writes there"},
+                                  {"--dry-run", "", "say how many it would be and change nothing"}};
+constexpr Option of_unsuppress[] = {{"--sender", "DOMAIN", "the entries that are only for mail from there"},
+                                    {"--dry-run", "", "say how many it would be and change nothing"}};
+constexpr Option of_suppressed[] = {{"--sender", "ADDRESS|DOMAIN", "for mail from there"}};
+
 constexpr std::size_t any = 1'000'000;
 constexpr std::string_view which = "ID...|WORD...|-", place = "queue|link|pool NAME, or all";
 
@@ -83,6 +91,11 @@ constexpr Verb table[] = {
      "what keeps a message; or where mail for an address would go",
      explain_it},
     {"try", "ADDRESS", 1, 1, of_try, "go where mail for it would go, as far as RCPT, and say each step", try_it},
+    {"suppress add", "ADDRESS|DOMAIN...", 1, any, of_suppress, "no more mail goes there; waiting mail is reported", suppress_add},
+    {"suppress remove", "ADDRESS|DOMAIN...|WORD...", 1, any, of_unsuppress, "mail goes there again", suppress_remove},
+    {"suppress list", "[WORD...]", 0, any, of_list, "who gets no mail, since when, and why", suppress_list},
+    {"suppress import", "FILE|-", 1, 1, of_suppress, "addresses of another system, one a line, or its CSV", suppress_import},
+    {"suppress check", "ADDRESS|DOMAIN", 1, 1, of_suppressed, "is it on the list, and by what entry", suppress_check},
     {"spool check",
      "",
      0,

@@ -28,21 +28,30 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
         log_.error("{}: the categorizer's answer does not fit the question: asking again later", id.text());
         return tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
     }
-    for (const Settled& each : judgement->recipients) {
-        using decide::queue::Fate;
-        using decide::queue::Outcome;
-        if (each.fate == Fate::failed) say_untried(id, {each.number}, Outcome::failed, each.reason);
-        if (each.fate == Fate::deferred) say_untried(id, {each.number}, Outcome::deferred, each.reason);
+    // Those that an expansion has brought are in the file only when that is written.
+    const auto said = [this, id](const std::vector<Settled>& recipients) {
+        for (const Settled& each : recipients) {
+            using decide::queue::Fate;
+            using decide::queue::Outcome;
+            if (each.fate == Fate::failed) say_untried(id, {each.number}, Outcome::failed, each.reason);
+            if (each.fate == Fate::deferred) say_untried(id, {each.number}, Outcome::deferred, each.reason);
+        }
+    };
+    if (judgement->records.empty()) {
+        said(judgement->recipients);
+        return settle(id, *judgement, asked);
     }
-    if (judgement->records.empty()) return settle(id, *judgement, asked);
     // An expansion is durable before its first attempt: a changed alias file must not be found after a crash.
     KILL_POINT("queue-manager.expanded");
     auto records = std::exchange(judgement->records, {});
     store_.append(id, spool::Location::incoming, std::move(records),
                   judgement->expanded ? spool::Sync::yes : spool::Sync::no,
-                  [this, id, judgement = *std::move(judgement),
+                  [this, id, said, judgement = *std::move(judgement),
                    asked = std::move(asked)](spool::Result<> written) {
-                      if (written) return settle(id, judgement, asked);
+                      if (written) {
+                          said(judgement.recipients);
+                          return settle(id, judgement, asked);
+                      }
                       failed_on_disk(id, written.error());
                       tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
                   });
@@ -162,6 +171,7 @@ void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::d
         tell([&](smtp::Now now, auto& out) { engine_.forget(id, now, out); });
     } else if (auto failed = result.failed_attempts(); !failed.empty()) {
         record(id, std::move(failed));
+        suppress_refused(done);
     }
     result_ = &result;
     tell([&](smtp::Now now, auto& out) { engine_.done(result.event(), now, out); });

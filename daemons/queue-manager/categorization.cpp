@@ -1,6 +1,7 @@
 #include "daemons/queue-manager/categorization.h"
 #include "daemons/common/idn.h"
 #include "daemons/common/proto/route.h"
+#include "daemons/common/suppression_list.h"
 #include "daemons/decide/expansion.h"
 #include "daemons/queue-manager/records.h"
 #include "libsmtp/reply.h"
@@ -27,6 +28,8 @@ decide::queue::Reason refused_at_the_door(std::string_view verdict) {
 
 Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict) {
     Settled out{.number = number, .reverse_path = recipient.reverse_path};
+    out.address_number = decide::address_number(recipient.address, common::name_folding());
+    out.by_file = true;
     if (recipient.status == spool::Status::failed || recipient.status == spool::Status::expired) {
         out.fate = Fate::failed; // known to have failed, not yet reported
         out.reason = {recipient.reply.status, recipient.reply.text, {}, recipient.host};
@@ -59,6 +62,7 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
     Settled out{.number = number,
                 .fate = static_cast<Fate>(outcome.fate), // the same fates in the same order
                 .reverse_path = outcome.reverse_path};
+    out.address_number = decide::address_number(address, common::name_folding());
     if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
     if (out.fate == Fate::local) out.destination = local_store;
     if (out.fate == Fate::failed || out.fate == Fate::deferred)
@@ -225,7 +229,7 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
         const bool reasoned = !each.reason.status.empty() || each.fate == Fate::failed || each.fate == Fate::deferred;
         const bool elsewhere = each.fate == Fate::remote && !rerouted_to.empty();
         out.push_back({each.number, each.fate, elsewhere ? rerouted_to : std::string_view(each.destination),
-                       group, reasoned ? &each.reason : nullptr});
+                       group, reasoned ? &each.reason : nullptr, each.address_number, each.by_file});
     }
     return out;
 }

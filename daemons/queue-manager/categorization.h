@@ -19,6 +19,8 @@ struct Settled {
     std::string destination;  // remote: the domain, lower case; local: "local"
     std::string reverse_path; // of its own; "" = the message's
     decide::queue::Reason reason;
+    std::uint32_t address_number = 0; // decide::address_number
+    bool by_file = false;             // found out at another time: who is suppressed may have changed
 };
 
 // What must be known of a message to ask about it.

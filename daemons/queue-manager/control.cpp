@@ -33,6 +33,13 @@ std::string user_name(uid_t uid) {
     return fmt::format("uid {}", uid);
 }
 
+nlohmann::json suppression_of(const Suppressions::Figures& figures) {
+    return {{"entries", figures.entries},
+            {"automatic_today", figures.automatic_today},
+            {"loading", figures.loading},
+            {"why_not", figures.why_not}};
+}
+
 } // namespace
 
 void Control::listen(common::Fd fd) {
@@ -65,6 +72,10 @@ bool Control::look(const Request& request, const json& body, std::string_view wh
         look_for_roads(request, text(body, "address"));
     } else if (what == op::message || what == op::explain) {
         say_message(request, body, what == op::explain);
+    } else if (what == op::suppressions) {
+        walk_suppressions(request, body, false);
+    } else if (what == op::suppressed) {
+        check_suppression(request, body);
     } else if (what == op::attempt) {
         attempt(request, body);
     } else {
@@ -80,6 +91,12 @@ bool Control::change(const Request& request, const json& body, std::string_view 
         server_->finish(request.peer);
     } else if (what == op::pause || what == op::resume) {
         set_pause(request, body, what == op::pause);
+    } else if (what == op::suppress) {
+        change_suppressions(request, body, Suppressions::Doing::put);
+    } else if (what == op::unsuppress && body.contains("filter")) {
+        walk_suppressions(request, body, true);
+    } else if (what == op::unsuppress) {
+        change_suppressions(request, body, Suppressions::Doing::erase);
     } else if (what == op::force && body.contains("scope")) {
         force(request, body);
     } else if (what == op::force || what == op::hold || what == op::release || what == op::remove ||
@@ -140,6 +157,7 @@ nlohmann::json Control::status() const {
             {"services", std::move(services)},
             {"links", std::move(shown)},
             {"pauses", std::move(pauses)},
+            {"suppression", suppression_of(hands_.suppressions.figures(now.wall))},
             {"troubles", situation.troubles}};
 }
 

@@ -8,6 +8,7 @@
 #include "daemons/decide/queue/filter.h"
 #include "daemons/queue-manager/inquiry.h"
 #include "daemons/queue-manager/pauses.h"
+#include "daemons/queue-manager/suppressions.h"
 #include "daemons/queue-manager/trials.h"
 #include "libspool/commit_pool.h"
 #include "libspool/message_state.h"
@@ -39,6 +40,8 @@ public:
         spool::CommitPool& pool;
         spool::Store& store;
         const decide::queue::Engine& engine;
+        Suppressions& suppressions;
+        std::function<bool(std::string_view)> own_postmaster;
         // Tells the engine something and carries out what it says.
         std::function<void(
             const std::function<void(decide::queue::Engine&, smtp::Now, decide::queue::Actions&)>&)>
@@ -121,6 +124,15 @@ private:
     bool skipped(const Change& change, const Chosen& chosen) const;
     void finish(const std::shared_ptr<Change>& change, bool by_filter);
     void after_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk);
+
+    // ---- control_suppressions.cpp ----
+    struct SuppressionWalk;
+    void change_suppressions(const Request& request, const json& body, Suppressions::Doing doing);
+    void walk_suppressions(const Request& request, const json& body, bool remove);
+    void step_suppressions(const std::shared_ptr<SuppressionWalk>& walk);
+    void remove_suppressions(const std::shared_ptr<SuppressionWalk>& walk, Suppressions::Entries matched);
+    void after_suppressions(const std::shared_ptr<SuppressionWalk>& walk);
+    void check_suppression(const Request& request, const json& body);
 
     // The selection a request names, or null: refused.
     std::shared_ptr<Walk> selection(const Request& request, const json& body, bool optional);

@@ -48,6 +48,7 @@ std::string_view word(Gate gate) {
     case Gate::hold: return "hold";
     case Gate::pause: return "pause";
     case Gate::categorizer: return "categorizer";
+    case Gate::suppression: return "suppression";
     case Gate::route: return "route";
     case Gate::link: return "link";
     case Gate::queue: return "queue";
@@ -294,6 +295,7 @@ Source source_of(const GateInfo& gate, const spool::MessageState& state,
                 pause->who};
     }
     case Gate::categorizer: return {"categorizer", ""};
+    case Gate::suppression: return {"command: postrider suppress check " + recipient.address, ""};
     case Gate::route:
     case Gate::link:
     case Gate::queue:

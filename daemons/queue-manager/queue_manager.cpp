@@ -81,6 +81,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                }}),
       categorizer_(surroundings.loop,
                    {[this] {
+                        categorizer_.ask(proto::categorize::Suppressions{suppressions_.any()});
                         tell([&](smtp::Now now, auto& out) {
                             engine_.service(decide::queue::Service::categorizer, decide::queue::Presence::up,
                                             now, out);
@@ -192,6 +193,7 @@ void QueueManager::begin() {
             return engine_.next_message(cursor, Loop::now());
         });
     keys_.begin();
+    suppressions_.open();
     auto first = recall();
     begin_control(take("control"));
     handed_.clear();
@@ -223,6 +225,7 @@ void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
     stopping_ = true;
     lock_retry_.stop();
     scrub_.every(0s);
+    suppressions_.flush();
     tell([&](smtp::Now now, auto& out) {
         engine_.pause(decide::queue::Scope::everything, "", now, out); // what is in flight still comes home
     });

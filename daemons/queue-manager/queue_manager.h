@@ -24,6 +24,7 @@
 #include "daemons/queue-manager/records.h"
 #include "daemons/queue-manager/scrub.h"
 #include "daemons/queue-manager/service.h"
+#include "daemons/queue-manager/suppressions.h"
 #include "daemons/queue-manager/trials.h"
 #include "libspool/commit_pool.h"
 #include "libspool/real_disk.h"
@@ -88,9 +89,15 @@ private:
     void source_refused(const proto::delivery::SourceRefused& refused);
     void reported(const proto::report::Reported& answer);
 
+    // ---- suppression ----
+    Suppressions::Hands hands_for_suppressions();
+    void suppressed(std::span<const decide::Suppression> entries);
+    void suppress_refused(const proto::delivery::Done& done);
+
     // ---- what the engine wants ----
     void carry_out(const decide::queue::AskCategorizer& action, smtp::Now now);
     void carry_out(const decide::queue::AskRoute& action, smtp::Now now);
+    void carry_out(const decide::queue::AskSuppressions& action, smtp::Now now);
     void carry_out(const decide::queue::OpenConnection& action, smtp::Now now);
     void carry_out(const decide::queue::Deliver& action, smtp::Now now);
     void carry_out(const decide::queue::CloseConnection& action, smtp::Now now);
@@ -165,6 +172,7 @@ private:
     std::unique_ptr<spool::RealDisk> disk_;
     spool::File lock_;
     common::Wake wake_;
+    Suppressions suppressions_{hands_for_suppressions()}; // outlives the threads that read it
     spool::CommitPool pool_;
     spool::Store store_;
     std::optional<spool::Reserve> reserve_; // touched by one job at a time only

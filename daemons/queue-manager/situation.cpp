@@ -69,6 +69,9 @@ void QueueManager::begin_control(common::Fd fd) {
             .pool = pool_,
             .store = store_,
             .engine = engine_,
+            .suppressions = suppressions_,
+            .own_postmaster =
+                [this](std::string_view address) { return common::is_own_postmaster(address, config_->local.domains); },
             .tell =
                 [this](const auto& what) {
                     tell([&](smtp::Now now, auto& out) { what(engine_, now, out); });

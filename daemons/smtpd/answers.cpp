@@ -281,9 +281,10 @@ void Connection::operator()(smtp::event::Rcpt& rcpt) {
     auto judged = judge_recipient(*rules_, client_, rcpt.path);
     if (judged.kind == Judgement::Kind::refuse) return reject("RCPT", judged.reply, rcpt.path.text());
     rcpt_ = std::move(rcpt);
-    if (judged.kind == Judgement::Kind::accept) return take_recipient(std::move(judged.address));
-    check_recipient(judged.address, [this, address = judged.address](const auto& checked) {
-        if (checked.verdict == Verdict::known)
+    const bool elsewhere = judged.kind == Judgement::Kind::accept; // only suppressed ones are refused there
+    if (elsewhere && !service_.checker.any_suppressed()) return take_recipient(std::move(judged.address));
+    check_recipient({judged.address, transaction_->envelope.reverse_path}, [this, elsewhere, address = judged.address](const auto& checked) {
+        if (checked.verdict == Verdict::known || (elsewhere && checked.verdict != Verdict::unknown))
             take_recipient(address);
         else
             recipient_checked(checked);

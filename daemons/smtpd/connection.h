@@ -138,11 +138,11 @@ private:
     void take_recipient(std::string address);
     void add_recipient(std::string address);
     void recipient_checked(const RecipientChecker::Answer& checked);
-    // Calls `then` with what the categorizer says of an address in our own domains: at once, or later.
-    template <class Then> void check_recipient(const std::string& address, Then then) {
+    // Calls `then` with what the categorizer says of an address: at once, or later.
+    template <class Then> void check_recipient(RecipientChecker::Subject subject, Then then) {
         const auto now = common::Loop::now().monotonic;
-        if (const auto* known = service_.checker.remembered(address, now)) return then(*known);
-        check_ = service_.checker.ask(address, now, [this, then](const RecipientChecker::Answer& answer) {
+        if (const auto* known = service_.checker.remembered(subject, now)) return then(*known);
+        check_ = service_.checker.ask(std::move(subject), now, [this, then](const RecipientChecker::Answer& answer) {
             check_ = 0;
             then(answer);
             pump();

@@ -25,7 +25,7 @@ void Connection::operator()(smtp::event::Vrfy& vrfy) {
     if (judged.kind == Judgement::Kind::refuse) return reject("VRFY", judged.reply);
     if (judged.kind == Judgement::Kind::accept)
         return answer({252, {2, 1, 5}, "<" + judged.address + ">: is not kept here, but its mail is taken"});
-    check_recipient(judged.address,
+    check_recipient({judged.address, ""},
                     [this, address = judged.address](const auto& checked) { verified(address, checked); });
 }
 

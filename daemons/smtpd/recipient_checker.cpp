@@ -18,19 +18,26 @@ RecipientChecker::RecipientChecker(common::Loop& loop, common::Log& log, const s
                    {[this](proto::recipient_check::Message&& message) { heard(std::move(message)); },
                     [this] { connected(); }}) {}
 
-const RecipientChecker::Answer* RecipientChecker::remembered(const std::string& address,
-                                                             smtp::Monotonic now) {
+// Entries of the suppression list may hold for one domain's mail only.
+std::string RecipientChecker::key_of(const Subject& subject) const {
+    if (!any_suppressed_) return subject.address;
+    const auto at = subject.sender.rfind('@');
+    return subject.address + ' ' + (at == subject.sender.npos ? "" : subject.sender.substr(at));
+}
+
+const RecipientChecker::Answer* RecipientChecker::remembered(const Subject& subject, smtp::Monotonic now) {
+    const auto key = key_of(subject);
     for (auto* generation : {&young_, &old_}) {
-        const auto at = generation->find(address);
+        const auto at = generation->find(key);
         if (at != generation->end() && now < at->second.until) return &at->second.answer;
     }
     return nullptr;
 }
 
-std::uint64_t RecipientChecker::ask(const std::string& address, smtp::Monotonic now, Done done) {
+std::uint64_t RecipientChecker::ask(Subject subject, smtp::Monotonic now, Done done) {
     const auto request = ++last_;
-    open_.emplace(request, Question{address, now + patience, std::move(done)});
-    categorizer_.send(Check{request, address}); // if it is down: when it comes up
+    categorizer_.send(Check{request, subject.address, subject.sender}); // if it is down: when it comes up
+    open_.emplace(request, Question{std::move(subject), now + patience, std::move(done)});
     if (!patience_.armed()) patience_.start(1s);
     return request;
 }
@@ -41,12 +48,16 @@ void RecipientChecker::forget() {
 }
 
 void RecipientChecker::connected() {
-    for (auto& [request, question] : open_) categorizer_.send(Check{request, question.address});
+    for (auto& [request, question] : open_) categorizer_.send(Check{request, question.subject.address, question.subject.sender});
 }
 
 void RecipientChecker::heard(proto::recipient_check::Message&& message) {
+    if (const auto* list = std::get_if<proto::recipient_check::Suppressions>(&message)) {
+        any_suppressed_ = list->any;
+        return forget();
+    }
     auto* checked = std::get_if<Checked>(&message);
-    if (!checked) return categorizer_.fail("only Checked is said here");
+    if (!checked) return categorizer_.fail("only Checked and Suppressions are said here");
     finish(checked->request, {checked->verdict, std::move(checked->text), std::move(checked->status)});
 }
 
@@ -60,7 +71,7 @@ void RecipientChecker::finish(std::uint64_t request, Answer answer) {
             young_.clear();
         }
         const auto lasts = answer.verdict == Verdict::unknown ? unknown_for : known_for;
-        young_.insert_or_assign(question.mapped().address, Kept{answer, now + lasts});
+        young_.insert_or_assign(key_of(question.mapped().subject), Kept{answer, now + lasts});
     }
     question.mapped().done(answer);
 }

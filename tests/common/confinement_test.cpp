@@ -28,7 +28,7 @@ struct Place {
     const fs::path path = directory.path();
     config::Config config;
     Place() {
-        for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run", "state/idempotency", "state/mta-sts"})
+        for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run", "state/idempotency", "state/mta-sts", "suppression"})
             fs::create_directories(path / "spool" / part);
         for (auto part : {"messages/a0/MESSAGE", "incoming/11/OTHER", "incoming/10/writer"})
             std::ofstream(path / "spool" / part) << "secret";
@@ -213,6 +213,18 @@ TEST_CASE("the categorizer reaches the ports of the tables that are named, and n
     later.tables_named.push_back({"socketmap:inet:127.0.0.1:7:x", "x", 1, 1});
     CHECK(common::beyond(common::allowance_of(Role::categorizer, 0, place.config),
                          common::allowance_of(Role::categorizer, 0, later)) == std::vector<std::string>{"TCP port 7"});
+}
+
+TEST_CASE("files: the suppression list is for its keeper, and for whoever asks it") {
+    if (!kernel_has_landlock()) return;
+    Place place;
+    std::ofstream(place.path / "spool/suppression/lock.mdb") << "readers";
+    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer,
+                            Role::bounce, Role::queue_manager}) {
+        CAPTURE(proto::name_of(role));
+        const bool may = role == Role::categorizer || role == Role::queue_manager;
+        CHECK(place.tries(role, write_of("spool/suppression/lock.mdb")) == (may ? 0 : EACCES));
+    }
 }
 
 TEST_CASE("who becomes the recipient is kept by the recipient's rights") {

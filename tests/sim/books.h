@@ -13,6 +13,7 @@ struct Recipient {
     std::string domain;
     bool local = false, discard = false, unknown = false; // as the categorizer will say
     bool rejected = false;                                // its host answers 550
+    bool suppressed = false;
     // the spool's
     Written written = Written::open;
     std::uint32_t failures = 0, message_failures = 0, deaths = 0;

@@ -94,6 +94,7 @@ void World::check_start(const q::Deliver& a, const Connection& c) {
     if (m->not_before > time_ + wall_offset_ + second) wrong("a scheduled message leaves early");
     for (auto n : out_.of(a.numbers)) {
         const Recipient& r = recipient(a.id, n);
+        if (r.suppressed) wrong("a recipient that was suppressed before is tried");
         if (r.in_flight) wrong("a recipient is tried twice at the same time");
         if (r.written != Written::open) wrong("a recipient that is done is tried again");
         if (r.written == Written::open && r.delivered > 0 && incarnation_ == 1)

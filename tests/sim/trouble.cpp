@@ -182,6 +182,7 @@ void World::plan_trouble() {
         later(at + dice_.between(1, 300) * minute, [this, d] { domains_[d].untrusted = false; });
     }
     plan_trouble_of_processes(span);
+    plan_suppressions(span);
 }
 
 void World::plan_trouble_of_processes(std::int64_t span) {
@@ -363,6 +364,7 @@ void World::agent_dies(bool crash) {
 void World::heal() {
     healed_ = true;
     say("all is well");
+    list_unreadable_ = false;
     out_.clear();
     for (Host& h : hosts_) h.mood = Mood::well;
     for (Domain& d : domains_) d.untrusted = false;

@@ -12,7 +12,7 @@ constexpr std::int64_t second = 1'000'000;
 } // namespace
 
 World::World(std::uint64_t seed, std::ostream* log)
-    : dice_(q::Random(seed).number()), seed_(seed), log_(log) {
+    : dice_(q::Random(seed).number()), list_dice_(~seed), seed_(seed), log_(log) {
     wall_offset_ = 1'790'000'000 * second;
     time_ = 1000 * second;
     calm_ = dice_.chance(25);
@@ -139,16 +139,17 @@ void World::does(const q::AskCategorizer& a) {
                     r.domain = home.name;
                     m->recipients.push_back(r);
                     finals.push_back({static_cast<q::RecipientNumber>(m->recipients.size() - 1),
-                                      q::Fate::remote, home.name, 0, nullptr});
+                                      q::Fate::remote, home.name, 0, nullptr,
+                                      key_of(m->id, static_cast<q::RecipientNumber>(m->recipients.size() - 1))});
                 }
                 continue;
             }
             const Recipient& r = m->recipients[n];
             const auto home = std::ranges::find(domains_, r.domain, &Domain::name);
-            q::FinalRecipient f{n, q::Fate::remote, home->name, 0, nullptr};
+            q::FinalRecipient f{n, q::Fate::remote, home->name, 0, nullptr, key_of(m->id, n), list_dice_.chance(10)};
             if (r.local) f.fate = q::Fate::local, f.destination = "local";
             if (r.discard) f.fate = q::Fate::discard;
-            if (r.unknown) f.fate = q::Fate::failed, f.reason = &unknown;
+            if (r.unknown || r.suppressed) f.fate = q::Fate::failed, f.reason = &unknown;
             if (!healed_ && !calm_ && dice_.chance(2)) f.fate = q::Fate::deferred, f.reason = &table;
             if (f.fate == q::Fate::discard) m->recipients[n].written = Written::discarded;
             finals.push_back(f);

@@ -133,6 +133,7 @@ private:
     void carry_out();
     void does(const q::AskCategorizer& a);
     void does(const q::AskRoute& a);
+    void does(const q::AskSuppressions& a);
     void does(const q::OpenConnection& a);
     void does(const q::Deliver& a);
     void does(const q::CloseConnection& a);
@@ -177,6 +178,11 @@ private:
     void attach_agent(q::AgentKind kind);
     void offer(Message& m);
 
+    // suppression.cpp
+    static std::uint32_t key_of(std::uint64_t id, q::RecipientNumber number);
+    void plan_suppressions(std::int64_t until);
+    void suppress_somebody();
+
     // checks.cpp
     void check();
     void check_books();
@@ -186,7 +192,7 @@ private:
     Recipient& recipient(spool::QueueId id, q::RecipientNumber number);
     Message* message(spool::QueueId id);
 
-    Dice dice_;
+    Dice dice_, list_dice_;
     std::uint64_t seed_;
     std::ostream* log_;
     std::string wrong_;
@@ -214,6 +220,7 @@ private:
     q::AgentId last_agent_ = 0;
     std::set<std::string> paused_links_;
     bool paused_ = false;
+    bool list_unreadable_ = false; // of those suppressed
     std::uint32_t open_ = 0;
     std::map<std::uint64_t, std::int64_t> alone_since_; // agent → nothing else in flight
 };

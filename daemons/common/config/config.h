@@ -10,6 +10,7 @@
 #include "daemons/common/config/lookup.h"
 #include "daemons/common/config/local_delivery.h"
 #include "daemons/common/config/pools.h"
+#include "daemons/common/config/suppression.h"
 #include "daemons/common/network.h"
 #include "daemons/decide/address_class.h"
 #include "daemons/decide/queue/settings.h"
@@ -300,6 +301,7 @@ struct Config {
     std::vector<Pool> pools;               // in the order of their names
     Pools pool_choice;
     Idempotency idempotency;
+    Suppression suppression;
     std::vector<decide::RouteRule> routes; // as written; decide::RouteTable compiles them
     std::vector<decide::SigningRule> signing; // [dkim."<domain>"]
     Dns dns;

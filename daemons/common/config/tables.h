@@ -83,6 +83,7 @@ Section table_of(Transport&);
 Section table_of(SenderRelay&);
 Section table_of(Pool&);
 Section table_of(Pools&);
+Section table_of(Suppression&);
 Section table_of(decide::RouteRule&);
 Section table_of(decide::SigningRule&);
 Section table_of(decide::queue::RetryPolicy&);

@@ -80,6 +80,11 @@ struct Categorized { // categorizer → queue-manager
     }
 };
 
-using Message = std::variant<Categorize, Categorized>;
+struct Suppressions { // queue-manager → categorizer: the suppression list has changed, or we have just met
+    bool any = false; // is there anybody on it?
+    static void fields(auto& m, auto& f) { f("any", m.any); }
+};
+
+using Message = std::variant<Categorize, Categorized, Suppressions>;
 
 } // namespace proto::categorize

@@ -58,7 +58,7 @@ inline constexpr std::string_view messages = "messages";
 // "link_failures": [{"time","phase" (connecting, session),"status","text"}] since it came: of its link, not of itself.
 inline constexpr std::string_view message = "message";
 // "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","from","who",
-// "until"}] in order (schedule, hold, pause, categorizer, route, link, queue, ladder, rate, window, turn),
+// "until"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, ladder, rate, window, turn),
 // "blocked_by" (the gate; "" when it is in flight), "next_attempt". "from": where the gate comes from
 // (configuration key, command, remote reply).
 inline constexpr std::string_view explain = "explain";
@@ -75,6 +75,13 @@ inline constexpr std::string_view explain = "explain";
 // "finding" (good, notice, temporary, permanent), "host", "recipient", "code", "status", "text", "advice" (what to
 // do). No message, link or counter is touched.
 inline constexpr std::string_view attempt = "try";
+
+// "filter" (decide::SuppressionFilter; none: all), "limit" (0: none). A line per entry of the suppression list:
+// "recipient" ("ann@example.org", "@example.org"), "sender" (a domain; "" all), "reason", "reply", "who", "automatic",
+// "added", "expires" (0: never).
+inline constexpr std::string_view suppressions = "suppressions";
+// "address" (or a domain), "sender" (""). The entry that covers it, as above; no line: none does.
+inline constexpr std::string_view suppressed = "suppressed";
 
 // ---- changing: durable before "done"; "why" is kept and shown beside who asked (the peer's user name) ----
 
@@ -95,6 +102,10 @@ inline constexpr std::string_view expire = "expire";             // the sender i
 inline constexpr std::string_view reroute = "reroute";           // "to": a next hop as in [route], "" back
 inline constexpr std::string_view reprioritise = "reprioritise"; // "lane"
 inline constexpr std::string_view requeue = "requeue"; // categorize anew; "policy" if another one is to hold
+// "entries": up to 1000 of {"recipient","sender","reason","reply","expires"}, "dry_run". One line: "added", "replaced".
+inline constexpr std::string_view suppress = "suppress";
+// "entries" as above, or "filter"; "dry_run". One line: "removed", "missing".
+inline constexpr std::string_view unsuppress = "unsuppress";
 inline constexpr std::string_view flush = "flush";     // force everything (sendmail -q)
 
 } // namespace op

@@ -1,5 +1,5 @@
 // smtpd ↔ categorizer: would this recipient be accepted? Asked at RCPT for addresses in our own domains,
-// answered without touching a message.
+// and for all as long as somebody is suppressed; answered without touching a message.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -13,9 +13,11 @@ inline constexpr std::string_view conversation = "recipient_check";
 struct Check { // smtpd → categorizer
     std::uint64_t request = 0;
     std::string address;
+    std::string sender; // envelope sender of the mail, as far as its domain matters; "" nobody
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("address", m.address);
+        f("sender", m.sender);
     }
 };
 
@@ -34,6 +36,11 @@ struct Checked { // categorizer → smtpd
     }
 };
 
-using Message = std::variant<Check, Checked>;
+struct Suppressions { // categorizer → smtpd: the suppression list has changed, or we have just met
+    bool any = false; // is there anybody on it? Then recipients elsewhere are to be asked about, too
+    static void fields(auto& m, auto& f) { f("any", m.any); }
+};
+
+using Message = std::variant<Check, Checked, Suppressions>;
 
 } // namespace proto::recipient_check

@@ -224,7 +224,8 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
         case Fate::local: {
             sorted_.push_back(Sorted{queue_for(each.destination, each.fate, m.pool),
                                      static_cast<std::uint16_t>(each.sender_group),
-                                     remembered(m, deliveries_[first], each.number)});
+                                     remembered(m, deliveries_[first], each.number), each.address_key,
+                                     each.unchecked || deliveries_[first].unchecked});
             break;
         }
         }
@@ -271,6 +272,7 @@ void Core::make_deliveries(Slot message, Slot spare) {
         const Sorted& lead = sorted_[at];
         smtp::WallTime due = lead.restored.next_attempt;
         std::uint32_t message_failures = 0, deaths = 0;
+        bool unchecked = false;
         list.clear();
         for (; at < sorted_.size() && list.size() < settings_.recipients_per_transaction; ++at) {
             const Sorted& each = sorted_[at];
@@ -284,8 +286,9 @@ void Core::make_deliveries(Slot message, Slot spare) {
             due = std::max(due, each.restored.next_attempt); // never early
             message_failures = std::max(message_failures, each.restored.message_failures);
             deaths = std::max(deaths, each.restored.deaths);
+            unchecked = unchecked || each.unchecked;
             list.push_back(Entry{each.restored.number,
-                                 static_cast<std::uint16_t>(std::min(each.restored.failures, 0xffffu))});
+                                 static_cast<std::uint16_t>(std::min(each.restored.failures, 0xffffu)), each.key});
         }
         const Slot slot = spare != none ? std::exchange(spare, none) : new_delivery(message);
         set_entries(slot, list);
@@ -298,6 +301,7 @@ void Core::make_deliveries(Slot message, Slot spare) {
         d.deaths = small(deaths);
         d.problem = lead.restored.problem;
         d.suspect = lead.restored.suspect;
+        d.unchecked = unchecked;
         d.due = due > now_.wall ? monotonic_of(std::min(due, now_.wall + longest_wait())) : now_.monotonic;
         ++queues_[d.queue].deliveries;
         place(slot, End::back);

@@ -25,6 +25,14 @@ struct AskRoute {
     std::string_view pool; // that the mail names; "" none
 };
 
+// Which of these recipients are suppressed? Answered by SuppressionsKnown; until then the delivery stays here.
+struct AskSuppressions {
+    DeliveryId delivery = 0;
+    spool::QueueId id;
+    spool::Location location = spool::Location::incoming;
+    Numbers numbers;
+};
+
 struct OpenConnection {
     AgentId agent = 0;
     ConnectionId connection = 0;
@@ -195,7 +203,7 @@ struct DomainForgotten { // no mail for it has come for long: what the router sa
     std::string_view domain;
 };
 
-using Action = std::variant<AskCategorizer, AskRoute, OpenConnection, Deliver, CloseConnection,
+using Action = std::variant<AskCategorizer, AskRoute, AskSuppressions, OpenConnection, Deliver, CloseConnection,
                             RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice,
                             RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired, NoticeUntried,
                             NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten,

@@ -12,6 +12,7 @@
 //   reports.cpp     telling senders
 //   sweeper.cpp     expiry and delay notices, leaving incoming/
 //   hand.cpp        the operator's gates and force
+//   suppressed.cpp  recipients that are to get no mail any more
 //   listing.cpp     what can be seen
 //   explain.cpp     why a delivery is still here
 // Knows time only as told by enter(); must not know any clock, disk or socket.
@@ -41,6 +42,8 @@ public:
     void categorized(const Categorized& event);
     void categorization_failed(spool::QueueId id);
     void routed(const Routed& event);
+    void suppression_changed(const SuppressionChanged& event);
+    void suppressions_known(const SuppressionsKnown& event);
     void agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity);
     void agent_gone(AgentId agent, Departure how);
     bool may_connect(ConnectionId connection, std::string_view address, Asks asks);
@@ -266,6 +269,10 @@ private:
     void try_now(Slot delivery);
     void held_changed(Slot message);
 
+    // ---- suppressed.cpp ----
+    void ask_suppressions(Slot delivery); // that is nowhere else now
+    bool concerns(const SuppressionChanged& event, Slot delivery) const; // keys and domains sorted
+
     // ---- listing.cpp ----
     MessageInfo info(Slot message, smtp::Now now) const;
     Waiting waiting(const Delivery& delivery) const;
@@ -353,6 +360,7 @@ private:
     bool paused_ = false;
     bool categorizer_up_ = true, router_up_ = true, bounce_up_ = true;
     std::uint64_t held_ = 0;
+    std::uint64_t checking_ = 0; // deliveries the suppression list is being asked about
     std::uint64_t scheduled_ = 0;          // deliveries in the heap that wait for a wall-clock time
     std::uint64_t uncategorized_wait_ = 0; // … and those that wait to be asked about again
     mutable std::uint64_t oldest_id_ = 0;  // message with the earliest arrival; 0: to be found
@@ -362,6 +370,8 @@ private:
         Slot queue;
         std::uint16_t sender_group;
         Restored restored;
+        std::uint32_t key;
+        bool unchecked;
     };
     std::vector<Sorted> sorted_;
 };

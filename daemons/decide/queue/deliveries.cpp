@@ -59,6 +59,7 @@ void Core::place(Slot slot, End end) {
         pending_.push(deliveries_, slot, end);
         return;
     }
+    if (d.unchecked) return ask_suppressions(slot);
     if (d.suspect) {
         d.state = DeliveryState::alone;
         alone_[static_cast<std::size_t>(kind_of(slot))].push(deliveries_, slot, End::back);
@@ -98,6 +99,10 @@ void Core::take_out(Slot slot) {
         alone_[static_cast<std::size_t>(kind_of(slot))].remove(deliveries_, slot);
         break;
     case DeliveryState::active: take_back(slot); break;
+    case DeliveryState::checking: // the answer comes too late
+        --checking_;
+        d.unchecked = true;
+        break;
     case DeliveryState::held: break;
     }
     d.state = DeliveryState::held; // nowhere
@@ -129,6 +134,7 @@ bool Core::join(Slot slot) {
         for (const Entry& each : entries(slot)) all.push_back(each);
         set_entries(other, all);
         o.postponed = true;
+        o.unchecked = o.unchecked || d.unchecked;
         o.since = std::min(o.since, d.since);
         o.message_failures = std::max(o.message_failures, d.message_failures);
         o.deaths = std::max(o.deaths, d.deaths);
@@ -147,7 +153,7 @@ std::vector<Entry> Core::entries(Slot slot) const {
         return all;
     }
     if (d.count > 1) return several_[d.number];
-    return {Entry{d.number, d.failures}};
+    return {Entry{d.number, d.failures, d.key}};
 }
 
 void Core::set_entries(Slot slot, const std::vector<Entry>& list) {
@@ -160,6 +166,7 @@ void Core::set_entries(Slot slot, const std::vector<Entry>& list) {
     for (const Entry& each : list) d.failures = std::max(d.failures, each.failures);
     if (list.size() == 1) {
         d.number = list.front().number;
+        d.key = list.front().key;
     } else {
         d.number = several_.allocate();
         several_[d.number] = list;

@@ -36,6 +36,12 @@ void Engine::categorization_failed(spool::QueueId id, smtp::Now now, Actions& ou
 void Engine::routed(const Routed& event, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->routed(event); });
 }
+void Engine::suppression_changed(const SuppressionChanged& event, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->suppression_changed(event); });
+}
+void Engine::suppressions_known(const SuppressionsKnown& event, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->suppressions_known(event); });
+}
 void Engine::agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity, smtp::Now now,
                             Actions& out) {
     told(*core_, now, out, [&] { core_->agent_attached(agent, kind, capacity); });

@@ -32,6 +32,8 @@ public:
     // categorize_retry.
     void categorization_failed(spool::QueueId id, smtp::Now now, Actions& out);
     void routed(const Routed& event, smtp::Now now, Actions& out);
+    void suppression_changed(const SuppressionChanged& event, smtp::Now now, Actions& out);
+    void suppressions_known(const SuppressionsKnown& event, smtp::Now now, Actions& out);
 
     // capacity: connections it takes. An id may be used again after agent_gone().
     void agent_attached(AgentId agent, AgentKind kind, std::uint32_t capacity, smtp::Now now, Actions& out);

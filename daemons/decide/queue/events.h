@@ -99,6 +99,8 @@ struct FinalRecipient {
     std::string_view destination;   // remote: the domain, lower case; local: name of the store ("local")
     std::uint32_t sender_group = 0; // recipients with different reverse-paths never share a transaction
     const Reason* reason = nullptr; // failed, deferred; where it is only verified, also local and discard
+    std::uint32_t address_key = 0;  // the same for the same address (SuppressionChanged); 0: not known
+    bool unchecked = false; // remote, local: the suppression list is asked about it before its first try
 };
 
 // The answer to AskCategorizer: every number asked for that is not replaced by others is named, and those
@@ -121,6 +123,26 @@ struct Routed {
     std::uint32_t connections = 0;                   // the link's limit; 0: the setting for its kind
     std::string_view rule;                           // the route's pattern: Settings::routes; "" none
     bool secure = false; // nobody on the way could have put other hosts in (DNSSEC, or our own configuration)
+};
+
+// ---- suppression ----
+
+// Somebody was put on the suppression list. Deliveries it may concern are asked about (AskSuppressions)
+// before they are tried again; those that wait for nothing but their time, at once.
+struct SuppressionChanged {
+    std::span<const std::uint32_t> keys;       // of addresses, as FinalRecipient::address_key
+    std::span<const std::string_view> domains; // of which everybody was, lower case
+};
+
+// The answer to AskSuppressions.
+struct SuppressionsKnown {
+    struct Suppressed {
+        RecipientNumber number = 0;
+        const Reason* reason = nullptr;
+    };
+    DeliveryId delivery = 0;
+    bool known = true; // false: the list cannot be read; asked again after categorize_retry
+    std::span<const Suppressed> suppressed;
 };
 
 // ---- agents ----

@@ -91,6 +91,11 @@ Explanation Core::explanation(Slot slot) const {
                                   : Scope::link;
     pause.name = paused_ ? "" : q.paused ? q.name : q.pool_paused ? pools_[q.sends_from] : l ? l->name : "";
     gate(Gate::categorizer, true);
+    auto& suppression = gate(Gate::suppression, d.state != DeliveryState::checking && !d.unchecked);
+    if (d.state == DeliveryState::checking)
+        suppression.text = "the suppression list is being asked";
+    else if (d.unchecked)
+        suppression.text = "the suppression list is asked once more before its next try";
 
     auto& route = gate(Gate::route, l != nullptr);
     if (!l) {

@@ -16,7 +16,8 @@ Waiting Core::waiting(const Delivery& d) const {
         if (d.scheduled) return Waiting::scheduled;
         break;
     case DeliveryState::ready:
-    case DeliveryState::alone: break;
+    case DeliveryState::alone:
+    case DeliveryState::checking: break;
     }
     if (d.queue == none) return Waiting::own_time;
     const Queue& q = queues_[d.queue];
@@ -293,7 +294,7 @@ Counts Core::counts() const {
     out.connections = open_;
     out.scheduled = scheduled_;
     out.retrying = uncategorized_wait_;
-    out.free = alone_[0].count + alone_[1].count;
+    out.free = alone_[0].count + alone_[1].count + checking_;
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         const Queue& q = queues_[slot];
         if (q.name.empty()) continue;

@@ -49,6 +49,7 @@ enum class Gate : std::uint8_t {
     hold,
     pause,
     categorizer,
+    suppression,
     route,
     link,
     queue,

@@ -22,6 +22,7 @@ enum class DeliveryState : std::uint8_t {
     waiting, // in the heap until its own time (ladder, schedule, categorizer's retry)
     ready,   // in a lane of its queue
     alone,   // due, suspect: waits for an agent to itself
+    checking, // the suppression list is being asked about it
     active,  // handed to an agent
     held,    // the message is held
 };
@@ -41,6 +42,7 @@ struct Delivery {
     std::uint16_t failures = 0;   // rungs climbed (count 1; else the most of its recipients)
     std::uint16_t sender_group = 0;
     std::uint16_t round = 0; // of the queue, when handed over; uncategorized: tries at the categorizer
+    std::uint32_t key = 0;   // count 1: of its recipient's address
     std::uint8_t message_failures = 0, deaths = 0;
     DeliveryState state = DeliveryState::pending;
     bool problem : 1 = false;
@@ -49,11 +51,13 @@ struct Delivery {
     bool scheduled : 1 = false; // waits for a wall-clock time
     bool traced : 1 = false;    // its sender has been told of its first try
     bool whole : 1 = false;     // uncategorized: numbers 0 … count-1
+    bool unchecked : 1 = false; // the suppression list is to be asked before its next try
 };
 
 struct Entry { // one of several recipients of a delivery
     RecipientNumber number = 0;
     std::uint16_t failures = 0;
+    std::uint32_t key = 0; // of its address
 };
 using Several = std::vector<Entry>;
 

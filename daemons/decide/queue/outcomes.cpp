@@ -158,7 +158,7 @@ void Core::recipients_wait(const Delivery& like, Slot& spare, Verdicts& v) {
         std::vector<Entry> group;
         std::erase_if(v.by_recipient, [&, &first = first, &why = why](const auto& each) {
             if (each.first.failures != first.failures || *each.second != *why) return false;
-            group.push_back(Entry{each.first.number, one_more(each.first.failures)});
+            group.push_back(Entry{each.first.number, one_more(each.first.failures), each.first.key});
             return true;
         });
         const auto due = store ? after(settings_.local_retry)
@@ -180,6 +180,7 @@ Slot Core::another(const Delivery& like, Slot& spare, const std::vector<Entry>& 
     d.problem = like.problem;
     d.suspect = like.suspect;
     d.traced = like.traced;
+    d.unchecked = like.unchecked;
     d.since = like.since;
     d.tried = like.tried;
     set_entries(slot, list);

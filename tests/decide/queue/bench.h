@@ -26,6 +26,12 @@ struct Handed {
     double at = 0; // seconds since the start
 };
 
+struct Checked {
+    DeliveryId delivery = 0;
+    spool::QueueId id;
+    std::vector<RecipientNumber> numbers;
+};
+
 class Bench {
 public:
     explicit Bench(Settings settings = exact(), std::uint64_t seed = 1) : engine(settings, seed, now()) {
@@ -138,10 +144,13 @@ public:
     bool connects = true; // connections come up at once
     bool sorts = true;    // the categorizer answers at once
     bool reports_work = true;
+    std::vector<std::uint32_t> keys; // of the recipients' addresses, by number
+    bool unchecked = false;          // … which the suppression list is to be asked about
     Reason reason{"4.0.0", "because", "", ""};
 
     // What was said.
     std::vector<Handed> handed;
+    std::vector<Checked> checks; // of the suppression list, left to the test to answer
     std::vector<ConnectionId> opened;
     std::vector<double> tries; // times of OpenConnection
     std::vector<spool::QueueId> removed, active, moved, expired, asked, held;
@@ -169,8 +178,12 @@ private:
             for (RecipientNumber n = 0; n < all.size(); ++n) numbers.push_back(n);
         std::vector<FinalRecipient> finals;
         for (auto n : numbers)
-            finals.push_back({n, all[n] == "local" ? Fate::local : Fate::remote, all[n], 0, nullptr});
+            finals.push_back({n, all[n] == "local" ? Fate::local : Fate::remote, all[n], 0, nullptr,
+                              n < keys.size() ? keys[n] : n + 1, unchecked});
         engine.categorized({a.id, finals}, now(), out);
+    }
+    void act(const AskSuppressions& a, const Actions& said) {
+        checks.push_back({a.delivery, a.id, {said.of(a.numbers).begin(), said.of(a.numbers).end()}});
     }
     void act(const AskRoute& a, const Actions&) {
         const std::string domain(a.domain);
