@@ -78,7 +78,7 @@ std::optional<decide::queue::Unreported>
 told_of_expansion(const Subject& subject, std::uint32_t number,
                   const std::vector<const proto::categorize::Outcome*>& outcomes) {
     using decide::queue::ReportKind;
-    const auto of_list = std::ranges::count_if(outcomes, [](auto* each) { return !each->reverse_path.empty(); });
+    const auto of_list = std::ranges::count_if(outcomes, [](auto* each) { return each->list; });
     auto kind = kind_of(decide::ReportWishes::expansion(outcomes.size(), static_cast<std::size_t>(of_list)));
     if (!kind) return {};
     if (subject.trace != spool::Trace::none)
