@@ -119,7 +119,10 @@ std::vector<Audience> postmaster_copies(const Settings& settings, Kind kind, con
 }
 
 bool wants_content(const proto::report::Report& report, const spool::MessageState& state) {
-    return report.kind == Kind::failed && state.envelope.ret != spool::Return::headers;
+    const bool of_list = std::ranges::any_of(report.recipients, [&](const auto& each) {
+        return each.recipient < state.recipients.size() && state.recipients[each.recipient].list;
+    });
+    return report.kind == Kind::failed && (of_list || state.envelope.ret != spool::Return::headers);
 }
 
 Composition compose(const Settings& settings, const proto::report::Report& report, const Audience& audience,

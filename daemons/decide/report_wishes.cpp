@@ -3,21 +3,12 @@
 
 namespace decide {
 
-namespace {
-
-// An address of its own, not that of whoever wrote to its origin.
-bool from_list(const spool::MessageState& state, const spool::RecipientState& recipient) {
-    return recipient.reverse_path != state.recipients[recipient.origin].reverse_path;
-}
-
-} // namespace
-
 ReportWishes::ReportWishes(const spool::MessageState& state) : state_(state), successors_(state.recipients.size()) {
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
         if (recipient.origin == number) continue;
         ++successors_[recipient.origin].count;
-        if (from_list(state, recipient)) ++successors_[recipient.origin].of_list;
+        if (recipient.list) ++successors_[recipient.origin].of_list;
     }
 }
 
@@ -36,7 +27,7 @@ spool::Notify ReportWishes::notify(std::uint32_t recipient) const {
 
 bool ReportWishes::is_of_list(std::uint32_t recipient) const {
     for (auto at = recipient; state_.recipients[at].origin != at; at = state_.recipients[at].origin)
-        if (from_list(state_, state_.recipients[at])) return true;
+        if (state_.recipients[at].list) return true;
     return false;
 }
 

@@ -143,6 +143,7 @@ TEST_CASE("a list's member is reported to the list's owner, as mail of the list'
     s.recipients[0].status = spool::Status::expanded;
     s.recipients[1].address = "member@example.net";
     s.recipients[1].reverse_path = "owner-list@example.org";
+    s.recipients[1].list = true;
     const auto asked = report(Kind::failed, {1});
     const auto audiences = audiences_of(asked, s);
     REQUIRE(audiences.size() == 1); // NOTIFY=NEVER was said to the list
