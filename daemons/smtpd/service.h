@@ -39,6 +39,7 @@ struct Service {
     common::Intake& intake;
     RecipientChecker& checker;
     common::Outbox& outbox;
+    common::Figures& figures;
     std::shared_ptr<dns::Resolver> resolver; // of the current configuration
     std::uint32_t instance = 0;
     DateText date = {};

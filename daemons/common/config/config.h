@@ -7,6 +7,7 @@
 #include "daemons/common/config/filters.h"
 #include "daemons/common/config/lookup.h"
 #include "daemons/common/config/local_delivery.h"
+#include "daemons/common/config/metrics.h"
 #include "daemons/common/config/pools.h"
 #include "daemons/common/network.h"
 #include "daemons/decide/address_class.h"
@@ -311,6 +312,7 @@ struct Config {
     Bounce bounce;
     TlsReports tls_reports;
     Master master;
+    Metrics metrics;
     Testing testing;
     std::vector<LookupTable> tables;             // [table.<name>]
     std::vector<TableReference> tables_named; // by keys of other sections
