@@ -1,6 +1,7 @@
 // The text; that Prometheus' own parsers take it is shown in tests/system/test_metrics.py.
 #include "daemons/metrics/exposition.h"
 #include "daemons/common/figures/figures.h"
+#include "daemons/common/proto/hello.h"
 #include <doctest/doctest.h>
 #include <set>
 
