@@ -321,6 +321,7 @@ def test_the_packaged_postfix_exporter(mta, remote, block):
     busy.at("rcpt", "450 4.2.0 Come back later")
     mta.start()
     port, place = block.port(), tree("prometheus-postfix-exporter")
+    mta.forget_the_log()  # it begins at the end
     exporter = Service([place / "usr/bin/prometheus-postfix-exporter", f"--postfix.showq_path={mta.spool}/run/showq",
                         f"--postfix.logfile_path={mta.log_file}", f"--web.listen-address={mta.address}:{port}"], mta.folder,
                        lambda: is_open(mta.address, port))
