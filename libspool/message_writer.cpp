@@ -12,9 +12,11 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
     Draft(CommitPool& p, SharedDirectory& d, QueueId i, const Envelope& envelope, const WriterOptions& o)
         : pool(p), directory(d), id(i), options(o), path(d.path() + "/" + i.text()),
           envelope_bytes(encode(envelope)) {
+        recipients = envelope.recipients.size();
         frame_envelope();
         content_offset = file_end = header_size + envelope_record.size();
     }
+    std::size_t recipients = 0; // of the envelope
     void frame_envelope() {
         envelope_record.clear();
         append_record(envelope_record, id, Record{envelope_type, 0, true, 0, envelope_bytes});
@@ -209,6 +211,8 @@ ContentFacts MessageWriter::facts() const { return draft_->scan.facts(); }
 std::uint64_t MessageWriter::size() const { return draft_->scan.size(); }
 const std::string& MessageWriter::encoded_envelope() const { return draft_->envelope_bytes; }
 
+std::size_t MessageWriter::recipients() const { return draft_->recipients; }
+
 void MessageWriter::append(std::string_view bytes) {
     Draft& d = *draft_;
     d.scan.append(bytes);
@@ -246,6 +250,7 @@ void MessageWriter::read(std::uint64_t offset, std::size_t max, Read done) {
 void MessageWriter::set_envelope(const Envelope& envelope, std::string_view edited_header) {
     Draft& d = *draft_;
     auto bytes = encode(envelope);
+    d.recipients = envelope.recipients.size();
     d.edited_header = edited_header;
     d.replaced_header = envelope.edits.header_size;
     if (bytes == d.envelope_bytes) return;

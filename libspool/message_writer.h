@@ -55,6 +55,7 @@ public:
     // turn the header into `edited_header`.
     void set_envelope(const Envelope& envelope, std::string_view edited_header = {});
 
+    std::size_t recipients() const; // of the envelope
     // The envelope's bytes as written: the hint for Submitted.
     const std::string& encoded_envelope() const;
 

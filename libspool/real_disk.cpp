@@ -112,13 +112,23 @@ Result<> RealDisk::punch_hole(const File& file, std::uint64_t offset, std::uint6
     return {};
 }
 
+int RealDisk::timed(int (*sync)(int), const File& file) {
+    if (!watch_) return sync(file.handle());
+    const auto began = std::chrono::steady_clock::now();
+    const int rc = sync(file.handle());
+    const int error = errno;
+    watch_(std::chrono::steady_clock::now() - began);
+    errno = error;
+    return rc;
+}
+
 Result<> RealDisk::sync(const File& file) {
-    if (::fsync(file.handle()) != 0) return failed("sync");
+    if (timed(::fsync, file) != 0) return failed("sync");
     return {};
 }
 
 Result<> RealDisk::sync_data(const File& file) {
-    if (::fdatasync(file.handle()) != 0) return failed("sync");
+    if (timed(::fdatasync, file) != 0) return failed("sync");
     return {};
 }
 

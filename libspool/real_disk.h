@@ -2,6 +2,8 @@
 // following a link in the last place.
 #pragma once
 #include "libspool/disk.h"
+#include <chrono>
+#include <functional>
 #include <string>
 
 namespace spool {
@@ -16,6 +18,8 @@ public:
     RealDisk(const RealDisk&) = delete;
 
     int directory() const { return directory_; }
+    // Told of every sync how long it took, on the thread that waited for it. Set before the first one.
+    void watch_syncs(std::function<void(std::chrono::nanoseconds)> watch) { watch_ = std::move(watch); }
 
     Result<File> open(const std::string& path, Open how) override;
     Result<std::size_t> read(const File& file, std::uint64_t offset, std::span<char> into) override;
@@ -37,8 +41,10 @@ public:
 
 private:
     void close(int handle) noexcept override;
+    int timed(int (*sync)(int), const File& file);
     int directory_;
     bool keeps_name_;
+    std::function<void(std::chrono::nanoseconds)> watch_; // nobody's if empty
 };
 
 } // namespace spool

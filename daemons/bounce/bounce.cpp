@@ -43,7 +43,8 @@ config::Spool for_reports(config::Spool settings) {
 Result<std::unique_ptr<Bounce>> Bounce::create(common::Surroundings& surroundings, common::Orders orders) {
     auto intake =
         TRY(common::Intake::open(surroundings.loop, surroundings.log, for_reports(orders.config.spool),
-                                 static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble));
+                                 static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble,
+                                 surroundings.figures, common::Source::report));
     return std::unique_ptr<Bounce>(new Bounce(surroundings, orders.config, std::move(intake)));
 }
 

@@ -1,5 +1,6 @@
 #include "daemons/common/daemon.h"
 #include "daemons/common/confinement.h"
+#include "daemons/common/figures/reporter.h"
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/privileges.h"
 #include "daemons/common/supervision.h"
@@ -65,6 +66,8 @@ public:
         loop_.run();
         if (daemon_) {
             alarm(5); // whatever happens while it goes, it goes
+            if (reporter_) reporter_->last_words();
+            reporter_.reset();
             daemon_.reset();
         }
         log_.flush();
@@ -109,6 +112,7 @@ private:
             if (auto role = role_named(token.role)) orders.expected.push_back({*role, token.token});
         serve(message, std::move(orders));
         config_ = std::move(fresh); // only now may the former one go
+        settle_figures();
         if (!stopping_) master_.send(supervision::Ready{message.generation, confinement_});
     }
 
@@ -124,6 +128,15 @@ private:
         auto daemon = create_(surroundings_, std::move(orders));
         if (!daemon) return give_up(daemon.error().what, 75);
         daemon_ = *std::move(daemon);
+    }
+
+    // Nobody is asked for figures where nobody serves them.
+    void settle_figures() {
+        if (!daemon_ || stopping_ || surroundings_.identity.role == proto::Role::metrics) return;
+        if (!config_->metrics.enabled()) return reporter_.reset();
+        if (!reporter_)
+            reporter_.emplace(loop_, log_, surroundings_.run, surroundings_.identity, surroundings_.figures,
+                              [this] { daemon_->measure(surroundings_.figures); });
     }
 
     void ask_token(std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
@@ -182,6 +195,7 @@ private:
     Surroundings surroundings_;
     std::unique_ptr<config::Config> config_;
     std::unique_ptr<Daemon> daemon_;
+    std::optional<FigureReporter> reporter_;
     std::string confinement_;
     std::map<std::uint64_t, std::function<void(Token)>> awaited_tokens_; // by request
     std::uint64_t token_requests_ = 0;

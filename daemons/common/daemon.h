@@ -4,6 +4,7 @@
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/fd.h"
+#include "daemons/common/figures/figures.h"
 #include "daemons/common/ipc/hello.h"
 #include "daemons/common/log.h"
 #include "daemons/common/loop.h"
@@ -66,12 +67,15 @@ struct Surroundings {
     std::string run;                                // "<spool>/run": run + "/private/queue-manager" is a server's path
     std::function<void(std::string_view)> trouble;  // a line for `postrider status`; "" clears it
     AskToken ask_token = {};                        // smtp-client's
+    Figures figures = {};                           // what is counted here
     std::uint32_t instance() const { return identity.instance; } // worker number; a writer's slot
 };
 
 class Daemon {
 public:
     virtual ~Daemon() = default;
+    // Its gauges are asked for: it sets them.
+    virtual void measure(Figures& figures) { static_cast<void>(figures); }
     // The configuration has changed, or the same one comes with new listeners.
     virtual void reconfigure(Orders orders) = 0;
     // Take nothing new, finish what is in flight, then call done (once, not from within this call's caller's
@@ -79,7 +83,7 @@ public:
     virtual void stop(smtp::Duration within, std::function<void()> done) = 0;
     // How the work stands, in a few words that master passes on ("12 messages queued"); asked at every heartbeat.
     virtual std::string word() { return {}; }
-    // Another daemon's process has ended (told to the queue-manager). crashed: of itself, not stopped or killed.
+    // Another daemon's process has ended (told to the queue-manager and to metrics). crashed: of itself, not stopped or killed.
     virtual void died(const std::string& role, std::uint32_t instance, bool crashed) {
         static_cast<void>(role), static_cast<void>(instance), static_cast<void>(crashed);
     }

@@ -25,6 +25,12 @@ Delays Delays::of(smtp::WallTime arrived, smtp::WallTime queued, smtp::Duration 
     return out;
 }
 
+DeliveryOutcome outcome_of(const DeliveryLine& line) {
+    return line.outcome == "sent"      ? DeliveryOutcome::delivered
+           : line.outcome == "bounced" ? DeliveryOutcome::bounced
+                                       : DeliveryOutcome::deferred;
+}
+
 void write(const Voice& voice, const DeliveryLine& line) {
     const Delays& d = line.delays;
     const bool renamed = !line.original_to.empty() && line.original_to != line.to;
@@ -36,6 +42,18 @@ void write(const Voice& voice, const DeliveryLine& line) {
                delay_text(d.before_queue + d.in_queue + d.setup + d.transmission), delay_text(d.before_queue),
                delay_text(d.in_queue), delay_text(d.setup), delay_text(d.transmission), line.status,
                line.outcome, line.reason);
+}
+
+void count(Figures& figures, Transport transport, const DeliveryLine& line) {
+    const auto outcome = outcome_of(line);
+    figures.count(Family::deliveries, transport, outcome);
+    if (outcome != DeliveryOutcome::delivered) return;
+    const Delays& d = line.delays;
+    figures.observe(Family::delay_seconds, d.before_queue + d.in_queue + d.setup + d.transmission);
+    figures.observe(Family::delay_stage_seconds, d.before_queue, DelayStage::before_queue);
+    figures.observe(Family::delay_stage_seconds, d.in_queue, DelayStage::in_queue);
+    figures.observe(Family::delay_stage_seconds, d.setup, DelayStage::connection);
+    figures.observe(Family::delay_stage_seconds, d.transmission, DelayStage::transmission);
 }
 
 } // namespace common

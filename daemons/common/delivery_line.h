@@ -2,6 +2,7 @@
 //   QID: to=<…>[, orig_to=<…>], relay=…[, conn_use=N], delay=D, delays=a/b/c/d, dsn=2.0.0, status=sent (…)
 // Knows words and figures; not what they are about.
 #pragma once
+#include "daemons/common/figures/figures.h"
 #include "daemons/common/log.h"
 #include "libspool/queue_id.h"
 #include <string>
@@ -32,6 +33,9 @@ struct DeliveryLine {
     std::string_view reason;
 };
 
+DeliveryOutcome outcome_of(const DeliveryLine& line);
 void write(const Voice& voice, const DeliveryLine& line);
+// The same in figures.
+void count(Figures& figures, Transport transport, const DeliveryLine& line);
 
 } // namespace common

@@ -10,9 +10,14 @@ static constexpr auto look_every = 1s;  // at the disk's free space
 static constexpr auto pause_after = 5s; // a failure
 
 spool::Result<std::unique_ptr<Intake>> Intake::open(Loop& loop, Log& log, const config::Spool& settings,
-                                                    std::uint8_t slot, Trouble trouble) {
+                                                    std::uint8_t slot, Trouble trouble, Figures& figures,
+                                                    Source source) {
     auto disk = TRY(spool::RealDisk::open_at(settings.directory));
-    std::unique_ptr<Intake> intake(new Intake(loop, log, settings, std::move(disk), std::move(trouble)));
+    disk->watch_syncs([&figures](std::chrono::nanoseconds took) {
+        figures.observe(Family::sync_seconds, std::chrono::duration_cast<smtp::Duration>(took));
+    });
+    std::unique_ptr<Intake> intake(
+        new Intake(loop, log, settings, std::move(disk), std::move(trouble), figures, source));
     intake->slot_ = slot;
     intake->ids_ = TRY(spool::QueueIdSource::open(*intake->disk_, slot, Loop::now().wall, &intake->pool_));
     TRY(intake->open_directory());
@@ -20,8 +25,9 @@ spool::Result<std::unique_ptr<Intake>> Intake::open(Loop& loop, Log& log, const 
 }
 
 Intake::Intake(Loop& loop, Log& log, const config::Spool& settings, std::unique_ptr<spool::RealDisk> disk,
-               Trouble trouble)
-    : log_(log), trouble_(std::move(trouble)), floor_{settings.minimum_free, settings.minimum_free_inodes},
+               Trouble trouble, Figures& figures, Source source)
+    : log_(log), trouble_(std::move(trouble)), figures_(figures), source_(source),
+      floor_{settings.minimum_free, settings.minimum_free_inodes},
       disk_(std::move(disk)), wake_(loop, [this] { pool_.drain(); }),
       pool_(*disk_, settings.sync_threads, [this] { wake_.signal(); }) {}
 
@@ -73,8 +79,13 @@ void Intake::commit(spool::MessageWriter& writer, spool::MessageWriter::Done don
         space_->bytes_free -= std::min(space_->bytes_free, writer.size() + 4096);
         space_->files_free -= std::min<std::uint64_t>(space_->files_free, 1);
     }
-    writer.commit([this, done = std::move(done)](spool::Result<spool::DurableReceipt> receipt) mutable {
+    writer.commit([this, began = Loop::now().monotonic, recipients = writer.recipients(),
+                   done = std::move(done)](spool::Result<spool::DurableReceipt> receipt) mutable {
         if (receipt) {
+            figures_.count(Family::messages_accepted, source_);
+            figures_.add(Family::recipients_accepted, recipients, source_);
+            figures_.add(Family::bytes_accepted, receipt->size(), source_);
+            figures_.observe(Family::commit_seconds, Loop::now().monotonic - began);
             if (closed_until_) worked();
         } else {
             failed(receipt.error());

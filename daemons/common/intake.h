@@ -3,6 +3,7 @@
 // then one message is let through as a trial. Must not know where messages come from.
 #pragma once
 #include "daemons/common/config/config.h"
+#include "daemons/common/figures/figures.h"
 #include "daemons/common/log.h"
 #include "daemons/common/wake.h"
 #include "libsmtp/time.h"
@@ -28,8 +29,10 @@ public:
     using Trouble = std::function<void(std::string_view)>; // for `postrider status`; "" clears it
 
     // `settings`: the floor below which it says `full`, and how many threads write.
+    // What is taken is counted in `figures`, as of `source`.
     static spool::Result<std::unique_ptr<Intake>> open(Loop& loop, Log& log, const config::Spool& settings,
-                                                       std::uint8_t slot, Trouble trouble);
+                                                       std::uint8_t slot, Trouble trouble, Figures& figures,
+                                                       Source source);
     Intake(const Intake&) = delete;
 
     // A queue id for a message of about `size` bytes (0: not known), or why there is none now.
@@ -52,13 +55,15 @@ public:
 
 private:
     Intake(Loop& loop, Log& log, const config::Spool& settings, std::unique_ptr<spool::RealDisk> disk,
-           Trouble trouble);
+           Trouble trouble, Figures& figures, Source source);
     spool::Result<> open_directory();
     void failed(const spool::Error& error);
     void worked();
 
     Log& log_;
     Trouble trouble_;
+    Figures& figures_;
+    const Source source_;
     spool::Floor floor_;
     std::unique_ptr<spool::RealDisk> disk_;
     std::vector<std::unique_ptr<spool::SharedDirectory>>

@@ -96,6 +96,7 @@ void Log::new_second(std::time_t second) {
 }
 
 void Log::gather(Line line) {
+    ++counts_.lines[static_cast<std::size_t>(line.severity)];
     timespec now;
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
     if (now.tv_sec != second_) new_second(now.tv_sec);
@@ -140,7 +141,7 @@ void append_quoted(std::string& out, std::string_view text) {
 
 void Log::gather_for_file(const Line& line) {
     if (file_lines_.size() > settings_.most_gathered && (flush_file(), file_lines_.size() > settings_.most_gathered)) {
-        ++lost_;
+        ++lost_, ++counts_.lost;
         return;
     }
     if (settings_.json) return gather_json(line);
@@ -164,7 +165,7 @@ void Log::gather_json(const Line& line) {
 
 void Log::gather_for_syslog(const Line& line) {
     if (syslog_lines_.size() > settings_.most_gathered) {
-        ++lost_;
+        ++lost_, ++counts_.lost;
         return;
     }
     const auto begin = syslog_lines_.size();

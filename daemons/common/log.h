@@ -27,6 +27,12 @@ struct LogSettings {
     std::size_t most_gathered = 1 << 20;    // bytes waiting to be written, per sink
 };
 
+// Lines since the process began.
+struct LogCounts {
+    std::array<std::uint64_t, 5> lines{}; // written or lost, by severity
+    std::uint64_t lost = 0;               // could not be written fast enough
+};
+
 class Log;
 
 // Logs as one service with one number; a small value, made where needed: log.as("smtpd", session).info(…).
@@ -99,6 +105,7 @@ public:
     // Now instead of at the end of the turn.
     void flush();
 
+    const LogCounts& counts() const { return counts_; }
     bool wants(Severity severity) const { return severity >= settings_.least; }
 
     static constexpr std::size_t max_line = 2000; // bytes of one line
@@ -134,7 +141,8 @@ private:
     std::time_t second_ = -1;
     std::array<char, 16> stamp_{};   // "Nov 20 15:38:00"
     std::array<char, 24> utc_{};     // "2026-11-20T15:38:00"
-    std::uint64_t lost_ = 0;
+    std::uint64_t lost_ = 0; // not yet said
+    LogCounts counts_;
     std::time_t syslog_tried_ = 0;
 };
 

@@ -18,6 +18,15 @@ std::vector<PlannedProcess> process_plan(const config::Config& config) {
         }
     };
 
+    if (config.metrics.enabled()) {
+        auto& metrics = add(Role::metrics);
+        metrics.metrics_listeners = true;
+        metrics.local_sockets = {"metrics"};
+        metrics.expects = {Role::smtpd,         Role::pickup,      Role::categorizer, Role::router,
+                           Role::queue_manager, Role::smtp_client, Role::local,       Role::bounce};
+        metrics.stop_phase = 3;
+    }
+
     auto& queue = add(Role::queue_manager);
     queue.local_sockets = {"queue-manager", "control", "showq"};
     queue.expects = {Role::smtpd,  Role::pickup,      Role::bounce, Role::categorizer,
@@ -61,6 +70,7 @@ const std::vector<LocalSocket>& local_sockets() {
         {"categorizer", "private/categorizer", 0600, false},
         {"local", "private/local", 0600, false},
         {"router", "private/router", 0600, false},
+        {"metrics", "private/metrics", 0600, false},
         {"submit", "submit", 0666, false},
         {"showq", "showq", 0666, false},
         {"control", "control", 0660, true},

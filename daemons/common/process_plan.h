@@ -16,6 +16,7 @@ struct PlannedProcess {
     std::string name;             // "bounce", "smtpd/0", "smtpd/1": unique
     bool as_root = false;         // keeps root where master has it
     bool tcp_listeners = false;   // is handed every [listen.…]
+    bool metrics_listeners = false; // is handed every metrics.listen
     bool secrets = false;         // is handed keys and passwords, those of its role
     std::vector<std::string_view> local_sockets; // names in local_sockets()
     std::vector<proto::Role> expects;            // who may connect to it

@@ -154,6 +154,8 @@ void Local::log(const Deliver& order, const Finished& finished) {
         out.outcome = outcomes[static_cast<std::size_t>(line.verdict.outcome)];
         out.reason = line.verdict.text;
         common::write(log.as("local"), out);
+        common::count(surroundings_.figures, common::Transport::local, out);
+        surroundings_.figures.count_link("local", common::outcome_of(out));
     }
 }
 

@@ -74,6 +74,7 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     TRY(premises_.enter(config_));
     TRY(premises_.bind_local_sockets());
     TRY(premises_.bind_listeners(config_.listeners));
+    bind_metrics();
     if (options_.announce >= 0) errors_ = TRY(premises_.open_errors());
     text_file_ = TRY(sealed(text_));
     TRY(keys_.load(config_, Loop::now().monotonic));
@@ -99,6 +100,13 @@ void Master::look_ahead() {
     cautions_ = common::cautions(config_, Loop::now().wall);
     for (const auto& each : cautions_) log_.warning("{}", each);
     tomorrow_.start(24h);
+}
+
+// A port that is taken is no reason not to carry mail.
+void Master::bind_metrics() {
+    if (auto bound = premises_.bind_metrics(config_.metrics); !bound)
+        log_.error("metrics.listen: {}: nobody can read metrics there; \"postrider reload\" tries again",
+                   bound.error().what);
 }
 
 void Master::watch_signals() {
@@ -165,6 +173,8 @@ void Master::send_orders(const Child& child, common::MasterLink& link) {
                  premises_.local_socket(socket.name));
     if (plan.tcp_listeners)
         for (auto& bound : premises_.listeners()) hand(bound.name, bound.address, bound.fd);
+    if (plan.metrics_listeners)
+        for (auto& bound : premises_.metrics_listeners()) hand(bound.name, bound.address, bound.fd);
     link.send(orders, descriptors);
 }
 
@@ -301,10 +311,12 @@ void Master::token_wanted(Child& child, const supervision::AccessTokenWanted& wa
 
 void Master::ended(Child& child, bool crashed) {
     const auto role = child.plan().role;
-    if (role == proto::Role::smtp_client || role == proto::Role::local)
-        for (auto& each : children_)
-            if (each->plan().role == proto::Role::queue_manager)
-                each->tell({std::string(proto::name_of(role)), child.plan().instance, crashed});
+    const bool agent = role == proto::Role::smtp_client || role == proto::Role::local;
+    const bool comes_again = !stopping_ && child.state() != Child::State::ended;
+    for (auto& each : children_)
+        if ((agent && each->plan().role == proto::Role::queue_manager) ||
+            (comes_again && each->plan().role == proto::Role::metrics))
+            each->tell({std::string(proto::name_of(role)), child.plan().instance, crashed});
     if (stopping_) {
         child.stop({}); // not started again
         tell_standing();

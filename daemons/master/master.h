@@ -53,6 +53,7 @@ private:
     void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) override;
     void ended(Child& child, bool crashed) override;
 
+    void bind_metrics();
     void watch_signals();
     void start_children();
     void make_tokens();

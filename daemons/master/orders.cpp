@@ -88,6 +88,7 @@ Result<> Master::take_new_configuration() {
     text_ = *std::move(text);
     text_file_ = std::move(text_file);
     config_ = *std::move(fresh);
+    bind_metrics();
     use_log(std::move(log_file));
     look_ahead();
     return {};

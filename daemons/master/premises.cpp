@@ -162,6 +162,7 @@ void Premises::leave() {
         if (local_.contains(socket.name)) unlink((run_ + '/' + std::string(socket.path)).c_str());
     local_.clear();
     listeners_.clear();
+    metrics_.clear();
     if (lock_ && ftruncate(lock_.number(), 0) == 0) lock_.reset();
 }
 
@@ -246,8 +247,17 @@ Result<common::Fd> Premises::open_listener(const common::Endpoint& endpoint) {
     return fd;
 }
 
-Result<> Premises::bind_listeners(const std::vector<config::Listener>& wanted) {
-    std::map<std::string, Listening> fresh;
+Result<> Premises::bind_listeners(const std::vector<config::Listener>& wanted) { return bind(listeners_, wanted); }
+
+Result<> Premises::bind_metrics(const config::Metrics& wanted) {
+    config::Listener all;
+    all.name = "http"; // the name of its local socket is "metrics"
+    all.addresses = wanted.listen;
+    return bind(metrics_, {all});
+}
+
+Result<> Premises::bind(ByAddress& bound, const std::vector<config::Listener>& wanted) {
+    ByAddress fresh;
     std::map<std::string, std::string> names; // address → name, of all that is wanted
     // Daemons of a master that was killed let go of their sockets as soon as they notice.
     int patience = left_in_disorder_ ? 200 : 0;
@@ -255,7 +265,7 @@ Result<> Premises::bind_listeners(const std::vector<config::Listener>& wanted) {
         for (const auto& endpoint : listener.addresses) {
             const auto address = endpoint.to_string();
             names[address] = listener.name;
-            if (listeners_.contains(address)) continue;
+            if (bound.contains(address)) continue;
             auto fd = open_listener(endpoint);
             while (!fd && fd.error().code == EADDRINUSE && patience-- > 0) {
                 poll(nullptr, 0, 100);
@@ -272,15 +282,15 @@ Result<> Premises::bind_listeners(const std::vector<config::Listener>& wanted) {
             fresh[address] = {listener.name, *std::move(fd)};
         }
     }
-    std::erase_if(listeners_, [&](const auto& each) { return !names.contains(each.first); });
-    listeners_.merge(fresh);
-    for (auto& [address, listening] : listeners_) listening.name = names[address];
+    std::erase_if(bound, [&](const auto& each) { return !names.contains(each.first); });
+    bound.merge(fresh);
+    for (auto& [address, listening] : bound) listening.name = names[address];
     return {};
 }
 
-std::vector<Premises::Bound> Premises::listeners() const {
+std::vector<Premises::Bound> Premises::listed(const ByAddress& bound) {
     std::vector<Bound> out;
-    for (const auto& [address, listening] : listeners_)
+    for (const auto& [address, listening] : bound)
         out.push_back({listening.name, address, listening.fd.number()});
     return out;
 }

@@ -43,12 +43,15 @@ public:
     // Binds what is new, keeps what is there already, closes what is no longer wanted. On an error everything
     // stays as it was.
     spool::Result<> bind_listeners(const std::vector<config::Listener>& wanted);
+    // The same for metrics.listen.
+    spool::Result<> bind_metrics(const config::Metrics& wanted);
     int local_socket(std::string_view name) const;
     struct Bound {
         std::string name, address; // of [listen.<name>]; "127.0.0.1:2525"
         int fd;
     };
-    std::vector<Bound> listeners() const;
+    std::vector<Bound> listeners() const { return listed(listeners_); }
+    std::vector<Bound> metrics_listeners() const { return listed(metrics_); }
 
     // run/errors, empty: what dying daemons write to standard error when no terminal is there.
     spool::Result<common::Fd> open_errors();
@@ -64,6 +67,9 @@ private:
         std::string name;
         common::Fd fd;
     };
+    using ByAddress = std::map<std::string, Listening>;
+    spool::Result<> bind(ByAddress& bound, const std::vector<config::Listener>& wanted);
+    static std::vector<Bound> listed(const ByAddress& bound);
     spool::Result<> make_directories(const config::Config& config);
     spool::Result<> give_drop_its_group();
     spool::Result<> lock();
@@ -76,7 +82,7 @@ private:
     spool::Result<common::Fd> open_listener(const common::Endpoint& endpoint);
     std::map<std::string, common::Fd> handed_;
     std::map<std::string, common::Fd, std::less<>> local_;
-    std::map<std::string, Listening> listeners_; // by address
+    ByAddress listeners_, metrics_;
 };
 
 } // namespace master

@@ -8,7 +8,8 @@ spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::Surroundings& surr
                                                       common::Orders orders) {
     auto intake =
         TRY(common::Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
-                                 static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble));
+                                 static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble,
+                                 surroundings.figures, common::Source::local));
     std::unique_ptr<Pickup> pickup(new Pickup(surroundings, orders.config, std::move(intake)));
     pickup->reconfigure(std::move(orders));
     pickup->drop_.look();

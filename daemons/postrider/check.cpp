@@ -61,18 +61,20 @@ void print_plan(const config::Config& config) {
         for (const auto& address : listener.addresses)
             fmt::print("Listens     {} ({}, {})\n", address.to_string(), listener.name,
                        service_name(listener.service));
+    for (const auto& address : config.metrics.listen) fmt::print("Metrics     http://{}/metrics\n", address.to_string());
     fmt::print("Processes   master");
     for (const auto& process : common::process_plan(config)) fmt::print(", {}", process.name);
     fmt::print("\n");
 }
 
 void print_plan_json(const config::Config& config, const std::vector<std::string>& warnings) {
-    json listeners = json::array(), processes = json::array({"master"});
+    json listeners = json::array(), metrics = json::array(), processes = json::array({"master"});
     for (const auto& listener : config.listeners)
         for (const auto& address : listener.addresses)
             listeners.push_back({{"name", listener.name},
                                  {"address", address.to_string()},
                                  {"service", service_name(listener.service)}});
+    for (const auto& address : config.metrics.listen) metrics.push_back(address.to_string());
     for (const auto& process : common::process_plan(config)) processes.push_back(process.name);
     fmt::print("{}\n", json{{"version", 1},
                             {"valid", true},
@@ -84,6 +86,7 @@ void print_plan_json(const config::Config& config, const std::vector<std::string
                             {"spool", config.spool.directory},
                             {"single_user", !config.mta.users},
                             {"listeners", listeners},
+                            {"metrics", metrics},
                             {"processes", processes},
                             {"warnings", warnings}}
                            .dump());

@@ -266,6 +266,7 @@ void QueueManager::carry_out(const Remove& action, smtp::Now) {
     KILL_POINT("queue-manager.remove");
     loader_.finished(action.id);
     out_.count(common::Loop::now().monotonic);
+    around_.figures.count(common::Family::messages_removed);
     log_.info("{}: removed", action.id.text());
     keys_.when_kept(action.id, [this, id = action.id, location = action.location, acknowledgement = acknowledgement_] {
         store_.remove(id, location, [this, id, acknowledgement](spool::Result<> removed) {
@@ -285,6 +286,7 @@ void QueueManager::carry_out(const NoticeActive& action, smtp::Now) {
 }
 
 void QueueManager::carry_out(const NoticeExpired& action, smtp::Now) {
+    around_.figures.count(common::Family::messages_expired);
     with_file(action.id, spool::Location::messages,
               [this, id = action.id](spool::MessageState&& state, std::uint64_t) {
                   log_.info("{}: from=<{}>, status=expired, returned to sender", id.text(),
@@ -308,17 +310,18 @@ void QueueManager::say_untried(spool::QueueId id, std::vector<std::uint32_t> num
                   for (const auto number : numbers) {
                       if (number >= state.recipients.size()) continue;
                       const auto& recipient = state.recipients[number];
-                      common::write(
-                          log_.as("error"),
-                          {.queue_id = id,
-                           .to = recipient.address,
-                           .original_to = state.envelope_of(recipient).address,
-                           .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
-                           .status = reason.status,
-                           .outcome = state.envelope.trace == spool::Trace::verify ? "undeliverable"
-                                      : outcome == Outcome::failed                ? "bounced"
-                                                                                  : "deferred",
-                           .reason = reason.text});
+                      const common::DeliveryLine line{
+                          .queue_id = id,
+                          .to = recipient.address,
+                          .original_to = state.envelope_of(recipient).address,
+                          .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
+                          .status = reason.status,
+                          .outcome = state.envelope.trace == spool::Trace::verify ? "undeliverable"
+                                     : outcome == Outcome::failed                ? "bounced"
+                                                                                 : "deferred",
+                          .reason = reason.text};
+                      common::write(log_.as("error"), line);
+                      common::count(around_.figures, common::Transport::none, line);
                   }
               });
 }

@@ -27,6 +27,9 @@ std::uint64_t fresh_seed() {
 spool::Result<std::unique_ptr<QueueManager>> QueueManager::create(common::Surroundings& surroundings,
                                                                   common::Orders orders) {
     auto disk = TRY(spool::RealDisk::open_at(orders.config.spool.directory));
+    disk->watch_syncs([&figures = surroundings.figures](std::chrono::nanoseconds took) {
+        figures.observe(common::Family::sync_seconds, std::chrono::duration_cast<smtp::Duration>(took));
+    });
     std::unique_ptr<QueueManager> self(new QueueManager(surroundings, orders.config, std::move(disk)));
     self->handed_ = std::move(orders.listeners);
     self->expected_ = std::move(orders.expected);

@@ -20,6 +20,7 @@
 #include "daemons/queue-manager/keys.h"
 #include "daemons/queue-manager/listing.h"
 #include "daemons/queue-manager/loader.h"
+#include "daemons/queue-manager/measurement.h"
 #include "daemons/queue-manager/rate.h"
 #include "daemons/queue-manager/records.h"
 #include "daemons/queue-manager/scrub.h"
@@ -50,6 +51,7 @@ public:
     void stop(smtp::Duration within, std::function<void()> done) override;
     void died(const std::string& role, std::uint32_t instance, bool crashed) override;
     std::string word() override; // the queue's size, and what keeps mail from coming in or going out
+    void measure(common::Figures& figures) override;
 
 private:
     QueueManager(common::Surroundings& surroundings, const config::Config& config,
@@ -213,6 +215,7 @@ private:
     std::unordered_map<std::string, LinkHosts> links_;
     decide::Resting resting_; // source addresses; a restart forgets
     DomainPolicies policies_;
+    Measurement measurement_;
     std::map<std::uint64_t, spool::QueueId> reports_;  // asked of bounce: request → message
     std::unordered_multimap<spool::QueueId, Early> early_; // told before the spool was read so far
     std::map<spool::QueueId, Locked> locked_; // an agent of an earlier queue-manager still has it

@@ -130,6 +130,20 @@ Trials::Hands QueueManager::hands_for_trials() {
     };
 }
 
+void QueueManager::measure(common::Figures& figures) {
+    const auto situation = this->situation();
+    using common::Family;
+    figures.set(Family::queue_loading, situation.loading);
+    figures.set(Family::accepting, situation.not_accepting.empty());
+    figures.set(Family::delivering, situation.not_delivering.empty());
+    if (const auto space = disk_->space()) {
+        figures.set(Family::spool_free_bytes, static_cast<std::int64_t>(space->bytes_free));
+        figures.set(Family::spool_size_bytes, static_cast<std::int64_t>(space->bytes_total));
+        figures.set(Family::spool_free_inodes, static_cast<std::int64_t>(space->files_free));
+    }
+    measurement_.take(engine_, config_->metrics.links, figures);
+}
+
 Situation QueueManager::situation() {
     const auto now = common::Loop::now();
     Situation out;

@@ -221,6 +221,10 @@ void Connection::write_line(const Job& job, std::size_t which, const smtp::Verdi
                                                             : "bounced";
     line.reason = verdict.text;
     common::write(voice(), line);
+    if (!office_.figures) return;
+    const bool lmtp = current_ && current_->host.protocol == smtp::Protocol::lmtp;
+    common::count(*office_.figures, lmtp ? common::Transport::lmtp : common::Transport::smtp, line);
+    office_.figures->count_link(link(), common::outcome_of(line));
 }
 
 } // namespace smtp_client

@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/dns/resolver.h"
+#include "daemons/common/figures/figures.h"
 #include "daemons/common/log.h"
 #include "daemons/common/timer.h"
 #include "daemons/decide/routing.h"
@@ -42,6 +43,7 @@ struct Office {
     std::function<void(const decide::TlsOutcome&)> tls_outcome = {};
     std::string tls_reports_from = {}; // sender of reports
     std::shared_ptr<const Signing> signing = nullptr; // null: nothing is signed
+    common::Figures* figures = nullptr;               // null: nobody wants to know
 
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
     std::map<std::string, std::shared_ptr<const config::Pool>, std::less<>> pools = {}; // of source addresses

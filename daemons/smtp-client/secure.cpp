@@ -194,6 +194,7 @@ void Connection::judge_certificate() {
                  : judgement.certificate.empty() ? "Anonymous"
                                                  : "Untrusted",
                  relay(), facts.text(), tls_.verified() ? ", " : "", how);
+    if (office_.figures) office_.figures->count(common::Family::client_tls_sessions, common::tls_used(facts.version));
     if (watcher_) watcher_->shook_hands(relay(), facts, judgement, how, needs_.level);
     certificate_ = judgement.result;
     certificate_problem_ = judgement.certificate.empty() ? "there is none" : judgement.problem;

@@ -48,6 +48,7 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
                      {[this](Message&& message) { take(std::move(message)); }, [this] { up(); },
                       [this](const std::string&) { down(); }}) {
     office_.connect_to = orders.config.testing.connect_to;
+    office_.figures = &surroundings.figures;
     office_.auth = AuthDesk(surroundings.ask_token, surroundings.trouble);
     settle_tls(orders.config);
     settle_accounts(orders);
@@ -249,6 +250,7 @@ void SmtpClient::left(Connection& connection, const std::string& address) {
 }
 
 void SmtpClient::connected(Connection& connection) {
+    surroundings_.figures.count(common::Family::connections, common::ConnectionResult::made);
     if (current(connection)) queue_manager_.send(Connected{connection.number(), connection.link(), connection.source()});
 }
 
@@ -268,6 +270,8 @@ void SmtpClient::done(Connection& connection, Done done, std::optional<spool::Me
 }
 
 void SmtpClient::closed(Connection& connection, Closed closed) {
+    if (closed.failed && !closed.was_up)
+        surroundings_.figures.count(common::Family::connections, common::ConnectionResult::failed);
     if (current(connection)) {
         queue_manager_.send(closed);
         auto node = connections_.extract(connection.number());

@@ -57,6 +57,7 @@ void Smtpd::admit(const std::shared_ptr<const Rules>& rules, common::Fd socket, 
     }
     auto connection = Connection::create(service_, rules, std::move(socket), std::move(client));
     if (!connection) return service_.visitors.left(network);
+    service_.figures.count(common::Family::sessions);
     connections_.push_front(std::move(connection));
     connections_.front()->place = connections_.begin();
     look_at_stress();
@@ -86,6 +87,7 @@ bool Smtpd::make_room(const Rules& rules, const Client& newcomer) {
 
 // Never in silence.
 void Smtpd::turn_away(common::Fd socket, const Client& client, const smtp::Reply& reply) {
+    count_reject(service_.figures, "CONNECT", reply);
     std::string line;
     reply.append_to(line);
     static_cast<void>(::send(socket.number(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT));

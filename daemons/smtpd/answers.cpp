@@ -38,6 +38,7 @@ common::Voice Connection::voice_of(Adviser by, std::string_view command) {
 }
 
 void Connection::log_reject(std::string_view command, const Reply& reply, std::string_view to, Adviser by) {
+    count_reject(service_.figures, command, reply);
     voice_of(by, command)
         .info("{}: {}reject: {} from {}: {}; {}", log_id(), by == Adviser::milter ? "milter-" : "", command,
               client_.peer(), reply.line(), envelope_text(to));

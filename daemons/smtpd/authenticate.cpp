@@ -68,6 +68,9 @@ void Connection::heed(const AuthStep& step) {
                         smtp::printable(why, 200),
                         step.user.empty() ? "" : ", sasl_username=", smtp::printable(step.user, 255));
     };
+    const auto count = [&](common::AuthResult result) {
+        service_.figures.count(common::Family::authentications, result);
+    };
     switch (step.kind) {
     case Kind::challenge: return answer({334, {}, step.text});
     case Kind::success:
@@ -75,19 +78,23 @@ void Connection::heed(const AuthStep& step) {
             reject("AUTH", *over);
             break;
         }
+        count(common::AuthResult::succeeded);
         client_.user = smtp::printable(step.user, 255);
         client_.auth_method = auth_method_;
         answer({235, {2, 7, 0}, "Authentication successful"});
         break;
     case Kind::malformed:
+        count(common::AuthResult::failed);
         fail(step.text);
         answer({501, {5, 5, 2}, "Error: malformed authentication response"});
         break;
     case Kind::unavailable:
+        count(common::AuthResult::unavailable);
         fail(step.text);
         answer({454, {4, 7, 0}, "Temporary authentication failure"});
         break;
     case Kind::failure: {
+        count(common::AuthResult::failed);
         const auto& settings = rules_->config->auth;
         const auto now = common::Loop::now().monotonic;
         service_.guesses.failed(client_.network, now, settings.failure_window);

@@ -269,6 +269,7 @@ void Connection::operator()(smtp::event::Refused& refused) {
 void Connection::operator()(smtp::event::Reset&) { end_transaction(); }
 
 void Connection::operator()(smtp::event::Disconnect& disconnect) {
+    count_end(service_.figures, disconnect.cause);
     const auto peer = client_.peer();
     const auto after = session_.last_command();
     switch (disconnect.cause) {

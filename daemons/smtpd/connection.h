@@ -5,6 +5,7 @@
 #include "daemons/common/outbox.h"
 #include "daemons/common/tls/session.h"
 #include "daemons/smtpd/authentication.h"
+#include "daemons/smtpd/counting.h"
 #include "daemons/smtpd/policy.h"
 #include "daemons/smtpd/room.h"
 #include "daemons/smtpd/rules.h"

@@ -56,6 +56,7 @@ void Connection::shake_hands() {
     case Progress::done: break;
     }
     tls_facts_ = tls_->facts();
+    service_.figures.count(common::Family::tls_sessions, common::tls_used(tls_facts_.version));
     session_.tls_up(common::Loop::now().monotonic);
     client_.user.clear(); // who it was in plain text, anybody in between may have said (RFC 3207, 4.2)
     client_.auth_method.clear();
@@ -68,6 +69,7 @@ void Connection::shake_hands() {
 
 // What OpenSSL has to say to the client (an alert) still goes out; nothing of ours does.
 void Connection::handshake_failed(std::string_view why) {
+    service_.figures.count(common::Family::tls_failures);
     voice().info("SSL_accept error from {}: {}", client_.peer(), why);
     hung_up_ = true;
     session_.disconnected();

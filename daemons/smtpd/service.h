@@ -41,6 +41,7 @@ struct Service {
     RecipientChecker& checker;
     common::Outbox& outbox;
     common::idempotency::Desk& keys;
+    common::Figures& figures;
     std::shared_ptr<dns::Resolver> resolver; // of the current configuration
     std::uint32_t instance = 0;
     DateText date = {};

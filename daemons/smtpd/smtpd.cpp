@@ -36,7 +36,8 @@ spool::Result<std::unique_ptr<Smtpd>> Smtpd::create(common::Surroundings& surrou
                                                     common::Orders orders) {
     auto intake =
         TRY(common::Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
-                                 static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble));
+                                 static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble,
+                                 surroundings.figures, common::Source::smtp));
     std::unique_ptr<Smtpd> smtpd(new Smtpd(surroundings, orders.config, std::move(intake)));
     smtpd->reconfigure(std::move(orders));
     return smtpd;
@@ -56,6 +57,7 @@ Smtpd::Smtpd(common::Surroundings& surroundings, const config::Config& config,
                checker_,
                outbox_,
                keys_,
+               surroundings.figures,
                std::make_shared<dns::Resolver>(surroundings.loop, config.dns),
                surroundings.instance()},
       most_sessions_(raise_descriptors()), burial_(surroundings.loop, [this] { graveyard_.clear(); }),
@@ -113,6 +115,10 @@ void Smtpd::reconfigure(common::Orders orders) {
     intake_->reconfigure(config->spool);
     keys_.reconfigure(*config);
     checker_.forget();
+}
+
+void Smtpd::measure(common::Figures& figures) {
+    figures.set(common::Family::sessions_open, static_cast<std::int64_t>(connections_.size()));
 }
 
 void Smtpd::gone(Connection& connection) {

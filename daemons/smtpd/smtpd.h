@@ -20,6 +20,7 @@ public:
 
     void reconfigure(common::Orders orders) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
+    void measure(common::Figures& figures) override;
 
 private:
     struct Entrance { // one listening socket

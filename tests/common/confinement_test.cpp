@@ -116,6 +116,11 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
             return opening("/etc/postrider-was-here", O_WRONLY | O_CREAT);
         }) == EACCES);
     }
+    CHECK(place.tries(Role::metrics, read_of(message)) == EACCES);
+    CHECK(place.tries(Role::metrics, read_of("elsewhere")) == EACCES);
+    CHECK(place.tries(Role::metrics, creation_of("new")) == EACCES);
+    CHECK(place.tries(Role::metrics, [](Place&) { return opening("/etc/hosts", O_RDONLY); }) == EACCES);
+    CHECK(place.tries(Role::metrics, [](Place&) { return opening("/proc/self/statm", O_RDONLY); }) == 0);
     CHECK(place.tries(Role::smtpd, read_of("spool/incoming/11/OTHER")) == EACCES);
     CHECK(place.tries(Role::smtpd, creation_of("spool/state/mta-sts/NEW")) == EACCES);
     CHECK(place.tries(Role::smtpd, [](Place& p) {
@@ -160,7 +165,7 @@ TEST_CASE("system calls: no programs, no tracing; no network where there is noth
     Place place;
     if (!has_seccomp(place)) return;
     for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer,
-                            Role::bounce, Role::queue_manager}) {
+                            Role::bounce, Role::queue_manager, Role::metrics}) {
         CAPTURE(proto::name_of(role));
         CHECK(place.tries(role, shell) == EPERM);
         CHECK(place.tries(role, tracing) == EPERM);

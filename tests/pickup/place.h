@@ -29,7 +29,7 @@ struct Place {
         config.submit.message_size = 300'000;
         config.submit.recipients = 3;
         config.submit.connections_per_user = 2;
-        auto made = common::Intake::open(loop, log, config.spool, 2, [](auto) {});
+        auto made = common::Intake::open(loop, log, config.spool, 2, [](auto) {}, figures, common::Source::local);
         REQUIRE(made);
         intake = std::move(*made);
         outbox.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, "token"});
@@ -65,6 +65,7 @@ struct Place {
     config::Config config;
     common::Loop loop;
     common::Log log{loop, "pickup"};
+    common::Figures figures;
     std::unique_ptr<common::Intake> intake;
     std::optional<common::Outbox> outbox;
     std::optional<common::idempotency::Desk> keys;

@@ -9,6 +9,7 @@
 #include "daemons/common/config/idempotency.h"
 #include "daemons/common/config/lookup.h"
 #include "daemons/common/config/local_delivery.h"
+#include "daemons/common/config/metrics.h"
 #include "daemons/common/config/pools.h"
 #include "daemons/common/config/suppression.h"
 #include "daemons/common/network.h"
@@ -314,6 +315,7 @@ struct Config {
     Bounce bounce;
     TlsReports tls_reports;
     Master master;
+    Metrics metrics;
     Testing testing;
     std::vector<LookupTable> tables;             // [table.<name>]
     std::vector<TableReference> tables_named; // by keys of other sections

@@ -148,7 +148,7 @@ std::vector<Section> fixed_sections(Config& c) {
             table_of(c.addresses.sender_relay), table_of(c.dns),   table_of(c.tls),         table_of(c.auth),
             table_of(c.queue),  table_of(c.smtpd), table_of(c.content), table_of(c.copies),
             table_of(c.smtp_client), table_of(c.pool_choice), table_of(c.suppression), table_of(c.tls_reports), table_of(c.submit), table_of(c.idempotency),
-            table_of(c.bounce), table_of(c.master), table_of(c.testing)};
+            table_of(c.bounce), table_of(c.master), table_of(c.metrics), table_of(c.testing)};
 }
 
 } // namespace config

@@ -98,6 +98,7 @@ Section table_of(Idempotency&);
 Section table_of(Bounce&);
 Section table_of(TlsReports&);
 Section table_of(Master&);
+Section table_of(Metrics&);
 Section table_of(Testing&);
 
 // Keys that a lookup table of its kind cannot do without, and has not.

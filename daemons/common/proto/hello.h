@@ -11,13 +11,14 @@ namespace proto {
 inline constexpr std::uint32_t version = 1;
 
 enum class Role : std::uint8_t {
-    master, smtpd, pickup, categorizer, router, queue_manager, smtp_client, local, bounce, last_ = bounce,
+    master, smtpd, pickup, categorizer, router, queue_manager, smtp_client, local, bounce, metrics,
+    last_ = metrics,
 };
 
 // "queue-manager", "smtp-client" …: the program's name.
 constexpr std::string_view name_of(Role role) {
     constexpr std::string_view names[] = {"master",        "smtpd",       "pickup", "categorizer", "router",
-                                          "queue-manager", "smtp-client", "local",  "bounce"};
+                                          "queue-manager", "smtp-client", "local",  "bounce",      "metrics"};
     return names[static_cast<std::size_t>(role)];
 }
 

@@ -60,7 +60,9 @@ struct Stop { // master → daemon: take nothing new, finish what is in flight w
     static void fields(auto& m, auto& f) { f("within", m.within); }
 };
 
-struct Died { // master → queue-manager: an agent's process has ended, and whose fault it was
+// master → queue-manager: an agent's process has ended, and whose fault it was; master → metrics: anybody's, who is
+// started again
+struct Died {
     std::string role;
     std::uint32_t instance = 0;
     bool crashed = false; // by a signal nobody sent or a failed assertion; not: stopped, killed by master or outside

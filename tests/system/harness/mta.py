@@ -11,7 +11,7 @@ from .client import Client, message
 from .watch import wait_until
 
 BUILD = Path(os.environ.get("POSTRIDER_BUILD", Path(__file__).resolve().parents[3] / "build"))
-ROLES = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce")
+ROLES = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce", "metrics")
 PROGRAMS = (*ROLES, "postrider", "sendmail", "postqueue")
 
 

@@ -1,0 +1,68 @@
+// metrics ↔ every other daemon: who has counted hands it over when asked, and once more before it goes. Counts are
+// increments since the last time, gauges are as they are. Cells are numbered as figures/catalogue.h has them.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace proto::figures {
+
+inline constexpr std::string_view conversation = "figures";
+
+struct Ask { // metrics → daemon
+    std::uint64_t round = 0; // never 0
+    static void fields(auto& m, auto& f) { f("round", m.round); }
+};
+
+struct Cell {
+    std::uint32_t number = 0;
+    std::int64_t value = 0;
+    static void fields(auto& m, auto& f) {
+        f("number", m.number);
+        f("value", m.value);
+    }
+};
+
+struct LinkAttempts { // recipients tried over a link since the last time
+    std::string link; // "": of links too many to be told one by one
+    std::uint64_t delivered = 0, deferred = 0, bounced = 0;
+    static void fields(auto& m, auto& f) {
+        f("link", m.link);
+        f("delivered", m.delivered);
+        f("deferred", m.deferred);
+        f("bounced", m.bounced);
+    }
+};
+
+struct LinkState { // of a link, now; the queue-manager's
+    std::string link; // "": all that are not told one by one, together
+    std::uint64_t deliveries = 0, active = 0, connections = 0, failures = 0; // failures: in a row
+    std::uint64_t failing = 0; // 1: it is not well; of "": how many are not
+    static void fields(auto& m, auto& f) {
+        f("link", m.link);
+        f("deliveries", m.deliveries);
+        f("active", m.active);
+        f("connections", m.connections);
+        f("failures", m.failures);
+        f("failing", m.failing);
+    }
+};
+
+struct Handed { // daemon → metrics
+    std::uint64_t round = 0; // 0: unasked, the last words before it ends
+    std::vector<Cell> cells; // those that are not 0
+    std::vector<LinkAttempts> attempts;
+    std::vector<LinkState> links;
+    static void fields(auto& m, auto& f) {
+        f("round", m.round);
+        f("cells", m.cells);
+        f("attempts", m.attempts);
+        f("links", m.links);
+    }
+};
+
+using Message = std::variant<Ask, Handed>;
+
+} // namespace proto::figures

@@ -1,0 +1,50 @@
+// Attempts by link, for so many links as may have a name among the figures; all others are counted together. What is
+// counted never goes down: a link that gets a name begins at 0, what it had before stays with the others; one that
+// loses its name to a busier one is gone. Pure.
+#pragma once
+#include "libsmtp/time.h"
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace metrics {
+
+using Attempts = std::array<std::uint64_t, 3>; // delivered, deferred, bounced
+
+class LinkCounts {
+public:
+    struct Fresh {
+        std::string link; // "": of links not told one by one
+        Attempts attempts{};
+    };
+
+    // Names beyond the limit are taken away, the quietest first.
+    void limit(std::size_t most, smtp::Monotonic now);
+    // Of one interval; the busiest ones of it get the names that are free, or that a much quieter link has.
+    void add(std::vector<Fresh> fresh, smtp::Monotonic now);
+
+    const std::map<std::string, Attempts>& named() const { return named_; }
+    const Attempts& others() const { return others_; }
+
+    // How lively a link is fades: half of it in so long.
+    static constexpr smtp::Duration half_life = std::chrono::minutes(10);
+
+private:
+    bool name(const Fresh& fresh, smtp::Monotonic now);
+    double liveliness(const std::string& link, smtp::Monotonic now) const;
+    std::map<std::string, Attempts>::iterator quietest(smtp::Monotonic now);
+
+    struct Pulse {
+        double value = 0;
+        smtp::Monotonic at{};
+    };
+    std::size_t most_ = 0;
+    std::map<std::string, Attempts> named_;
+    std::map<std::string, Pulse> pulses_; // of the named ones
+    Attempts others_{};
+};
+
+} // namespace metrics
