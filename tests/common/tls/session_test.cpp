@@ -199,11 +199,12 @@ TEST_CASE("both ends of the channel see the same binding") {
 TEST_CASE("unusable certificates are refused by name") {
     auto odd = secrets().certificates.front();
     odd.key = secrets().certificates.back().key;
-    CHECK(check(odd).error().what.find("first.pem") != std::string::npos);
+    CHECK(check(odd, odd.file).error().what.find("first.pem") != std::string::npos);
     odd = secrets().certificates.front();
     odd.chain = "nothing";
-    CHECK(!check(odd));
-    CHECK(check(secrets().certificates.front()));
+    CHECK(!check(odd, odd.file));
+    odd = secrets().certificates.front();
+    CHECK(check(odd, odd.file));
     CHECK(!Context::server({}, {}));
 }
 
