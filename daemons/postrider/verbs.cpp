@@ -26,7 +26,7 @@ constexpr Option of_suppress[] = {{"--for", "DURATION", "the entries end after s
                                   {"--dry-run", "", "say how many it would be and change nothing"}};
 constexpr Option of_unsuppress[] = {{"--sender", "DOMAIN", "the entries that are only for mail from there"},
                                     {"--dry-run", "", "say how many it would be and change nothing"}};
-constexpr Option of_suppressed[] = {{"--sender", "ADDRESS|DOMAIN", "for mail from there"}};
+constexpr Option of_suppressed[] = {{"--sender", "DOMAIN", "for mail from there"}};
 
 constexpr std::size_t any = 1'000'000;
 constexpr std::string_view which = "ID...|WORD...|-", place = "queue|link|pool NAME, or all";
