@@ -47,7 +47,7 @@ std::vector<std::string> environment(const Facts& facts);
 
 class Command final : public Mailbox {
 public:
-    // `prefix`: fields put before the message.
+    // `prefix`: what is put before the message.
     Command(command::Run run, std::string prefix, smtp::Duration limit);
     ~Command() override; // what still runs, and was not told that the message is whole, is killed
     std::optional<Verdict> open() override;

@@ -173,7 +173,9 @@ private:
         const auto& delimiter = settings_.local.recipient_delimiter;
         run.environment = command::environment({user.name, user.home, sender_of(recipient), recipient.address, original,
                                                 delimiter.empty() ? '\0' : delimiter.front()});
-        return std::make_unique<Command>(std::move(run), prefix_for(recipient),
+        // With a From line: what sorts mail into mboxes (procmail) takes it from here.
+        auto prefix = from_line(sender_of(recipient), common::Loop::now().wall) + '\n' + prefix_for(recipient);
+        return std::make_unique<Command>(std::move(run), std::move(prefix),
                                          settings_.local.delivery.command_timeout);
     }
 
