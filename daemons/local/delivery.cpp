@@ -1,8 +1,9 @@
 #include "daemons/local/delivery.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/common/loop.h"
-#include "daemons/local/command.h"
+#include "daemons/decide/failure.h"
 #include "daemons/decide/report_wishes.h"
+#include "daemons/local/command.h"
 #include "daemons/local/files.h"
 #include "daemons/local/user_process.h"
 #include "daemons/local/where.h"
@@ -209,8 +210,10 @@ private:
         return parsed && parsed->size() == 1 ? parsed->front().local_part : std::string();
     }
 
-    void add(std::uint32_t number, const Verdict& verdict, Finished& out) const {
+    void add(std::uint32_t number, Verdict verdict, Finished& out) const {
         const spool::RecipientState& recipient = reader_.state().recipients[number];
+        if (settings_.soft_bounce && verdict.outcome == Outcome::failed)
+            verdict = deferred(decide::status_as(verdict.status, decide::Severity::temporary), verdict.text);
         Reply reply;
         reply.status = verdict.status;
         reply.text = verdict.text.substr(0, 512);
@@ -237,6 +240,7 @@ Settings settings_of(const config::Config& config, smtp::WallTime born) {
     Settings out;
     out.hostname = config.mta.hostname;
     out.local = config.local;
+    out.soft_bounce = config.bounce.soft_bounce;
     out.switch_users = config.mta.users && geteuid() == 0; // an ordinary user cannot become anybody else
     out.born = born;
     if (out.switch_users)

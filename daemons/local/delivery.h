@@ -14,6 +14,7 @@ namespace local {
 struct Settings {
     std::string hostname;
     config::Local local;
+    bool soft_bounce = false;      // what fails is tried again
     std::uint32_t service_uid = 0; // ours, which is never a recipient's; 0: nobody's, in single-user mode
     bool switch_users = false; // each delivery in a process that is the recipient
     smtp::WallTime born;       // of this process: what arrived later was never delivered by another

@@ -169,7 +169,10 @@ void Connection::finished(const smtp::TransactionResult& result) {
 
 void Connection::report(const smtp::TransactionResult& said) {
     smtp::TransactionResult result = said;
-    for (auto& verdict : result.verdicts) reread(reply_rules_, verdict);
+    for (auto& verdict : result.verdicts) {
+        reread(reply_rules_, verdict);
+        if (office_.soft_bounce) soften(verdict);
+    }
     const auto place =
         std::ranges::find_if(jobs_, [&](auto& job) { return job->order.delivery == result.id; });
     if (place == jobs_.end()) return;

@@ -45,6 +45,7 @@ struct Office {
     std::shared_ptr<const Signing> signing = nullptr; // null: nothing is signed
     common::Figures* figures = nullptr;               // null: nobody wants to know
 
+    bool soft_bounce = false;                       // of [bounce]
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
     std::map<std::string, std::shared_ptr<const config::Pool>, std::less<>> pools = {}; // of source addresses
 

@@ -61,6 +61,12 @@ void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict)
     verdict.status = decide::status_as(std::move(verdict.status), *severity);
 }
 
+void soften(smtp::Verdict& verdict) {
+    if (verdict.outcome != smtp::Verdict::Outcome::permanent) return;
+    verdict.outcome = smtp::Verdict::Outcome::temporary;
+    verdict.status = decide::status_as(std::move(verdict.status), decide::Severity::temporary);
+}
+
 Outcome outcome_of(const smtp::Verdict& verdict) {
     switch (verdict.outcome) {
     case smtp::Verdict::Outcome::delivered: return Outcome::delivered;

@@ -20,6 +20,8 @@ void describe(const Content& content, smtp::Transaction& out);
 proto::delivery::Reply reply_of(const smtp::Verdict& verdict);
 // What the route says of such a reply instead; its status gets the new class.
 void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict);
+// bounce.soft_bounce: what failed is tried again.
+void soften(smtp::Verdict& verdict);
 proto::delivery::Outcome outcome_of(const smtp::Verdict& verdict);
 
 // `result` is of the order's recipients, in order.

@@ -48,6 +48,7 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
                      {[this](Message&& message) { take(std::move(message)); }, [this] { up(); },
                       [this](const std::string&) { down(); }}) {
     office_.connect_to = orders.config.testing.connect_to;
+    office_.soft_bounce = orders.config.bounce.soft_bounce;
     office_.figures = &surroundings.figures;
     office_.auth = AuthDesk(surroundings.ask_token, surroundings.trouble);
     settle_tls(orders.config);
@@ -122,6 +123,7 @@ void SmtpClient::settle_reports(const config::Config& config) {
 void SmtpClient::reconfigure(common::Orders orders) {
     office_.settings = orders.config.smtp_client; // for connections from now on
     office_.connect_to = orders.config.testing.connect_to;
+    office_.soft_bounce = orders.config.bounce.soft_bounce;
     settle_accounts(orders);
     settle_pools(orders.config);
     settle_reports(orders.config);

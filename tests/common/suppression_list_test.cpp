@@ -1,5 +1,6 @@
 #include "daemons/common/suppression_list.h"
 #include "tests/common/store/memory_store.h"
+#include <algorithm>
 #include <doctest/doctest.h>
 
 using common::SuppressionList;

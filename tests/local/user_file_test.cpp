@@ -84,7 +84,7 @@ TEST_CASE("an included file is named by its whole path") {
 TEST_CASE("a file is believed only if nobody else can have written it") {
     World w;
     const auto read = [](const std::string& path) { return user_file::read(path, geteuid()); };
-    for (const auto [mode, said] : {std::pair{0600u, Said::found}, {0644, Said::found}, {0444, Said::found},
+    for (const auto& [mode, said] : {std::pair{0600u, Said::found}, {0644, Said::found}, {0444, Said::found},
                                     {0755, Said::found}, {0664, Said::refused}, {0646, Said::refused},
                                     {0622, Said::refused}, {0777, Said::refused}}) {
         CAPTURE(mode);

@@ -1,4 +1,5 @@
 #include "daemons/master/handed.h"
+#include <algorithm>
 #include <cstdlib>
 #include <doctest/doctest.h>
 #include <fcntl.h>

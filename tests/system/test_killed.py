@@ -17,6 +17,7 @@ def busy(mta, remote):
     sink = remote()
     mta.route("remote.example", sink)
     mta.config["master"].update(restart_delay="50ms")
+    mta.config["metrics"] = {"listen": [f"{mta.address}:{mta.block.port()}"]}
     mta.start()
     load = Load(mta, clients=4)
     yield mta, sink, load
@@ -167,6 +168,7 @@ def test_a_daemon_that_hangs_is_replaced(mta, remote, role):
     sink = remote()
     mta.route("remote.example", sink)
     mta.config["master"].update(heartbeat_interval="200ms", heartbeat_timeout="1s")
+    mta.config["metrics"] = {"listen": [f"{mta.address}:{mta.block.port()}"]}
     mta.start()
     before = mta.pids(role)
     mta.kill(role, signal.SIGSTOP)

@@ -6,7 +6,6 @@ import json
 import re
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -293,20 +292,20 @@ def test_soft_bounce_loses_nothing_and_is_seen(mta, remote):
         assert c.say("MAIL FROM:<x@test.example>").startswith("250")
         assert c.say("RCPT TO:<nobody-here@test.example>").startswith("450 4.1.1")
         assert c.say("QUIT").startswith("221")
-    began = time.monotonic()
     queue_id = mta.submit(["bad@remote.example", "good@remote.example"], "kept", f"{mta.user}@test.example")
     local_id = re.search("queued as (.*)", mta.sendmail("-v", "-f", "", "nobody-here@test.example").stdout)[1]
     mta.wait_log(rf"{queue_id}: to=<good@remote.example>.*status=sent")
-    mta.wait_log(rf"{queue_id}: to=<bad@remote.example>.*status=deferred \(host .* said: 550 5.1.1 No such user", count=3)
+    # Older than any mail may become, and still here.
+    mta.wait_log(rf"{queue_id}: to=<bad@remote.example>.* delay=([3-9]|\d\d)\b.*status=deferred \(host .* said: 550 5.1.1 No such user")
     mta.wait_log(rf"{local_id}: to=<nobody-here@test.example>.*dsn=4.1.1, status=deferred")
-    assert time.monotonic() - began > 3 and not mta.mailbox()  # older than any mail may become, and still here
+    assert not mta.mailbox()
     assert {queue_id, local_id} <= mta.queued_ids()
     mta.config["bounce"] = {}
     mta.config["queue"].update(expiry="1h")
     mta.write_config()
     mta.command("reload")
     mta.wait_log("bounce.soft_bounce is off again")
-    assert "soft_bounce" not in mta.command("status").stdout
+    assert "soft_bounce is on" not in mta.command("status").stdout
     assert "bad@remote.example" in mta.wait_mailbox(1)[0]
     mta.wait_until_empty()
 

@@ -125,7 +125,7 @@ def test_waiting_mail_is_reported(relaying):
     mta.command("suppress", "add", "ann@remote.example", "--why", "gone")
     failed, human = report_of(mta)
     assert failed["Final-Recipient"] == "rfc822; ann@remote.example" and failed["Status"] == "5.7.1" and "gone" in human
-    assert mta.queued_ids() == {first, held}, "bob waits on, and what is held is left alone"
+    wait_until(lambda: mta.queued_ids() == {first, held}, 15, "the report to be gone, bob's and what is held to wait on")
     explained = json.loads(mta.command("explain", held, "--json").stdout.splitlines()[0])
     assert "suppression" in [g["gate"] for g in explained["gates"]]
     mta.command("message", "release", held)
