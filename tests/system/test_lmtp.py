@@ -81,3 +81,26 @@ def test_what_is_no_next_hop_by_lmtp(mta):
         mta.write_config()
         done = mta.command("check", check=False)
         assert done.returncode != 0 and why in done.stdout + done.stderr
+
+
+def test_mailboxes_of_a_domain_and_of_users_here_are_in_the_store(mta, store):
+    """Two classes of addresses, one store; who asked to be told of success hears that it was delivered."""
+    place = store("ann", mta.user)
+    listed = mta.folder / "mailboxes"
+    listed.write_text("ann@boxes.example yes\n")
+    mta.config["virtual_mailbox"] = {"domains": ["boxes.example"], "deliver": road(place, "socket"), "users": [f"text:{listed}"]}
+    mta.config["local"]["deliver"] = road(place, "socket")
+    mta.config["canonical"] = {"recipient": [f"text:{mta.folder}/former"]}
+    (mta.folder / "former").write_text("former@boxes.example ann@boxes.example\n")
+    mta.start()
+    with mta.client() as c:
+        assert c.say("MAIL FROM:<a@remote.example>").startswith("250")
+        assert c.say("RCPT TO:<nobody@boxes.example>").startswith("550 5.1.1 ")
+        assert c.say("QUIT").startswith("221")
+    mta.submit(["former@boxes.example", f"{mta.user}@test.example"], "stored", sender=f"{mta.user}@test.example",
+               rcpt_parameters=" NOTIFY=SUCCESS")
+    for user, count in (("ann", 1), (mta.user, 2)):  # the message, and the report on both
+        wait_until(lambda: len(place.mailbox(user)) == count, 15, lambda: f"{user}'s mail\n{place.said()}\n{mta.last_words()}")
+    mta.wait_until_empty()
+    [report] = [text for text in place.mailbox(mta.user) if "message/delivery-status" in text]
+    assert report.count("\nAction: delivered\n") == 2 and "Action: relayed" not in report
