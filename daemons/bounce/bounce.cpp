@@ -161,6 +161,7 @@ void Bounce::write_report(const Shared& work, const Audience& audience) {
     const Clock clock = clock_now();
     const auto id = intake_->admit(0, common::Loop::now());
     if (!id) {
+        if (audience.postmaster) return tell_next(work); // the sender has been told: not again for the copy's sake
         work->why = id.error() == common::Shut::full ? "the spool is full" : "the spool cannot be written";
         return answer(work);
     }

@@ -95,7 +95,8 @@ std::vector<Audience> audiences_of(const proto::report::Report& report, const sp
         if (reported.recipient >= state.recipients.size()) continue;
         const spool::RecipientState& recipient = state.recipients[reported.recipient];
         if (!wanted(report.kind, wishes.notify(reported.recipient))) continue;
-        std::string path = state.reverse_path_of(recipient);
+        // How an address stands is told to who asked, not to the owner of a list on the way.
+        std::string path = report.kind == Kind::status ? state.envelope.reverse_path : state.reverse_path_of(recipient);
         if (path == "<>") path.clear();
         auto audience =
             std::find_if(out.begin(), out.end(), [&](const Audience& a) { return a.reverse_path == path; });

@@ -84,6 +84,10 @@ void Categorizer::listen(common::Orders& orders) {
 void Categorizer::reconfigure(common::Orders orders) {
     apply(orders.config);
     listen(orders);
+    // Who waited for an answer of the old tables asks the new ones, from the beginning.
+    wanted_.clear();
+    for (auto& [number, waiting] : std::exchange(waiting_, {})) answer({std::move(waiting.question)});
+    check_stopped();
 }
 
 void Categorizer::stop(smtp::Duration, std::function<void()> done) {

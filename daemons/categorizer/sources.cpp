@@ -1,5 +1,7 @@
 #include "daemons/categorizer/sources.h"
 #include "daemons/common/alias_file.h"
+#include <algorithm>
+#include <fmt/format.h>
 
 namespace categorizer {
 
@@ -36,11 +38,12 @@ Sources::Sources(common::Surroundings& surroundings, std::function<void(const Ne
       lookups_(surroundings.loop, surroundings.log,
                [this](const std::string& table, const std::string& key) {
                    known_({Need::Kind::table, table, key});
+                   if (std::ranges::find(alias_tables_, table) != alias_tables_.end()) known_({Need::Kind::alias, key, {}});
                }),
       aliases_(surroundings.log, surroundings.trouble), includes_(surroundings.log),
       users_(surroundings.loop, [this](const std::string& name) { known_({Need::Kind::user, name, {}}); }),
       user_files_(surroundings, [this](const UserFile& file) { known_(need_of(file)); }) {
-    tables_.alias = [this](const std::string& name) { return aliases_.find(name); };
+    tables_.alias = [this](const std::string& name) { return of_alias(name); };
     tables_.user = [this](const std::string& name) { return users_.answer(name); };
     tables_.forward = [this](const std::string& user, const std::string& extension) {
         return of_user({user, "", extension});
@@ -56,10 +59,28 @@ Sources::Sources(common::Surroundings& surroundings, std::function<void(const Ne
 void Sources::configure(const config::Config& config) {
     lookups_.configure(config.tables);
     aliases_.configure(config.local.aliases);
+    alias_tables_ = config.local.alias_rules.tables;
+    most_targets_ = config.local.alias_recipients;
     includes_.forget();
     users_.configure(config.local.users);
     user_files_.configure(config);
     look();
+}
+
+AliasAnswer Sources::of_alias(const std::string& name) {
+    using Said = AliasAnswer::Said;
+    if (auto answer = aliases_.find(name); answer.said != Said::none) return answer;
+    for (const auto& table : alias_tables_) {
+        auto answer = answer_of(lookups_.find(table, name));
+        if (answer.said == TableAnswer::Said::not_yet) return {Said::not_yet, {}, "", ""};
+        if (answer.said == TableAnswer::Said::unreadable) return {Said::unreadable, {}, std::move(answer.why), ""};
+        if (answer.said == TableAnswer::Said::none) continue;
+        auto targets = common::parse_targets(answer.value);
+        if (targets.empty())
+            return {Said::unreadable, {}, fmt::format("what {} says of {} makes no sense", table, name), ""};
+        return {Said::found, std::move(targets), "", ""};
+    }
+    return {};
 }
 
 AliasAnswer Sources::of_user(const UserFile& file) {
@@ -72,6 +93,8 @@ AliasAnswer Sources::of_user(const UserFile& file) {
     case UserFileAnswer::Said::found: break;
     }
     auto list = common::TargetList::parse(answer.text);
+    if (list.targets.size() > most_targets_)
+        return {Said::unreadable, {}, fmt::format("a file of user {} names more than {} places", file.user, most_targets_), ""};
     return {Said::found, std::move(list.targets), "", file.user};
 }
 
@@ -81,6 +104,10 @@ void Sources::fetch(const Need& need) {
     switch (need.kind) {
     case Need::Kind::user: return users_.find(need.name);
     case Need::Kind::table: return lookups_.ask(need.name, need.key);
+    case Need::Kind::alias:
+        for (const auto& table : alias_tables_)
+            if (lookups_.find(table, need.name).said == tables::Answer::Said::not_yet) lookups_.ask(table, need.name);
+        return;
     case Need::Kind::forward:
     case Need::Kind::include: return user_files_.find(file_of(need));
     default: return; // answered at once, always

@@ -9,6 +9,8 @@
 #include "daemons/common/tables/tables.h"
 #include "daemons/decide/expansion_tables.h"
 #include <functional>
+#include <string>
+#include <vector>
 
 namespace categorizer {
 
@@ -26,6 +28,8 @@ public:
     void fetch(const decide::Need& need);
 
 private:
+    // The alias files, then the tables of aliases.
+    decide::AliasAnswer of_alias(const std::string& name);
     // What a user's file says: "" is the .forward.
     decide::AliasAnswer of_user(const UserFile& file);
 
@@ -33,6 +37,8 @@ private:
     std::function<void(const decide::Need&)> known_;
     tables::Tables lookups_;
     Aliases aliases_;
+    std::vector<std::string> alias_tables_;
+    std::size_t most_targets_ = 0; // of one file of a user
     Includes includes_;
     Users users_;
     UserFiles user_files_;

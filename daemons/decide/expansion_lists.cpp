@@ -90,13 +90,17 @@ bool Road::through_forward(const std::string& user, const std::string& extension
         defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
         return true;
     }
-    if (enter(key) == Entry::done) return true;
+    if (!done_.insert(key + "\n" + extension).second) return true; // another extension may have a file of its own
+    open_.push_back(key);
     through_list(answer, {Reading::From::forward, user + "'s .forward", user, user, address}, via.deeper());
     leave();
     return true;
 }
 
 void Road::through_list(const AliasAnswer& list, const Reading& reading, const Via& via) {
+    named_ += list.targets.size();
+    if (named_ > settings_.recipients)
+        return defer("4.3.5", fmt::format("the lists for this address name more than {} places", settings_.recipients));
     for (const auto& target : list.targets) {
         if (is_deferred_) return;
         switch (target.kind) {
@@ -117,6 +121,8 @@ void Road::through_include(const std::string& path, const Reading& reading, cons
     if (!path.starts_with('/'))
         return defer("4.3.5", fmt::format("{}: :include:{}: expected an absolute path", reading.name,
                                           smtp::printable(path, 100)));
+    if (++includes_ > most_includes)
+        return defer("4.3.5", fmt::format("the lists for this address include more than {} files", most_includes));
     const auto answer = lookups_.include(path, reading.reader);
     if (answer.said == Said::not_yet) return;
     if (answer.said == Said::unreadable) return defer("4.3.0", answer.why);

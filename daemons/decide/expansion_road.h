@@ -70,6 +70,9 @@ private:
     void defer(std::string status, std::string text);
     bool is_envelopes(const FinalRecipient& one) const;
 
+    static constexpr std::uint32_t most_includes = 100;
+    std::uint32_t includes_ = 0; // met on the way, and places that lists named
+    std::size_t named_ = 0;
     const EnvelopeRecipient& envelope_;
     std::string_view sender_;
     const ExpansionSettings& settings_;

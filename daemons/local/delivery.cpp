@@ -114,7 +114,8 @@ private:
         if (where->kind == Where::Kind::command) return command_for(*where, recipient, user);
         Letter letter = letter_for(number, *where, user);
         if (!settings_.switch_users) return open_mailbox(letter);
-        if (letter.format == Format::mbox) take_mail_group(user, letter.path);
+        // Only where the configuration names the place: a user's own choice brings no rights.
+        if (letter.format == Format::mbox && recipient.target.empty()) take_mail_group(user, letter.path);
         return std::make_unique<UserProcess>(std::move(user), std::move(letter));
     }
 

@@ -58,25 +58,15 @@ void QueueManager::carry_out(const AskCategorizer& action, smtp::Now) {
     const auto numbers = actions_.of(action.numbers);
     if (accepting_ != nullptr)
         return ask_categorizer(
-            action.id, Subject::of(*accepting_, accepting_size_, config_->queue.recategorize_on_start),
-            numbers);
+            action.id, Subject::of(*accepting_, accepting_size_, config_->queue.recategorize_on_start, numbers));
     with_file(action.id, spool::Location::messages,
               [this, id = action.id, numbers = std::vector(numbers.begin(), numbers.end())](
                   spool::MessageState&& state, std::uint64_t size) {
-                  ask_categorizer(id, Subject::of(state, size, config_->queue.recategorize_on_start),
-                                  numbers);
+                  ask_categorizer(id, Subject::of(state, size, config_->queue.recategorize_on_start, numbers));
               });
 }
 
-void QueueManager::ask_categorizer(spool::QueueId id, Subject subject,
-                                   std::span<const std::uint32_t> numbers) {
-    if (!numbers.empty()) {
-        auto other = [&](std::uint32_t number) {
-            return std::ranges::find(numbers, number) == numbers.end();
-        };
-        std::erase_if(subject.open, [&](auto& each) { return other(each.index); });
-        std::erase_if(subject.settled, [&](auto& each) { return other(each.number); });
-    }
+void QueueManager::ask_categorizer(spool::QueueId id, Subject subject) {
     if (subject.open.empty()) { // the file itself knows
         next_.push_back([this, id, subject = std::move(subject)] { settle(id, {.records = {}, .recipients = subject.settled, .told = {}}, subject); });
         if (!performing_) perform(common::Loop::now());

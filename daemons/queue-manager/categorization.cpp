@@ -125,7 +125,8 @@ std::vector<const proto::categorize::Outcome*> without_copies(const Subject& sub
 
 } // namespace
 
-Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool anew) {
+Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool anew,
+                    std::span<const std::uint32_t> numbers) {
     Subject out;
     out.size = size;
     out.addressed = state.envelope.recipients.size();
@@ -136,6 +137,7 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
     for (std::uint32_t number = 0; number < out.total; ++number) {
         const spool::RecipientState& recipient = state.recipients[number];
         if (recipient.accounted_for()) continue;
+        if (!numbers.empty() && std::ranges::find(numbers, number) == numbers.end()) continue;
         const bool unsettled = recipient.fate == spool::Fate::unknown ||
                                (anew && recipient.origin == number && recipient.fate != spool::Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled) {

@@ -6,6 +6,7 @@
 #include "libspool/message_state.h"
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <set>
 #include <string>
 #include <vector>
@@ -38,7 +39,9 @@ struct Subject {
 
     // `anew`: what the file says of the recipients' fates is not trusted (queue.recategorize_on_start); what
     // an expansion brought is not expanded once more all the same.
-    static Subject of(const spool::MessageState& state, std::uint64_t size, bool anew = false);
+    // `numbers`: only these recipients are meant; empty: all. The others count among who has the message.
+    static Subject of(const spool::MessageState& state, std::uint64_t size, bool anew = false,
+                      std::span<const std::uint32_t> numbers = {});
 };
 
 struct Judgement {

@@ -2,6 +2,7 @@
 #include "daemons/common/store/lmdb.h"
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace queue_manager {
 
@@ -46,6 +47,12 @@ Keys::~Keys() = default;
 void Keys::reconfigure(const config::Config& config) {
     enabled_ = config.idempotency.enabled;
     life_ = config.idempotency.life;
+    if (!enabled_) { // nobody waits for a store that is not written to
+        waiting_.clear();
+        if (std::exchange(ill_, false)) trouble_("");
+        for (const auto& [id, waits] : std::exchange(then_, {}))
+            for (const auto& then : waits) then();
+    }
     if (begun_) send();
 }
 

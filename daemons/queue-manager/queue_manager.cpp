@@ -255,8 +255,12 @@ void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done)
 void QueueManager::accept(spool::QueueId id, spool::Location location, std::uint64_t size,
                           const spool::MessageState& state) {
     Intake intake(id, location, size, state);
-    if (intake.finished()) return store_.remove(id, location), turn_.schedule();
     keys_.seen(id, state.envelope);
+    if (intake.finished())
+        return keys_.when_kept(id, [this, id, location] {
+            store_.remove(id, location);
+            turn_.schedule();
+        });
     accepting_ = &state;
     accepting_size_ = size;
     bool fresh = false;

@@ -123,7 +123,7 @@ private:
     void carry_out(const decide::queue::NoticeReset& action, smtp::Now now);
     void carry_out(const decide::queue::RecordPolicy& action, smtp::Now now);
 
-    void ask_categorizer(spool::QueueId id, Subject subject, std::span<const std::uint32_t> numbers);
+    void ask_categorizer(spool::QueueId id, Subject subject);
     // The delivery line of recipients that no agent tried: relay=none.
     void say_untried(spool::QueueId id, std::vector<std::uint32_t> numbers, decide::queue::Outcome outcome,
                      decide::queue::Reason reason);

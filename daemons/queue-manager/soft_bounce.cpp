@@ -35,6 +35,11 @@ proto::delivery::Done softened(proto::delivery::Done done) {
     return done;
 }
 
+decide::queue::Reason softened(decide::queue::Reason reason) {
+    soften(reason.status);
+    return reason;
+}
+
 decide::queue::Settings engine_settings(const config::Config& config) {
     auto out = config.queue;
     out.soft_bounce = config.bounce.soft_bounce;

@@ -5,6 +5,7 @@
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/common/proto/route.h"
+#include "daemons/decide/queue/events.h"
 #include "daemons/decide/queue/settings.h"
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@ namespace queue_manager {
 proto::categorize::Categorized softened(proto::categorize::Categorized answer);
 proto::route::Routed softened(proto::route::Routed answer);
 proto::delivery::Done softened(proto::delivery::Done done);
+decide::queue::Reason softened(decide::queue::Reason reason);
 
 // As the engine is to have them.
 decide::queue::Settings engine_settings(const config::Config& config);

@@ -1,6 +1,7 @@
 // Between the engine and the suppression list: what it asks about waiting mail, what it is told when somebody
 // is put there, and which refusals put somebody there.
 #include "daemons/queue-manager/queue_manager.h"
+#include "daemons/queue-manager/soft_bounce.h"
 #include "libspool/message_reader.h"
 #include <algorithm>
 #include <fmt/chrono.h>
@@ -100,6 +101,11 @@ void QueueManager::carry_out(const decide::queue::AskSuppressions& action, smtp:
         pool_.complete([this, answer, id, found] {
             if (found.gone) return; // finished meanwhile
             if (!found.why.empty()) log_.error("{}: whether it may go to its recipients is not known: {}", id.text(), found.why);
+            if (config_->bounce.soft_bounce && !found.suppressed.empty()) { // kept, and asked again
+                for (const auto& [number, reason] : found.suppressed)
+                    say_untried(id, {number}, decide::queue::Outcome::deferred, softened(reason));
+                return answer(false, {});
+            }
             std::vector<SuppressionsKnown::Suppressed> suppressed;
             for (const auto& [number, reason] : found.suppressed) {
                 say_untried(id, {number}, decide::queue::Outcome::failed, reason);

@@ -46,7 +46,8 @@ TEST_CASE("where a .forward is looked for") {
           Paths{"/home/ann/.forward+lists", "/home/ann/.forward", "/etc/forward/ann"});
     CHECK(places("", "lists") == Paths{"/etc/forward/ann"});
     CHECK(places("{user}", "") == Paths{"/etc/forward/ann"}); // what is put in is not looked at again
-    for (const auto* odd : {"../../etc/passwd", "a/b", ".", std::string(65, 'x').c_str()})
+    const std::string long_one(65, 'x');
+    for (const std::string_view odd : {"../../etc/passwd", "a/b", ".", long_one.c_str()})
         CHECK(places("/home/ann", odd) == Paths{"/home/ann/.forward", "/etc/forward/ann"});
     CHECK(places("/home/ann", std::string_view("a\0b", 3)).size() == 2);
     CHECK(user_file::places({"{user}/x", "relative"}, "ann", "/home/ann", "").empty());

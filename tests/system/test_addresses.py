@@ -1,4 +1,7 @@
 """Classes of addresses through SMTP, in and out: what is taken at RCPT, what it becomes, where it goes."""
+import contextlib
+import sqlite3
+
 from harness.client import message
 from harness.watch import wait_until
 
@@ -70,6 +73,34 @@ def test_every_class(mta, remote):
     sink.wait_for_one_to("kept@remote.example"), sink.wait_for_one_to("copy@remote.example")
     assert relay.wait_for_one_to("x@elsewhere.example").sender == "public@remote.example"
     mta.wait_until_empty()
+
+
+def test_aliases_in_tables(mta, remote, folder):
+    """Compiled, or in a database: asked behind the files."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.aliases.write_text("both: first@remote.example\n")
+    large = folder / "large"
+    large.write_text("".join(f"user{n} member{n}@remote.example\n" for n in range(2000)) +
+                     "both never@remote.example\nTeam user7, user8, staff\n")
+    mta.command("map", large)
+    with contextlib.closing(sqlite3.connect(folder / "aliases.sqlite")) as database, database:
+        database.execute("CREATE TABLE alias (name TEXT, target TEXT)")
+        database.execute("INSERT INTO alias VALUES ('staff', 'boss@remote.example, user9')")
+    mta.config["table.staff"] = {"kind": "sqlite", "database": str(folder / "aliases.sqlite"),
+                                 "query": "SELECT target FROM alias WHERE name = ?"}
+    mta.config["local"]["alias_tables"] = [f"lmdb:{large}", "table:staff"]
+    mta.start()
+    mta.submit(["both@test.example", "team+x@test.example"], "many")
+    for name in ("first", "member7", "member8", "member9", "boss"):
+        sink.wait_for_one_to(f"{name}@remote.example")
+    mta.wait_until_empty()
+    assert sum(len(m.recipients) for m in sink.messages) == 5
+    with mta.client() as c:
+        assert c.say("MAIL FROM:<a@remote.example>").startswith("250")
+        assert c.say("RCPT TO:<staff@test.example>").startswith("250")
+        assert c.say("RCPT TO:<user2000@test.example>").startswith("550 5.1.1 ")
+        assert c.say("QUIT").startswith("221")
 
 
 def test_a_changed_table_changes_nothing_for_mail_that_was_here(mta, remote):

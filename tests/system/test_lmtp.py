@@ -1,5 +1,6 @@
 """Mail to a mailbox store by LMTP: Dovecot, as Debian packages it, over TCP and through its socket."""
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -62,13 +63,13 @@ def test_many_messages_by_few_connections(mta, store):
 
 
 def test_a_store_that_is_not_there_is_waited_for(mta, store):
-    missing = mta.folder / "missing"
+    place = store("ann")
+    missing = Path(place.short) / "missing"  # the path of a socket is a short one
     mta.config['route."store.example"'] = {"next_hop": [f"lmtp:{missing}"]}
     mta.start()
     queue_id = mta.submit("ann@store.example")
     mta.wait_log(rf"connect to localhost\[{missing}\]: No such file or directory")
     assert mta.queued_ids() == {queue_id}
-    place = store("ann")
     missing.symlink_to(place.socket)
     wait_until(lambda: place.mailbox("ann"), 20, lambda: f"the mail\n{mta.last_words()}")
 

@@ -1,5 +1,6 @@
 """The metrics process: figures equal to what was done, read by Prometheus' own parsers; bounded labels; nothing that
 happens to it or its clients has any effect on mail."""
+import contextlib
 import json
 import os
 import re
@@ -56,7 +57,8 @@ def scrape(mta):
 def wait_figures(mta, ready, seconds=15):
     def look():
         figures = scrape(mta)
-        return figures if ready(figures) else None
+        with contextlib.suppress(KeyError):  # a figure that is not there yet
+            return figures if ready(figures) else None
     return wait_until(look, seconds, lambda: "the figures to be as they should\n" + fetch(mta)[1])
 
 
@@ -327,6 +329,9 @@ def test_the_packaged_postfix_exporter(mta, remote, block):
                        lambda: is_open(mta.address, port))
     try:
         mta.metrics_port = port
+        descriptors = Path(f"/proc/{exporter.process.pid}/fd")
+        wait_until(lambda: any(os.path.samefile(each, mta.log_file) for each in descriptors.iterdir() if each.exists()), 15,
+                   "the exporter to read the log")
         for n in range(4):
             mta.submit(f"a{n}@good.example", port=mta.submission_port)
         for n in range(3):

@@ -45,6 +45,7 @@ struct Addresses {
 
 // What alias files may say. More of [local].
 struct AliasRules {
+    std::vector<std::string> tables; // asked behind the alias files
     static constexpr const char* aliases = "aliases";
     static constexpr const char* forward = "forward";
     static constexpr const char* includes = "includes";

@@ -59,6 +59,11 @@ Text user_or_address(std::string& value) {
 
 std::vector<Key> alias_keys(AliasRules& s) {
     return {
+        {"alias_tables", lookups(s.tables),
+         "Lookup tables of aliases, asked for names that no file of local.aliases has, in small letters: user+extension, "
+         "then user. Values are written as in aliases(5); commands and files run as default_user. A large text table is "
+         "compiled by \"postrider map\".",
+         "[\"lmdb:/etc/postrider/more-aliases\"]"},
         {"deliver", next_hop(s.deliver),
          "Where mail for users' mailboxes goes instead: a next hop as in [route], such as an LMTP server. Aliases "
          "and .forward files are followed before. \"\": to local.mailbox.",

@@ -186,13 +186,18 @@ Result<> Lmdb::Inner::open() {
     return {};
 }
 
-// Reading what is damaged may end the process: a mark says that it was about to, and whoever finds it knows.
+// Reading what is damaged may end the process: a mark counts those that were about to. One may have ended for other
+// reasons (killed, out of memory, the power gone); several in a row have not.
 Result<> Lmdb::Inner::open_as_keeper() {
+    constexpr off_t coincidences = 2;
     const auto mark = directory + "/examining";
-    if (::access(mark.c_str(), F_OK) == 0)
-        TRY(put_it_aside("the process that examined it ended while doing so"));
-    const Fd made(::open(mark.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    if (!made) return unexpected(Error::from_errno("make " + mark));
+    struct stat marked {};
+    if (::stat(mark.c_str(), &marked) == 0 && marked.st_size > coincidences) {
+        TRY(put_it_aside(fmt::format("{} processes that examined it ended while doing so", marked.st_size)));
+        ::unlink(mark.c_str());
+    }
+    const Fd made(::open(mark.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!made || ::write(made.number(), "x", 1) != 1) return unexpected(Error::from_errno("make " + mark));
     auto opened = examine();
     if (!opened && is_damaged(opened.error())) {
         if (auto aside = put_it_aside(opened.error().what); !aside) return aside;
@@ -233,12 +238,17 @@ Result<> Lmdb::Inner::examine() {
     return {};
 }
 
+constexpr unsigned most_aside = 20; // files; then somebody must look
+
 Result<> Lmdb::Inner::put_it_aside(std::string why) {
     close();
-    for (const std::string name : {"/data.mdb", "/lock.mdb"})
-        if (std::rename((directory + name).c_str(), (directory + name + ".damaged").c_str()) != 0 &&
-            errno != ENOENT)
-            return unexpected(Error::from_errno("put aside " + directory + name));
+    ::unlink((directory + "/lock.mdb").c_str()); // says nothing without its readers
+    // Those that were put aside before stay: they may be worth more than what came behind them.
+    for (unsigned n = 0;; ++n) {
+        const auto aside = directory + "/data.mdb.damaged" + (n == 0 ? "" : fmt::format(".{}", n));
+        if (::renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, aside.c_str(), RENAME_NOREPLACE) == 0 || errno == ENOENT) break;
+        if (errno != EEXIST || n == most_aside) return unexpected(Error::from_errno("put aside " + file));
+    }
     put_aside = std::move(why);
     return {};
 }

@@ -26,11 +26,14 @@ public:
         kept = {std::move(answer), until, ++last_, bytes};
         bytes_ += bytes;
         order_.emplace_back(last_, key);
-        while (bytes_ > most_bytes_ || order_.size() > 2 * kept_.size() + 64) {
-            if (order_.empty()) break;
+        if (order_.size() > 2 * kept_.size() + 64)
+            std::erase_if(order_, [&](const auto& place) {
+                const auto found = kept_.find(place.second);
+                return found == kept_.end() || found->second.number != place.first;
+            });
+        while (bytes_ > most_bytes_ && !order_.empty()) {
             const auto oldest = kept_.find(order_.front().second);
             if (oldest != kept_.end() && oldest->second.number == order_.front().first) {
-                if (bytes_ <= most_bytes_) break; // the oldest may stay
                 bytes_ -= oldest->second.bytes;
                 kept_.erase(oldest);
             }

@@ -84,7 +84,8 @@ std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& qu
     std::vector<Answer> answers;
     for (const auto& key : keys) {
         auto answer = answer_of(prepared, folded_key(key));
-        if (!answer) return fail();
+        if (!answer && answers.empty()) return fail();
+        if (!answer) break; // what there is counts; the others are asked for anew
         answers.push_back(*std::move(answer));
     }
     return answers;
@@ -131,8 +132,9 @@ void SqliteTable::fetch() {
 void SqliteTable::done(Work& work) {
     work_ = nullptr;
     if (!work.answers) return failed(std::move(work.answers).error());
+    for (auto left = work.keys.size(); left > work.answers->size(); --left) put_back(std::move(work.keys[left - 1]));
     fetch();
-    for (std::size_t i = 0; i < work.keys.size(); ++i) answered(work.keys[i], std::move((*work.answers)[i]));
+    for (std::size_t i = 0; i < work.answers->size(); ++i) answered(work.keys[i], std::move((*work.answers)[i]));
 }
 
 } // namespace tables
