@@ -124,6 +124,24 @@ TEST_CASE("the answer is bounded in bytes, and comes on with every pass") {
     CHECK(w.expand({"a"}) == "0:deferred 4.3.5");
 }
 
+TEST_CASE("what lists name and include is bounded, whoever wrote them") {
+    World w;
+    w.settings.recipients = 50;
+    for (int n = 0; n < 30; ++n) { // few addresses, named often
+        w.aliases["often"].push_back("alice");
+        w.includes["/lists/more"].push_back("alice");
+    }
+    CHECK(w.expand({"often"}) == "0:local alice");
+    w.aliases["often"].push_back(":include:/lists/more");
+    CHECK(w.expand({"often"}) == "0:deferred 4.3.5");
+    w.settings.recipients = 10'000;
+    for (int n = 0; n < 200; ++n) {
+        w.includes[fmt::format("/lists/{}", n)] = {"alice"};
+        w.aliases["files"].push_back(fmt::format(":include:/lists/{}", n));
+    }
+    CHECK(w.expand({"files"}) == "0:deferred 4.3.5");
+}
+
 TEST_CASE("commands and files are delivered as whoever answers for the list") {
     World w;
     w.aliases = {{"robot", {"|prog arg"}}, {"box", {"/var/log/mail.in", "alice"}}, {"hole", {"/dev/null"}},
@@ -177,6 +195,9 @@ TEST_CASE("users' own files") {
     CHECK(w.expand({"bob"}) == "0:local bob; 0:local carol; 0:local alice |log");
     w.forwards["bob+x"] = {"y@far.example"};
     CHECK(w.expand({"bob+x"}) == "0:remote y@far.example");
+    w.forwards["bob+y"] = {"z@far.example"};
+    w.aliases["both"] = {"bob+x", "bob+y"};
+    CHECK(w.expand({"both"}) == "0:remote y@far.example; 0:remote z@far.example");
     w.aliases["alice"] = {"alice", "carol"}; // first the system's word, then the user's
     CHECK(w.expand({"alice"}).starts_with("0:local alice; 0:local carol"));
     w.unreadable = {"carol"};

@@ -97,6 +97,19 @@ TEST_CASE("where a recipient goes by the word of a table is in the file, and ask
     }
 }
 
+TEST_CASE("who waits for another answer still counts among who has the message") {
+    const auto state = message({"bob@far.example", "team@example.org"});
+    const std::vector<std::uint32_t> only = {1}; // bob is in his queue, and nothing is written of him
+    const auto subject = Subject::of(state, 1000, false, only);
+    REQUIRE(subject.open.size() == 1);
+    auto judgement = judge(subject, {1,
+                                     {{.index = 1, .changed = true, .address = "bob@far.example"},
+                                      {.index = 1, .changed = true, .address = "carol@far.example"}}});
+    REQUIRE(judgement);
+    REQUIRE(judgement->recipients.size() == 1);
+    CHECK(std::get<spool::Expanded>(judgement->records.at(0)).added.at(0).address == "carol@far.example");
+}
+
 TEST_CASE("an expansion of which a part could not be read is not made at all") {
     auto subject = Subject::of(message({"list@example.org"}), 1000);
     auto judgement = judge(subject, {1,

@@ -1,6 +1,8 @@
 """Classes of addresses through SMTP, in and out: what is taken at RCPT, what it becomes, where it goes."""
 import contextlib
+import socketserver
 import sqlite3
+import threading
 
 from harness.client import message
 from harness.watch import wait_until
@@ -101,6 +103,40 @@ def test_aliases_in_tables(mta, remote, folder):
         assert c.say("RCPT TO:<staff@test.example>").startswith("250")
         assert c.say("RCPT TO:<user2000@test.example>").startswith("550 5.1.1 ")
         assert c.say("QUIT").startswith("221")
+
+
+class SlowTable(socketserver.ThreadingTCPServer):
+    """By Postfix's tcp_table(5): every key leads to one address, once it may say so."""
+    allow_reuse_address = daemon_threads = True
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            with contextlib.suppress(ConnectionError):
+                for _ in self.rfile:
+                    self.server.asked.set()
+                    self.server.may_answer.wait(30)
+                    self.wfile.write(b"200 member@remote.example\n")
+
+    def __init__(self, address):
+        super().__init__(address, self.Handler)
+        self.asked, self.may_answer = threading.Event(), threading.Event()
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+
+def test_mail_that_waits_for_a_table_outlives_a_reload(mta, remote, block):
+    sink = remote()
+    mta.route("remote.example", sink)
+    with SlowTable((mta.address, block.port())) as server:
+        mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [f"tcp:{mta.address}:{server.server_address[1]}"]}
+        mta.start()
+        assert mta.sendmail("-f", "a@remote.example", "info@lists.example").returncode == 0
+        assert server.asked.wait(15)
+        mta.command("reload")
+        mta.wait_log("generation 2")
+        server.may_answer.set()
+        sink.wait_for_one_to("member@remote.example")
+        mta.wait_until_empty()
+        server.shutdown()
 
 
 def test_a_changed_table_changes_nothing_for_mail_that_was_here(mta, remote):

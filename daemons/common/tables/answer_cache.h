@@ -41,6 +41,7 @@ public:
         }
     }
     std::size_t bytes() const { return bytes_; }
+    std::size_t places() const { return order_.size(); } // held for putting them in order
 
 private:
     struct Kept {
