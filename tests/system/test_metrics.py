@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from harness.filters import short_folder
 from harness.unpacked import Service, environment, tree
 from harness.watch import wait_until
 
@@ -322,9 +324,11 @@ def test_the_packaged_postfix_exporter(mta, remote, block):
     mta.route("busy.example", busy)
     busy.at("rcpt", "450 4.2.0 Come back later")
     mta.start()
-    port, place = block.port(), tree("prometheus-postfix-exporter")
+    port, place, short = block.port(), tree("prometheus-postfix-exporter"), short_folder()
+    (short / "showq").symlink_to(mta.spool / "run/showq")  # the path of a socket is a short one
+    wait_until(lambda: len(mta.logged(r"smtpd\[.*: connect from")) == len(mta.logged("disconnect from")), 15, "who asked whether it runs to leave")
     mta.forget_the_log()  # it begins at the end
-    exporter = Service([place / "usr/bin/prometheus-postfix-exporter", f"--postfix.showq_path={mta.spool}/run/showq",
+    exporter = Service([place / "usr/bin/prometheus-postfix-exporter", f"--postfix.showq_path={short}/showq",
                         f"--postfix.logfile_path={mta.log_file}", f"--web.listen-address={mta.address}:{port}"], mta.folder,
                        lambda: is_open(mta.address, port))
     try:
@@ -354,6 +358,7 @@ def test_the_packaged_postfix_exporter(mta, remote, block):
         assert figures.sum("postfix_unsupported_log_entries_total", service="smtp") == 0
     finally:
         exporter.stop()
+        shutil.rmtree(short)
 
 
 def is_open(address, port):
