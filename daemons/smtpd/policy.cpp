@@ -135,4 +135,9 @@ Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::
     return {listed && config.smtpd.check_recipients ? Kind::check : Kind::accept, address, {}};
 }
 
+smtp::Reply reply_for(common::Shut why) {
+    if (why == common::Shut::full) return {452, {4, 3, 1}, "Insufficient system storage"};
+    return {451, {4, 3, 0}, "Error: queue file write error"};
+}
+
 } // namespace smtpd

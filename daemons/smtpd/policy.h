@@ -1,6 +1,7 @@
 // Who may send what to whom: relay control and the completion of bare addresses. Pure: rules, a client and an
-// address in, a judgement out. With no matching permission the answer is 554 5.7.1.
+// address in, a judgement or a reply out. With no matching permission the answer is 554 5.7.1.
 #pragma once
+#include "daemons/common/intake.h"
 #include "daemons/common/network.h"
 #include "daemons/smtpd/rules.h"
 #include "libsmtp/address.h"
@@ -51,5 +52,8 @@ struct Judgement {
 bool may_relay(const Rules& rules, const Client& client);
 Judgement judge_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path);
 Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path);
+
+// What a client hears while the spool takes no mail.
+smtp::Reply reply_for(common::Shut why);
 
 } // namespace smtpd
