@@ -31,7 +31,7 @@ ReadResult<MessageReader> read_whole(Disk& disk, const std::string& path, QueueI
 std::optional<Found> find_message(Disk& disk, QueueId id, Location location) {
     auto reader = read_whole(disk, path_of(id, location), id, location);
     if (!reader || reader->held_by_another()) return {};
-    return Found{id, location, reader->size(), false, std::move(*reader).state()};
+    return Found{id, location, reader->size(), false, location == Location::incoming, std::move(*reader).state()};
 }
 
 RecoveryScan RecoveryScan::everything(Disk& disk, ScanOptions options) {
@@ -138,7 +138,7 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
         const bool incomplete = in_incoming;
         return put_aside(path, name, incomplete, damaged.what, batch);
     }
-    Found found{*id, location, reader->size(), reader->held_by_another(), std::move(*reader).state()};
+    Found found{*id, location, reader->size(), reader->held_by_another(), being_written, std::move(*reader).state()};
     if (path != belongs) { // somebody moved it by hand
         found.location = Location::messages;
         if (auto moved = disk_.rename(path, path_of(*id, found.location)); !moved) {

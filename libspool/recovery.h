@@ -21,6 +21,7 @@ struct Found {
     Location location = Location::messages;
     std::uint64_t size = 0; // of the content
     bool in_flight = false; // an agent of an earlier queue-manager holds it: do not dispatch until it lets go
+    bool writer_lives = false; // who wrote it may be alive and have yet to tell of it
     MessageState state;
 };
 

@@ -95,7 +95,9 @@ void Loader::take(const std::shared_ptr<Part>& part, spool::ScanBatch batch) {
 }
 
 void Loader::found(spool::Found&& found) {
-    if (!finished_.contains(found.id)) callbacks_.found(std::move(found));
+    if (finished_.contains(found.id)) return;
+    if (found.writer_lives) untold_.insert(found.id);
+    callbacks_.found(std::move(found));
 }
 
 void Loader::part_ended(const std::shared_ptr<Scan>& scan) {

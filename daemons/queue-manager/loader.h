@@ -41,6 +41,13 @@ public:
         else finished_.erase(id);
     }
 
+    // A writer tells of its message. True: a scan was quicker, so it is known, or even delivered and gone.
+    bool found_before(spool::QueueId id) { return untold_.erase(id) > 0; }
+    // It will tell of nothing any more; another may come in its place.
+    void writer_left(std::uint8_t slot) {
+        std::erase_if(untold_, [&](spool::QueueId id) { return id.slot() == slot; });
+    }
+
     // Calls back if no agent holds the file's lock any more, wherever the file is now; else not at all.
     void when_unlocked(spool::QueueId id, spool::Location location, std::function<void()> free);
 
@@ -61,6 +68,7 @@ private:
     int scans_ = 0;
     std::unordered_set<spool::QueueId> finished_; // until gone, and while a scan runs
     std::vector<spool::QueueId> gone_;            // during a scan
+    std::unordered_set<spool::QueueId> untold_;   // found, and their writers live
 };
 
 } // namespace queue_manager

@@ -9,9 +9,11 @@ void QueueManager::attach_writer(ipc::Peer peer,
                                  std::unique_ptr<ipc::Channel<proto::submission::Message>> channel) {
     const auto slot = static_cast<std::uint8_t>(peer.instance);
     auto& writer = writers_[slot];
-    if (writer.channel)
+    if (writer.channel) {
+        loader_.writer_left(slot);
         around_.loop.later(
             [gone = std::shared_ptr<ipc::Channel<proto::submission::Message>>(std::move(writer.channel))] {});
+    }
     writer.serial = ++last_writer_;
     writer.channel = std::move(channel);
     writer.channel->set_callbacks({
@@ -31,6 +33,7 @@ void QueueManager::attach_writer(ipc::Peer peer,
 }
 
 void QueueManager::detach_writer(std::uint8_t slot) {
+    loader_.writer_left(slot);
     around_.loop.later([gone = std::shared_ptr<ipc::Channel<proto::submission::Message>>(
                             std::move(writers_[slot].channel))] {});
     if (!stopping_) loader_.load_writer(slot); // what it committed and could not announce
@@ -41,6 +44,8 @@ void QueueManager::submitted(std::uint8_t slot, const proto::submission::Submitt
     if (message.queue_id.slot() != slot)
         return channel.fail("submitted " + message.queue_id.text() + ", which is another writer's");
     KILL_POINT("queue-manager.submitted");
+    channel.send(proto::submission::Taken{message.queue_id});
+    if (loader_.found_before(message.queue_id)) return;
     if (auto envelope = spool::decode(message.envelope);
         envelope && !envelope->recipients.empty() && !message.repeated)
         accept(message.queue_id, spool::Location::incoming, message.size,
@@ -50,7 +55,6 @@ void QueueManager::submitted(std::uint8_t slot, const proto::submission::Submitt
                   [this, id = message.queue_id](spool::MessageState&& state, std::uint64_t size) {
                       accept(id, spool::Location::incoming, size, state);
                   });
-    channel.send(proto::submission::Taken{message.queue_id});
 }
 
 // ETRN. What the operator has paused a client does not set going; nor is it told who did, and why.

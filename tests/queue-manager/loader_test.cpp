@@ -199,6 +199,30 @@ TEST_CASE("what a living writer is writing is left alone, what it has finished i
     for (const auto& each : load.aside) CHECK(each.from != spool::path_of(half, Location::incoming));
 }
 
+TEST_CASE("a scan that is quicker than the message's writer: what the writer tells afterwards is no news") {
+    Spool spool(20);
+    const auto ids = std::move(*spool::QueueIdSource::open(spool.disk, 7, morning + std::chrono::hours(1)));
+    const auto directory = std::move(*spool::SharedDirectory::open(spool.disk, "incoming/07"));
+    QueueId durable, later;
+    file_of(spool.disk, *ids, *directory, durable);
+    spool::CommitPool pool(spool.disk, 0, {});
+    std::vector<QueueId> found;
+    Loader loader(pool, {[&](spool::Found&& each) { found.push_back(each.id); }, [](const spool::PutAside&) {}, {}, {}});
+    loader.load_writer(7);
+    pool.drain();
+    CHECK(std::ranges::count(found, durable) == 1);
+    loader.finished(durable); // delivered at once; the file is about to be removed
+    CHECK(loader.found_before(durable));
+    CHECK_FALSE(loader.found_before(durable)); // told once
+    file_of(spool.disk, *ids, *directory, later);
+    CHECK_FALSE(loader.found_before(later)); // no scan has seen it
+    CHECK_FALSE(loader.found_before(spool.good[0])); // its writer has died: nobody will tell
+    loader.load_writer(7);
+    pool.drain();
+    loader.writer_left(7);
+    CHECK_FALSE(loader.found_before(later));
+}
+
 TEST_CASE("a message that is finished while the spool is read does not come back") {
     Spool spool(20);
     const Load load(spool.disk, 4, {spool.good[1], spool.good[10]});
