@@ -1,14 +1,10 @@
 #include "daemons/common/alias_file.h"
-#include "daemons/common/fd.h"
 #include "daemons/common/idn.h"
+#include "daemons/common/read_file.h"
 #include "libsmtp/text.h"
-#include <cerrno>
 #include <cstring>
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <optional>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace common {
 
@@ -16,7 +12,6 @@ namespace {
 
 using decide::AliasTarget;
 
-constexpr auto bear_absence = std::chrono::seconds(10);
 constexpr std::size_t most_problems = 20, largest_file = 64 << 20, longest_value = 4096;
 
 std::string_view trimmed(std::string_view text) {
@@ -170,62 +165,19 @@ const std::vector<AliasTarget>* AliasFile::find(const std::string& name) const {
 }
 
 AliasFile::Change AliasFile::look(smtp::Now now) {
-    if (looked_ && now.monotonic < next_look_) return Change::none;
-    const bool first = !looked_;
-    looked_ = true;
-    next_look_ = now.monotonic + std::chrono::seconds(1);
-
-    const auto fail = [&](int code) {
-        auto trouble = fmt::format("{}: {}", path_, std::strerror(code));
-        stamp_ = {};
-        if (trouble == trouble_) return Change::none;
-        trouble_ = std::move(trouble);
-        return Change::failed;
-    };
-    struct stat facts;
-    if (stat(path_.c_str(), &facts) != 0) {
-        if (errno != ENOENT) return fail(errno);
-        if (there_ && !away_) away_since_ = now.monotonic; // an editor may be at work
-        away_ = true;
-        if (there_ && now.monotonic - away_since_ < bear_absence) return Change::none;
-        const bool news = there_ || !trouble_.empty() || first;
-        there_ = false;
-        trouble_.clear();
+    switch (file_.look(now)) {
+    case WatchedFile::Change::none: return Change::none;
+    case WatchedFile::Change::failed:
+        if (!file_.missing()) return Change::failed;
         table_ = {};
-        stamp_ = {};
-        return news ? Change::gone : Change::none;
+        return Change::gone;
+    case WatchedFile::Change::changed: break;
     }
-    const auto ns = [](const timespec& t) {
-        return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
-    };
-    const Stamp stamp{facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size),
-                      ns(facts.st_ctim), ns(facts.st_mtim)};
-    away_ = false;
-    if (there_ && trouble_.empty() && stamp == stamp_) return Change::none;
-    const auto rested = now.wall.time_since_epoch() - std::chrono::nanoseconds(stamp.modified);
-    if (there_ && rested >= smtp::Duration::zero() && rested < std::chrono::seconds(1)) return Change::none;
-    there_ = true;
-    if (!S_ISREG(facts.st_mode)) return fail(EISDIR);
-    if (facts.st_size > static_cast<off_t>(largest_file)) return fail(EFBIG);
-
-    const Fd fd(open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (!fd) return fail(errno);
-    std::string text(static_cast<std::size_t>(facts.st_size) + 1, '\0');
-    std::size_t have = 0;
-    for (;;) {
-        const auto n = read(fd.number(), text.data() + have, text.size() - have);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return fail(errno);
-        if (n == 0) break;
-        have += static_cast<std::size_t>(n);
-        if (have > largest_file) return fail(EFBIG);
-        if (have == text.size()) text.resize(have * 2);
-    }
-    text.resize(have);
-    table_ = AliasTable::parse(text);
-    stamp_ = stamp;
-    owner_ = facts.st_uid;
-    trouble_.clear();
+    const auto text = read_bounded(file_.path(), largest_file);
+    if (!text)
+        return file_.failed(std::strerror(text.error())) == WatchedFile::Change::none ? Change::none : Change::failed;
+    table_ = AliasTable::parse(*text);
+    file_.well();
     return Change::read;
 }
 

@@ -1,5 +1,6 @@
 #include "daemons/common/read_file.h"
 #include "daemons/common/fd.h"
+#include <algorithm>
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,6 +15,24 @@ spool::Result<std::string> read_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     std::string text{std::istreambuf_iterator<char>(file), {}};
     if (!file || file.bad()) return std::unexpected(spool::Error::from_errno("read " + path));
+    return text;
+}
+
+std::expected<std::string, int> read_bounded(const std::string& path, std::size_t most) {
+    const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!fd) return std::unexpected(errno);
+    std::string text;
+    std::size_t have = 0;
+    for (;;) {
+        if (have == text.size()) text.resize(std::max<std::size_t>(64 * 1024, have * 2));
+        const auto n = ::read(fd.number(), text.data() + have, text.size() - have);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return std::unexpected(errno);
+        if (n == 0) break;
+        have += static_cast<std::size_t>(n);
+        if (have > most) return std::unexpected(EFBIG);
+    }
+    text.resize(have);
     return text;
 }
 

@@ -51,6 +51,12 @@ def test_killed_at(mta, remote, point):
     if "mbox" in point:
         (mta.folder / "mail").mkdir()
         mta.config["local"]["mailbox"] = f"mbox:{mta.folder}/mail/{{user}}"
+    if "command" in point:
+        (mta.folder / "mail" / mta.user / "new").mkdir(parents=True)
+        deliver = mta.folder / "deliver"
+        deliver.write_text(f'#!/bin/sh\nexec cat > {mta.folder}/mail/{mta.user}/new/$$\n')
+        deliver.chmod(0o755)
+        mta.config["local"]["mailbox_command"] = str(deliver)
     mta.config["master"].update(restart_delay="50ms")
     mta.start()
     me, taken = f"{mta.user}@test.example", []

@@ -1,11 +1,9 @@
 #include "daemons/common/tables/file_table.h"
-#include "daemons/common/fd.h"
+#include "daemons/common/read_file.h"
 #include <cerrno>
 #include <cstring>
 #include <expected>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 #include <utility>
 
 namespace tables {
@@ -16,22 +14,11 @@ constexpr std::size_t largest_file = std::size_t{1} << 30;
 
 // The text, or why not.
 std::expected<std::string, std::string> text_of(const std::string& path) {
-    const common::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (!fd) return std::unexpected(std::strerror(errno));
-    std::string text;
-    std::size_t have = 0;
-    for (;;) {
-        if (have == text.size()) text.resize(std::max<std::size_t>(64 * 1024, have * 2));
-        const auto n = ::read(fd.number(), text.data() + have, text.size() - have);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return std::unexpected(std::strerror(errno));
-        if (n == 0) break;
-        have += static_cast<std::size_t>(n);
-        if (have > largest_file)
-            return std::unexpected("larger than 1 GiB; compile it with \"postrider map\" and name it as \"lmdb:\"");
-    }
-    text.resize(have);
-    return text;
+    auto text = common::read_bounded(path, largest_file);
+    if (text) return *std::move(text);
+    if (text.error() == EFBIG)
+        return std::unexpected("larger than 1 GiB; compile it with \"postrider map\" and name it as \"lmdb:\"");
+    return std::unexpected(std::strerror(text.error()));
 }
 
 } // namespace
@@ -87,9 +74,9 @@ std::vector<Problem> FileTable::problems() const {
 
 void FileTable::look(smtp::Now now) {
     switch (file_.look(now)) {
-    case WatchedFile::Change::none: return;
-    case WatchedFile::Change::failed: contents_.reset(); return complain();
-    case WatchedFile::Change::changed: break;
+    case common::WatchedFile::Change::none: return;
+    case common::WatchedFile::Change::failed: contents_.reset(); return complain();
+    case common::WatchedFile::Change::changed: break;
     }
     if (file_.size() > at_once_) return start();
     Work work;
@@ -127,7 +114,7 @@ void FileTable::complain() { log_.warning("{}; what depends on it waits until it
 void FileTable::take(std::unique_ptr<const Contents> contents, std::string why) {
     contents_ = std::move(contents);
     if (!contents_) {
-        if (file_.failed(std::move(why)) == WatchedFile::Change::failed) complain();
+        if (file_.failed(std::move(why)) == common::WatchedFile::Change::failed) complain();
         return;
     }
     file_.well();

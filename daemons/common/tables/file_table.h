@@ -5,7 +5,7 @@
 #include "daemons/common/loop.h"
 #include "daemons/common/tables/contents.h"
 #include "daemons/common/tables/table.h"
-#include "daemons/common/tables/watched_file.h"
+#include "daemons/common/watched_file.h"
 #include <set>
 
 namespace tables {
@@ -35,7 +35,7 @@ private:
     Read read_;
     Known known_;
     std::uint64_t at_once_;
-    WatchedFile file_;
+    common::WatchedFile file_;
     std::unique_ptr<const Contents> contents_; // null: never read, or not readable
     Work* work_ = nullptr;                     // reading, on another thread
     bool again_ = false;                       // it changed meanwhile

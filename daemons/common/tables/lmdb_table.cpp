@@ -122,16 +122,16 @@ std::string LmdbTable::trouble() const {
 
 void LmdbTable::look(smtp::Now now) {
     const auto change = watch_.look(now);
-    if (change == WatchedFile::Change::none) return;
+    if (change == common::WatchedFile::Change::none) return;
     file_.reset();
-    if (change == WatchedFile::Change::changed) {
+    if (change == common::WatchedFile::Change::changed) {
         auto opened = LmdbFile::open(watch_.path());
         if (opened) {
             file_ = *std::move(opened);
             watch_.well();
             return log_.info("table {}: {} entries", name_, file_->entries());
         }
-        if (watch_.failed(std::move(opened).error()) == WatchedFile::Change::none) return;
+        if (watch_.failed(std::move(opened).error()) == common::WatchedFile::Change::none) return;
     }
     log_.warning("{}; what depends on it waits until it can be read", trouble());
 }

@@ -3,7 +3,7 @@
 #pragma once
 #include "daemons/common/log.h"
 #include "daemons/common/tables/table.h"
-#include "daemons/common/tables/watched_file.h"
+#include "daemons/common/watched_file.h"
 #include <expected>
 #include <functional>
 #include <memory>
@@ -45,7 +45,7 @@ private:
 
     common::Log& log_;
     std::string name_;
-    WatchedFile watch_;
+    common::WatchedFile watch_;
     std::unique_ptr<LmdbFile> file_; // null: never opened, or it cannot be
 };
 

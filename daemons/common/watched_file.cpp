@@ -1,9 +1,10 @@
-#include "daemons/common/tables/watched_file.h"
+#include "daemons/common/watched_file.h"
 #include <cerrno>
 #include <cstring>
 #include <sys/stat.h>
+#include <utility>
 
-namespace tables {
+namespace common {
 
 using namespace std::chrono_literals;
 
@@ -22,12 +23,15 @@ WatchedFile::Change WatchedFile::look(smtp::Now now) {
 
     struct stat facts {};
     if (::stat(path_.c_str(), &facts) != 0) {
-        if (errno != ENOENT || !there_) return failed(std::strerror(errno));
-        if (!away_) away_since_ = now.monotonic;
-        away_ = true;
-        return now.monotonic - away_since_ < 10s ? Change::none : failed(std::strerror(ENOENT));
+        const int code = errno;
+        if (code == ENOENT && there_) {
+            if (!std::exchange(away_, true)) away_since_ = now.monotonic;
+            if (now.monotonic - away_since_ < 10s) return Change::none;
+        }
+        missing_ = code == ENOENT;
+        return failed(std::strerror(code));
     }
-    away_ = false;
+    away_ = missing_ = false;
     if (!S_ISREG(facts.st_mode)) return failed("not a file");
     const auto ns = [](const timespec& t) { return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec; };
     const Stamp stamp{facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size), ns(facts.st_ctim),
@@ -37,7 +41,8 @@ WatchedFile::Change WatchedFile::look(smtp::Now now) {
     if (there_ && rested >= smtp::Duration::zero() && rested < 1s) return Change::none;
     there_ = true;
     stamp_ = stamp;
+    owner_ = facts.st_uid;
     return Change::changed;
 }
 
-} // namespace tables
+} // namespace common

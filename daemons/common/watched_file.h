@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace tables {
+namespace common {
 
 class WatchedFile {
 public:
@@ -24,7 +24,9 @@ public:
 
     const std::string& path() const { return path_; }
     const std::string& trouble() const { return trouble_; } // "No such file or directory"; "" none that is known
+    bool missing() const { return missing_; }               // that it is not there is the trouble
     std::uint64_t size() const { return stamp_.size; }      // as last seen
+    std::uint32_t owner() const { return owner_; }          // uid, as last seen
 
 private:
     struct Stamp {
@@ -34,8 +36,9 @@ private:
     };
     std::string path_, trouble_ = {};
     Stamp stamp_;
-    bool looked_ = false, there_ = false, away_ = false;
+    std::uint32_t owner_ = 0;
+    bool looked_ = false, there_ = false, away_ = false, missing_ = false;
     smtp::Monotonic next_look_{}, away_since_{};
 };
 
-} // namespace tables
+} // namespace common
