@@ -3,7 +3,6 @@
 #include "daemons/common/process_plan.h"
 #include "daemons/common/programs.h"
 #include "daemons/common/random.h"
-#include "daemons/master/notify.h"
 #include "daemons/master/standing.h"
 #include <algorithm>
 #include <csignal>
@@ -50,10 +49,11 @@ Master::Master(common::Loop& loop, common::Log& log, Options options, std::strin
       premises_(log, std::move(users)),
       keys_(premises_.users().service ? premises_.users().service->uid : geteuid()),
       tokens_of_accounts_(loop, log, premises_.users().service ? &*premises_.users().service : nullptr),
+      systemd_(std::getenv("NOTIFY_SOCKET") ? std::getenv("NOTIFY_SOCKET") : ""),
       heartbeat_(loop, [this] { heartbeat(); }),
       patience_(loop, [this] { not_ready_yet(); }), bound_(loop, [this] { bound_passed(); }),
       watchdog_(loop, [this] {
-          notify("WATCHDOG=1");
+          systemd_.tell("WATCHDOG=1");
           watchdog_.start(*watchdog_interval());
       }),
       tomorrow_(loop, [this] { look_ahead(); }), sweep_(loop, [this] {
@@ -189,6 +189,7 @@ void Master::reap() {
 }
 
 void Master::heartbeat() {
+    systemd_.go_on();
     for (auto& child : children_) child->heartbeat();
     refresh_keys();
     heartbeat_.start(config_.master.heartbeat_interval);
@@ -221,7 +222,7 @@ void Master::ready(Child& child) {
 void Master::everything_ready() {
     announced_ = true;
     patience_.stop();
-    notify("READY=1");
+    systemd_.tell("READY=1");
     tell_standing();
     for (auto& child : children_) child->heartbeat(); // their first word on how things stand
     log_.info("ready");
@@ -291,7 +292,7 @@ void Master::tell_standing() {
         if (child->plan().role == proto::Role::queue_manager) standing.queue = child->word();
     const auto text = text_of(standing);
     if (text == std::exchange(standing_, text)) return;
-    notify("STATUS=" + text);
+    systemd_.tell("STATUS=" + text);
 }
 
 // Whoever was started again meanwhile has not asked.

@@ -8,6 +8,7 @@
 #include "daemons/common/timer.h"
 #include "daemons/master/child.h"
 #include "daemons/master/key_ring.h"
+#include "daemons/master/notify.h"
 #include "daemons/master/premises.h"
 #include "daemons/master/tokens.h"
 #include <map>
@@ -97,6 +98,7 @@ private:
     std::vector<std::unique_ptr<Child>> children_;
     std::unique_ptr<ipc::JsonServer> control_;
     std::vector<common::Handle<uv_signal_t>> signals_;
+    Notifier systemd_;
     common::Timer heartbeat_, patience_, bound_, watchdog_, tomorrow_;
     common::TurnHook sweep_; // forgets workers that are no longer wanted
     Peers reloading_, stopping_peers_;

@@ -4,7 +4,6 @@
 #include "daemons/common/process_plan.h"
 #include "daemons/common/read_file.h"
 #include "daemons/master/master.h"
-#include "daemons/master/notify.h"
 #include <algorithm>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
@@ -56,7 +55,7 @@ Result<> Master::reload() {
         log_.error("reload refused, the former configuration stays in force: {}", outcome.error().what);
         return outcome;
     }
-    notify_reloading();
+    systemd_.reloading();
     ++generation_;
     settle_workers();
     for (auto& child : children_) child->reorder();
@@ -131,7 +130,7 @@ void Master::use_log(common::Fd file) {
 }
 
 void Master::answer_reloaded() {
-    if (generation_ > 1) notify("READY=1");
+    if (generation_ > 1) systemd_.tell("READY=1");
     reload_bound_.stop();
     for (auto peer : std::exchange(reloading_, {})) {
         control_->send(peer, {{"generation", generation_}});
@@ -145,7 +144,7 @@ void Master::stop() {
         for (auto& child : children_) child->kill();
         return;
     }
-    notify_stopping(config_.master.stop_timeout + common::stop_phases * grace);
+    systemd_.stopping(config_.master.stop_timeout + common::stop_phases * grace);
     tell_standing();
     log_.info("stopping");
     patience_.stop();
