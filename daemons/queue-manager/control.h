@@ -57,7 +57,9 @@ public:
         // Source addresses that rest for a link.
         std::function<std::vector<decide::Resting::Rest>(std::string_view link)> resting;
         std::function<void(const std::string& address, Inquiry::Done done)> inquire;
-        std::function<void(Trials::Order order, Trials::Listener listener)> attempt;
+        // The number of what has begun, for abandon().
+        std::function<std::uint64_t(Trials::Order order, Trials::Listener listener)> attempt;
+        std::function<void(std::uint64_t number)> abandon;
     };
 
     // `pauses`: as the file had them; the engine has been told.

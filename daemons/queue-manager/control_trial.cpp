@@ -31,14 +31,13 @@ void Control::attempt(const Request& request, const json& body) {
     if (!host.empty()) order.host = host_named(host);
     if (!host.empty() && !order.host)
         return wrong(fmt::format("\"{}\" is no host: say HOST, HOST:PORT, ADDRESS or [ADDRESS]:PORT", host));
-    hands_.attempt(std::move(order),
-                   {[this, peer = request.peer](const TrialLine& line) {
-                        return server_->send(peer, json_of(line));
-                    },
-                    [this, peer = request.peer] { server_->finish(peer); },
-                    [this, request](std::string_view error) {
-                        refuse(request, error, proto::control::code::unavailable);
-                    }});
+    const auto number = hands_.attempt(
+        std::move(order), {[this, peer = request.peer](const TrialLine& line) { server_->send(peer, json_of(line)); },
+                           [this, peer = request.peer] { server_->finish(peer); },
+                           [this, request](std::string_view error) {
+                               refuse(request, error, proto::control::code::unavailable);
+                           }});
+    server_->on_leave(request.peer, [this, number] { hands_.abandon(number); });
 }
 
 std::vector<std::string> Control::hindrances(const proto::route::Routed& route) const {

@@ -101,7 +101,8 @@ void QueueManager::begin_control(common::Fd fd) {
             .inquire = [this](const std::string& address,
                               Inquiry::Done done) { inquiry_.ask(address, std::move(done)); },
             .attempt = [this](Trials::Order order,
-                              Trials::Listener who) { trials_.begin(std::move(order), std::move(who)); },
+                              Trials::Listener who) { return trials_.begin(std::move(order), std::move(who)); },
+            .abandon = [this](std::uint64_t number) { trials_.abandon(number); },
         },
         *std::move(pauses));
     if (fd) control_->listen(std::move(fd));

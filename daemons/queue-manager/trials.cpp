@@ -86,11 +86,19 @@ std::optional<proto::route::Host> host_named(std::string_view text) {
     return proto::route::Host{hop->name, hop->port, 0};
 }
 
-void Trials::begin(Order order, Listener listener) {
+std::uint64_t Trials::begin(Order order, Listener listener) {
     const auto number = ++last_;
     const auto address = order.address;
     trials_.emplace(number, Trial{std::move(order), std::move(listener), Loop::now().monotonic});
     hands_.inquire(address, [this, number](const auto& findings) { found(number, findings); });
+    return number;
+}
+
+void Trials::abandon(std::uint64_t number) {
+    const auto at = trials_.find(number);
+    if (at == trials_.end()) return;
+    if (at->second.agent) hands_.end(*at->second.agent, {number});
+    trials_.erase(at);
 }
 
 // --- who are the recipients, and where are they?
@@ -125,10 +133,10 @@ void Trials::take(Trial& trial, const Inquiry::Road& road) {
     if (same != trial.left.end() && same->recipients.size() < most_recipients)
         return same->recipients.push_back(outcome.address);
     if (same != trial.left.end() || trial.left.size() >= most_transactions)
-        return static_cast<void>(tell(trial, {.step = "route",
-                                              .finding = Finding::notice,
-                                              .recipient = outcome.address,
-                                              .text = "one of so many that it is left out"}));
+        return tell(trial, {.step = "route",
+                            .finding = Finding::notice,
+                            .recipient = outcome.address,
+                            .text = "one of so many that it is left out"});
     if (trial.order.host) {
         route.kind = Kind::configured;
         route.hosts = {*trial.order.host};
@@ -180,7 +188,7 @@ void Trials::said(AgentId agent, const proto::delivery::TryStep& step) {
                    .code = step.reply.code,
                    .status = step.reply.status,
                    .text = step.reply.text};
-    if (!trial.listener.line(line)) stop(at);
+    trial.listener.line(line);
 }
 
 void Trials::said(AgentId agent, const proto::delivery::Tried& tried) {
@@ -234,14 +242,9 @@ void Trials::conclude(Place at) {
     trial.listener.over();
 }
 
-void Trials::stop(Place at) {
-    if (at->second.agent) hands_.end(*at->second.agent, {at->first});
-    trials_.erase(at);
-}
-
-bool Trials::tell(Trial& trial, TrialLine line) {
+void Trials::tell(Trial& trial, TrialLine line) {
     line.at = Loop::now().monotonic - trial.began;
-    return trial.listener.line(line);
+    trial.listener.line(line);
 }
 
 void Trials::worse(Trial& trial, const TrialLine& line) {

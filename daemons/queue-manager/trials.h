@@ -36,14 +36,14 @@ std::optional<proto::route::Host> host_named(std::string_view text);
 class Trials {
 public:
     struct Order {
-        std::string address, reverse_path;
-        std::optional<proto::route::Host> host; // instead of those of the route
+        std::string address = {}, reverse_path = {};
+        std::optional<proto::route::Host> host = {}; // instead of those of the route
         bool every_host = false;
         bool dialogue = false; // the lines of the conversation as well
     };
     struct Listener {
-        std::function<bool(const TrialLine&)> line; // false: nobody listens any more
-        std::function<void()> over;                 // behind the line "result"
+        std::function<void(const TrialLine&)> line;
+        std::function<void()> over; // behind the line "result"
         std::function<void(std::string_view error)> refused;
     };
     using AgentId = decide::queue::AgentId;
@@ -60,7 +60,10 @@ public:
 
     explicit Trials(Hands hands) : hands_(std::move(hands)) {}
 
-    void begin(Order order, Listener listener);
+    // Its number, for abandon(). May be over on return.
+    std::uint64_t begin(Order order, Listener listener);
+    // Nobody listens any more: the agent is told to end it. Nothing if it is over.
+    void abandon(std::uint64_t number);
     void said(AgentId agent, const proto::delivery::TryStep& step);
     void said(AgentId agent, const proto::delivery::Tried& tried);
     void gone(AgentId agent);
@@ -88,8 +91,7 @@ private:
     void take(Trial& trial, const Inquiry::Road& road);
     void go_on(Place at);
     void conclude(Place at);
-    void stop(Place at); // nobody listens
-    bool tell(Trial& trial, TrialLine line);
+    void tell(Trial& trial, TrialLine line);
     static void worse(Trial& trial, const TrialLine& line);
 
     Hands hands_;

@@ -6,13 +6,11 @@ using namespace expansion_tests;
 
 TEST_CASE("canonical forms come first, and only once") {
     World w;
-    w.settings.tables.recipient_canonical = {"text:/c"};
-    w.settings.tables.sender_canonical = {"text:/s"};
-    w.tables["text:/c"] = {{"old@far.example", "new@far.example"},
-                           {"new@far.example", "wrong@far.example"},
-                           {"alice", "alice.smith@far.example"},
-                           {"@gone.example", "@here.example"}};
-    w.tables["text:/s"] = {{"sender@far.example", "Public@far.example"}};
+    w.table(&Tables::recipient_canonical, "text:/c") = {{"old@far.example", "new@far.example"},
+                                                        {"new@far.example", "wrong@far.example"},
+                                                        {"alice", "alice.smith@far.example"},
+                                                        {"@gone.example", "@here.example"}};
+    w.table(&Tables::sender_canonical, "text:/s") = {{"sender@far.example", "Public@far.example"}};
     CHECK(w.expand({"old@far.example"}) == "0:remote new@far.example from Public@far.example");
     CHECK(w.expand({"OLD+x@far.example"}) == "0:remote new+x@far.example from Public@far.example");
     CHECK(w.expand({"alice@here.example"}) == "0:remote alice.smith@far.example from Public@far.example");
@@ -30,8 +28,7 @@ TEST_CASE("canonical forms come first, and only once") {
 
 TEST_CASE("virtual aliases: the order of look-ups, extensions, catch-alls") {
     World w;
-    w.settings.tables.virtual_alias = {"text:/v"};
-    auto& v = w.tables["text:/v"];
+    auto& v = w.table(&Tables::virtual_alias, "text:/v");
     v = {{"info@lists.example", "alice, bob"},
          {"info+special@lists.example", "carol"},
          {"sales@lists.example", "sales-team@far.example"},
@@ -54,8 +51,7 @@ TEST_CASE("virtual aliases: the order of look-ups, extensions, catch-alls") {
 
 TEST_CASE("virtual aliases may keep a copy, and loops are cut") {
     World w;
-    w.settings.tables.virtual_alias = {"text:/v"};
-    auto& v = w.tables["text:/v"];
+    auto& v = w.table(&Tables::virtual_alias, "text:/v");
     v = {{"alice@here.example", "alice@here.example, x@far.example"},
          {"same@far.example", "same@far.example"},
          {"a@lists.example", "b@lists.example"},
@@ -72,19 +68,16 @@ TEST_CASE("virtual aliases may keep a copy, and loops are cut") {
 
 TEST_CASE("tables of patterns are asked for whole addresses only, as they were written") {
     World w;
-    w.settings.tables.virtual_alias = {"regexp:/v"};
-    w.tables["regexp:/v"] = {{"Info+X@lists.example", "alice"}, {"info@lists.example", "bob"}, {"@lists.example", "bob"}};
+    w.table(&Tables::virtual_alias, "regexp:/v") = {{"Info+X@lists.example", "alice"}, {"info@lists.example", "bob"}, {"@lists.example", "bob"}};
     CHECK(w.expand({"Info+X@lists.example"}) == "0:local alice");
     CHECK(w.expand({"info+y@lists.example"}) == "0:failed 5.1.1");
-    w.tables["text:/2"] = {{"info@lists.example", "carol"}};
-    w.settings.tables.virtual_alias.push_back("text:/2");
+    w.table(&Tables::virtual_alias, "text:/2") = {{"info@lists.example", "carol"}};
     CHECK(w.expand({"info+y@lists.example"}) == "0:local carol");
 }
 
 TEST_CASE("aliases and virtual aliases: what leaves a list begins anew, names of this system do not") {
     World w;
-    w.settings.tables.virtual_alias = {"text:/v"};
-    w.tables["text:/v"] = {{"alice@here.example", "list@here.example"}, {"info@lists.example", "bob"}};
+    w.table(&Tables::virtual_alias, "text:/v") = {{"alice@here.example", "list@here.example"}, {"info@lists.example", "bob"}};
     w.aliases = {{"list", {"alice", "info@lists.example"}}};
     CHECK(w.expand({"list@here.example"}) == "0:local alice; 0:local bob");
     CHECK(w.expand({"alice@here.example"}) == "0:local alice; 0:local bob");
@@ -92,10 +85,10 @@ TEST_CASE("aliases and virtual aliases: what leaves a list begins anew, names of
 
 TEST_CASE("virtual mailboxes") {
     World w;
-    w.settings.tables.mailboxes = {"text:/m"};
+    auto& mailboxes = w.table(&Tables::mailboxes, "text:/m");
     w.settings.mailbox = "lmtp:/run/dovecot/lmtp";
     w.settings.mailbox_user = "vmail";
-    w.tables["text:/m"] = {{"ann@boxes.example", "boxes/ann/"}};
+    mailboxes = {{"ann@boxes.example", "boxes/ann/"}};
     CHECK(w.expand({"ann@boxes.example"}) == "0:remote by lmtp:/run/dovecot/lmtp");
     CHECK(w.expand({"Ann+x@boxes.example"}) == "0:remote by lmtp:/run/dovecot/lmtp");
     CHECK(w.expand({"bob@boxes.example"}) == "0:failed 5.1.1");
@@ -106,7 +99,7 @@ TEST_CASE("virtual mailboxes") {
     CHECK(w.expand({"ann@boxes.example"}) == "0:local vmail mbox:/srv/mail/boxes/ann/");
     CHECK(w.expand({"ann@boxes.example", "ann+x@boxes.example"}) ==
           "0:local vmail mbox:/srv/mail/boxes/ann/; 1:discard 2.1.5");
-    w.tables["text:/m"]["@boxes.example"] = "../../etc";
+    mailboxes["@boxes.example"] = "../../etc";
     CHECK(w.expand({"x@boxes.example"}) == "0:failed 5.1.3");
     w.settings.tables.mailboxes.clear();
     w.settings.mailbox = "maildir:/srv/mail/{user}";
@@ -117,8 +110,7 @@ TEST_CASE("virtual mailboxes") {
 TEST_CASE("relay domains, with or without their recipients") {
     World w;
     CHECK(w.expand({"x@inner.example"}) == "0:remote");
-    w.settings.tables.relay_recipients = {"text:/r"};
-    w.tables["text:/r"] = {{"ann@inner.example", "ok"}};
+    w.table(&Tables::relay_recipients, "text:/r") = {{"ann@inner.example", "ok"}};
     CHECK(w.expand({"ann@inner.example", "x@inner.example"}) == "0:remote; 1:failed 5.1.1");
     CHECK(w.expanded({"x@inner.example"}).recipients[0].text == "User unknown in relay recipient table");
     w.unreadable = {"text:/r"};
@@ -127,8 +119,7 @@ TEST_CASE("relay domains, with or without their recipients") {
 
 TEST_CASE("who has moved is told where to") {
     World w;
-    w.settings.tables.relocated = {"text:/r"};
-    w.tables["text:/r"] = {{"alice@here.example", "alice@far.example"}, {"bob", "Bob Ltd, +44 1"}, {"@inner.example", "nowhere"}};
+    w.table(&Tables::relocated, "text:/r") = {{"alice@here.example", "alice@far.example"}, {"bob", "Bob Ltd, +44 1"}, {"@inner.example", "nowhere"}};
     CHECK(w.expand({"alice@here.example", "bob+x@localhost", "x@inner.example", "carol"}) ==
           "0:failed 5.1.6; 1:failed 5.1.6; 2:failed 5.1.6; 3:local carol");
     CHECK(w.why({"alice@here.example"}) == "User has moved to alice@far.example");
@@ -136,8 +127,7 @@ TEST_CASE("who has moved is told where to") {
 
 TEST_CASE("transports by recipient") {
     World w;
-    w.settings.tables.transport = {"text:/t"};
-    auto& t = w.tables["text:/t"];
+    auto& t = w.table(&Tables::transport, "text:/t");
     t = {{"far.example", "smtp:[relay.example]:2525"},
          {"ann@far.example", "lmtp:unix:/run/ann"},
          {".below.example", "[b.example]"},
@@ -164,8 +154,7 @@ TEST_CASE("transports by recipient") {
 
 TEST_CASE("the sender's own relay, for mail to elsewhere that nothing else speaks of") {
     World w;
-    w.settings.tables.sender_relay = {"text:/s"};
-    w.tables["text:/s"] = {{"@far.example", "[far-relay.example]:587"}, {"ann@far.example", "mx"}, {"<>", "[null.example]"}};
+    w.table(&Tables::sender_relay, "text:/s") = {{"@far.example", "[far-relay.example]:587"}, {"ann@far.example", "mx"}, {"<>", "[null.example]"}};
     w.routed = "routed.example";
     CHECK(w.expand({"x@else.example", "x@inner.example", "x@routed.example", "bob"}) ==
           "0:remote by [far-relay.example]:587; 1:remote; 2:remote; 3:local bob");
@@ -180,20 +169,13 @@ TEST_CASE("the sender's own relay, for mail to elsewhere that nothing else speak
 TEST_CASE("recipients are checked as their class has it, and aliases are not followed") {
     World w;
     w.aliases = {{"team", {"nobody"}}};
-    w.settings.tables = {.sender_canonical = {},
-                         .recipient_canonical = {"text:/c"},
-                         .virtual_alias = {"text:/v"},
-                         .mailboxes = {"text:/m"},
-                         .relay_recipients = {"text:/r"},
-                         .relocated = {"text:/l"},
-                         .transport = {"text:/t"},
-                         .sender_relay = {}};
-    w.tables = {{"text:/c", {{"old@here.example", "bob@here.example"}, {"away@here.example", "x@far.example"}}},
-                {"text:/v", {{"info@lists.example", "x"}, {"carl@here.example", "x"}}},
-                {"text:/m", {{"ann@boxes.example", "x"}}},
-                {"text:/r", {{"ann@inner.example", "x"}}},
-                {"text:/l", {{"gone@here.example", "gone@far.example"}}},
-                {"text:/t", {{"root@here.example", "error:5.2.1 closed"}}}};
+    w.table(&Tables::recipient_canonical, "text:/c") = {{"old@here.example", "bob@here.example"},
+                                                        {"away@here.example", "x@far.example"}};
+    w.table(&Tables::virtual_alias, "text:/v") = {{"info@lists.example", "x"}, {"carl@here.example", "x"}};
+    w.table(&Tables::mailboxes, "text:/m") = {{"ann@boxes.example", "x"}};
+    w.table(&Tables::relay_recipients, "text:/r") = {{"ann@inner.example", "x"}};
+    w.table(&Tables::relocated, "text:/l") = {{"gone@here.example", "gone@far.example"}};
+    w.table(&Tables::transport, "text:/t") = {{"root@here.example", "error:5.2.1 closed"}};
     for (const auto* known : {"alice@here.example", "Alice+x@localhost", "team@here.example", "team+x@here.example",
                               "postmaster@here.example", "postmaster", "Mailer-Daemon@localhost", "old@here.example",
                               "away@here.example", "info+x@lists.example", "carl@here.example", "ann@boxes.example",

@@ -11,6 +11,7 @@
 namespace expansion_tests {
 
 using decide::AddressClass;
+using Tables = decide::AddressTables;
 using decide::AliasAnswer;
 using decide::AliasTarget;
 using decide::FinalRecipient;
@@ -57,6 +58,12 @@ struct World {
     }
     World(const World&) = delete;
     World& operator=(const World&) = delete;
+
+    // One more table that is asked there, for the test to fill: table(&Tables::transport, "text:/t").
+    std::map<std::string, std::string>& table(Texts Tables::*where, const std::string& name) {
+        (settings.tables.*where).push_back(name);
+        return tables[name];
+    }
 
     AliasAnswer list(const std::map<std::string, Texts>& from, const std::string& name) const {
         if (unreadable.contains(name)) return {AliasAnswer::Said::unreadable, {}, name + ": Permission denied", ""};

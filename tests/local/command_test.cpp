@@ -126,7 +126,7 @@ TEST_CASE("a command that does not read, floods or stays behind keeps nobody") {
     CHECK(flooded.text.size() < 1200);
     CHECK(w.said("printf 'a\\001\\377b\\0'; exit 1").ends_with("Command output: a__b_"));
     // What it leaves behind holds its output open, is not waited for, and lives.
-    CHECK(w.deliver("(sleep 1000 & echo $! > pid; yes) & sleep 0.1; exit 0", "x", 50s).outcome == Outcome::delivered);
+    CHECK(w.deliver("(sleep 1000 & echo $! > pid; yes) & until [ -s pid ]; do :; done; exit 0", "x", 50s).outcome == Outcome::delivered);
     CHECK(runs(w.place.text("pid")));
     if (const int group = getpgid(std::stoi(w.place.text("pid"))); group > 1) kill(-group, SIGKILL);
 }

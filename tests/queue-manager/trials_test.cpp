@@ -16,7 +16,7 @@ struct Bench {
     std::vector<delivery::Try> sent;
     std::vector<std::uint64_t> ended;
     std::vector<std::string> hindrances;
-    bool agent = true, listening = true;
+    bool agent = true;
     delivery::Step failed_at = delivery::Step::rcpt;
     std::string advice; // the last
     std::string told; // a line per step: "finding step text"
@@ -38,12 +38,11 @@ struct Bench {
         .hindrances = [this](const auto&) { return hindrances; },
     }};
 
-    void begin(Trials::Order order) {
-        trials.begin(std::move(order), {[this](const TrialLine& line) {
+    std::uint64_t begin(Trials::Order order) {
+        return trials.begin(std::move(order), {[this](const TrialLine& line) {
                                             told += fmt::format("{} {} {}\n", static_cast<int>(line.finding),
                                                                 line.step, line.text);
                                             advice = line.advice;
-                                            return listening;
                                         },
                                         [this] { told += "over\n"; },
                                         [this](auto error) { told += fmt::format("refused: {}\n", error); }});
@@ -227,13 +226,30 @@ TEST_CASE("whoever is not there, or goes away, is named") {
     CHECK(b.told == to_mx + "refused: the delivery agent went away before it was through: try again\n");
 }
 
-TEST_CASE("when nobody listens any more the agent is told to end it") {
+TEST_CASE("when nobody listens any more the agent is told to end it, and nothing more is told") {
     Bench b;
-    b.begin({.address = "a@y.example"});
+    const auto number = b.begin({.address = "a@y.example"});
     b.found({remote("a@y.example")});
-    b.listening = false;
     b.step(delivery::Step::connect, "connected");
+    b.trials.abandon(number);
     CHECK(b.ended == std::vector<std::uint64_t>{b.sent[0].attempt});
+    b.step(delivery::Step::greeting, "220 hello");
     b.tried(delivery::Outcome::delivered);
+    b.trials.gone(7);
     CHECK(b.told == to_mx + "0 connect connected\n");
+    b.trials.abandon(number);
+    CHECK(b.ended.size() == 1);
+}
+
+TEST_CASE("a trial that is abandoned before an agent has it, or after its end, disturbs no agent") {
+    Bench b;
+    b.trials.abandon(b.begin({.address = "a@y.example"}));
+    b.found({remote("a@y.example")});
+    CHECK(b.sent.empty());
+    CHECK(b.told.empty());
+    const auto over = b.begin({.address = "ann@x.example"});
+    b.found({here(Fate::local, "ann")});
+    b.trials.abandon(over);
+    CHECK(b.told.ends_with("over\n"));
+    CHECK(b.ended.empty());
 }

@@ -138,8 +138,8 @@ def relaying(mta, remote):
 
 
 @pytest.fixture(scope="module")
-def one_for_all():
-    """One MTA and one sink for all tests of a module that leave nothing behind."""
+def of_the_module():
+    """(mta, sink) for all tests of a module: remote.example leads to the sink; configured, not started."""
     block = Block()
     place = BUILD / "system-tests" / f"{os.getpid()}-shared-{block.base}"
     shutil.rmtree(place, ignore_errors=True)
@@ -147,13 +147,19 @@ def one_for_all():
     sink = Sink(block.host(10), block.port())
     one = Mta(place, block)
     one.route("remote.example", sink)
-    one.start()
     yield one, sink
     one.kill_everything()
     sink.stop()
     crashes = one.crashes()
     assert not crashes, "a daemon crashed:\n" + "\n".join(crashes)
     shutil.rmtree(place, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def one_for_all(of_the_module):
+    """One MTA and one sink for all tests of a module that leave nothing behind."""
+    of_the_module[0].start()
+    return of_the_module
 
 
 @pytest.fixture

@@ -3,42 +3,28 @@ one that is added and not tried here fails a test."""
 import json
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from harness.mta import BUILD, Mta
-from harness.ports import Block
-from harness.sink import Sink
+from harness.mta import BUILD
 from harness.watch import wait_until
 
 SOURCE = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
-def busy():
+def busy(of_the_module):
     """An MTA that accepts and delivers nothing outwards: what is queued stays where a test put it."""
-    block = Block()
-    place = BUILD / "system-tests" / f"options-{os.getpid()}-{block.base}"
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
-    sink = Sink(block.host(10), block.port())
-    mta = Mta(place, block)
+    mta, mta.sink = of_the_module
     (mta.folder / "passwords").touch(mode=0o600)
     mta.config["auth"] = {"passwords": str(mta.folder / "passwords")}
     mta.config["listen.submission"]["auth"] = False
     mta.config["retry.patient"] = {"kind": "fixed", "interval": "9m"}
-    mta.route("remote.example", sink)
     mta.start()
     mta.command("pause", "all")
-    mta.sink = sink
-    yield mta
-    mta.kill_everything()
-    sink.stop()
-    assert not mta.crashes()
-    shutil.rmtree(place, ignore_errors=True)
+    return mta
 
 
 def row(command, option, *words, status=0, out="", err="", input=None, then=None):

@@ -96,6 +96,12 @@ struct TomlReader::Inside {
     std::span<const NamedSections> named;
 };
 
+void TomlReader::resolve(std::string& path) const {
+    const auto slash = file_.rfind('/');
+    if (!path.empty() && path.front() != '/' && !path.starts_with("{home}") && slash != std::string::npos)
+        path.insert(0, file_.substr(0, slash + 1));
+}
+
 void TomlReader::problem(Place place, std::string message) {
     make_printable(message);
     problems_.push_back({file_, place.line, place.column, std::move(message)});

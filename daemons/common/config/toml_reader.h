@@ -34,7 +34,8 @@ public:
     // False: it is no TOML at all, and problems() says where.
     bool read(std::string_view text, std::span<Section> fixed, std::span<const NamedSections> named);
 
-    const std::string& file() const { return file_; }
+    // A relative name of a file is taken from the directory of this one.
+    void resolve(std::string& path) const;
     // Does the text set that key ("smtpd.workers") or have that named section?
     bool given(const std::string& path) const { return places_.contains(path); }
     Place place(const std::string& path) const {

@@ -49,13 +49,17 @@ public:
         room_ = std::move(room);
         hook_.schedule();
     }
+    void on_leave(std::function<void()> left) {
+        if (busy_) left_ = std::move(left);
+    }
+    std::function<void()> take_leave() { return std::exchange(left_, nullptr); }
     void send(const json& line) {
         out_.append(text_of(line)).push_back('\n');
         hook_.schedule();
     }
     void finish() {
         busy_ = false;
-        room_ = nullptr;
+        room_ = left_ = nullptr;
         hook_.schedule();
     }
     // Writes, answers the next request if there is one whole, and reads on.
@@ -71,8 +75,9 @@ public:
             hook_.schedule();
             return server_.handle(*this, number_, line);
         }
-        if (in_.size() > max_request) return server_.forget(number_);
-        if (busy_ || over_)
+        const bool full = in_.size() > max_request;
+        if (full && !busy_) return server_.forget(number_);
+        if (full || over_)
             uv_read_stop(stream_of(pipe_));
         else
             uv_read_start(stream_of(pipe_), on_alloc, on_read);
@@ -95,10 +100,16 @@ private:
         if (n > 0)
             self->in_.append(buffer->base, static_cast<std::size_t>(n));
         else if (n == UV_EOF)
-            self->over_ = true; // what was asked for is still answered
+            (self->has_hung_up() ? self->gone_ : self->over_) = true; // who has only ended his side is still answered
         else
             self->gone_ = true;
         self->hook_.schedule();
+    }
+    // The end of what it sends is the end of all: it closed its socket.
+    bool has_hung_up() const {
+        pollfd look{-1, 0, 0};
+        uv_fileno(reinterpret_cast<const uv_handle_t*>(pipe_.get()), &look.fd);
+        return poll(&look, 1, 0) > 0 && (look.revents & POLLHUP) != 0;
     }
     void flush() {
         if (gone_ || write_ || out_.empty()) return;
@@ -125,7 +136,7 @@ private:
     std::string in_, out_;
     std::size_t in_flight_ = 0;
     Write* write_ = nullptr;
-    std::function<void()> room_;
+    std::function<void()> room_, left_;
     bool busy_ = false; // a request is being answered
     bool over_ = false; // the client sends nothing more
     bool gone_ = false;
@@ -165,7 +176,12 @@ JsonServer::Session* JsonServer::find(std::uint64_t peer) const {
     return found == sessions_.end() || found->second->gone() ? nullptr : found->second.get();
 }
 
-void JsonServer::forget(std::uint64_t peer) { sessions_.erase(peer); }
+void JsonServer::forget(std::uint64_t peer) {
+    auto session = sessions_.extract(peer);
+    const auto left = session.mapped()->take_leave();
+    session = {};
+    if (left) left();
+}
 
 void JsonServer::handle(Session& session, std::uint64_t peer, std::string_view line) {
     const auto body = json::parse(line, nullptr, false);
@@ -220,6 +236,10 @@ bool JsonServer::congested(std::uint64_t peer) const {
 
 void JsonServer::on_room(std::uint64_t peer, std::function<void()> room) {
     if (auto* session = find(peer)) session->on_room(std::move(room));
+}
+
+void JsonServer::on_leave(std::uint64_t peer, std::function<void()> left) {
+    if (auto* session = find(peer)) session->on_leave(std::move(left));
 }
 
 spool::Result<JsonClient> JsonClient::connect(const std::string& path) {

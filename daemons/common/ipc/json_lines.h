@@ -26,8 +26,8 @@ public:
         std::uint64_t peer; // for send() and finish(); may be kept: a peer that has gone is simply unknown
         common::Credentials credentials;
     };
-    // Answer with any number of send()s and one finish() or refuse(), now or later; meanwhile nothing more is
-    // read from this peer. `body` is an object of the right version with a string "op".
+    // Answer with any number of send()s and one finish() or refuse(), now or later; what the peer asks meanwhile
+    // waits its turn. `body` is an object of the right version with a string "op".
     using Handler = std::function<void(const Request& request, const nlohmann::json& body)>;
 
     // `fd`: bound and listening. Every request is logged ("control: uid=0 status").
@@ -45,6 +45,9 @@ public:
     bool congested(std::uint64_t peer) const;
     // `room` is called once when the peer has read enough; never when it goes.
     void on_room(std::uint64_t peer, std::function<void()> room);
+    // `left` is called once when the peer goes before its request is answered (one that has only ended its
+    // side is still waiting: shutdown(2)); dropped by finish() and refuse(). Nothing if it is answered already.
+    void on_leave(std::uint64_t peer, std::function<void()> left);
 
     static constexpr std::size_t max_request = 64 * 1024, high_water = 256 * 1024, max_peers = 100;
 

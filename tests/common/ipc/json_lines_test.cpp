@@ -37,6 +37,13 @@ private:
         Log log(loop, "master");
         std::unique_ptr<Timer> slow;
         std::function<void(std::uint64_t, int)> stream;
+        int left = 0; // who was being answered
+        std::uint64_t watcher = 0;
+        const auto tell_watcher = [&](JsonServer& to) {
+            if (left == 0 || watcher == 0) return;
+            to.send(watcher, {{"left", left}});
+            to.finish(std::exchange(watcher, 0));
+        };
         JsonServer server(
             loop, log, std::move(fd), [&](const JsonServer::Request& request, const json& body) {
                 const std::string op = body["op"];
@@ -56,6 +63,16 @@ private:
                         server.finish(peer);
                     });
                     slow->start(20ms);
+                } else if (op == "hang" || op == "answered") {
+                    server.send(peer, {{"heard", true}});
+                    server.on_leave(peer, [&] {
+                        ++left;
+                        tell_watcher(server);
+                    });
+                    if (op == "answered") server.finish(peer);
+                } else if (op == "watch") { // until somebody has left
+                    watcher = peer;
+                    tell_watcher(server);
                 } else if (op == "many") {
                     stream = [&, peer](std::uint64_t, int from) {
                         for (int i = from; i < 20'000; ++i) {
@@ -112,6 +129,37 @@ TEST_CASE("commands ask and are answered: at once, later, in a stream that is no
     REQUIRE_FALSE(refused);
     CHECK(refused.error().what == "there is no \"dance\"");
     CHECK(client->refusal() == "bad-request");
+}
+
+TEST_CASE("whoever goes away while he is being answered is noticed at once; who was answered is no matter") {
+    Server server;
+    const auto none = [](const json&) {};
+    {
+        auto answered = JsonClient::connect(server.path);
+        REQUIRE(answered);
+        REQUIRE(answered->ask({{"op", "answered"}}, none));
+    }
+    {
+        auto fd = connect_local(server.path);
+        REQUIRE(fd);
+        const std::string request = "{\"version\":1,\"op\":\"hang\"}\n";
+        REQUIRE(write(fd->number(), request.data(), request.size()) == static_cast<ssize_t>(request.size()));
+        pollfd heard{fd->number(), POLLIN, 0};
+        REQUIRE(poll(&heard, 1, 10'000) == 1);
+    }
+    auto client = JsonClient::connect(server.path);
+    REQUIRE(client);
+    int left = 0;
+    REQUIRE(client->ask({{"op", "watch"}}, [&](const json& line) { left = line["left"]; }));
+    CHECK(left == 1);
+}
+
+TEST_CASE("what is asked meanwhile waits its turn, up to a bound; who ends only his side is answered") {
+    Server server;
+    const std::string later = "{\"version\":1,\"op\":\"later\"}\n", answer = "{\"answer\":1}\n{\"done\":true}\n";
+    CHECK(raw(server.path, later) == answer);
+    CHECK(raw(server.path, later + later + later) == answer + answer + answer);
+    CHECK(raw(server.path, later + std::string(JsonServer::max_request + 1, 'x')) == answer);
 }
 
 TEST_CASE("nonsense is answered with words or a closed door") {

@@ -1,0 +1,20 @@
+// What the keys of a configuration mean together: defaults that follow from other keys or from the system, and
+// checks across keys. Each section has been read and checked by itself before (parse.cpp); knows nothing of
+// TOML but where a key stands.
+#pragma once
+#include "daemons/common/config/config.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace config {
+
+class TomlReader;
+
+// The listeners that filters name, by key ("milter.scan.listeners").
+using ListenersNamed = std::map<std::string, std::vector<std::string>>;
+
+// Completes what was read; what contradicts itself becomes a problem of `toml`.
+void settle(Config& config, TomlReader& toml, const ListenersNamed& listeners_named, const System& system);
+
+} // namespace config
