@@ -88,7 +88,8 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     patience_.start(not_ready_interval);
     heartbeat_.start(config_.master.heartbeat_interval);
     if (watchdog_interval()) watchdog_.start(*watchdog_interval());
-    log_.info("started with {}: {} processes, spool {}{}", config_.file, children_.size(), config_.spool.directory,
+    log_.info("daemon started -- version {}, configuration {}: {} processes, spool {}{}", POSTRIDER_VERSION,
+              config_.file, children_.size(), config_.spool.directory,
               sockets_of_systemd == 0 ? "" : fmt::format(", {} listening sockets from systemd", sockets_of_systemd));
     tell_standing();
     for (const auto& each : common::missing_groups(config_.mta)) log_.warning("{}", each);
@@ -115,8 +116,11 @@ void Master::watch_signals() {
         uv_signal_start(signal.get(), callback, number);
     };
     on(SIGCHLD, [](uv_signal_t* s, int) { common::owner_of<Master>(s)->reap(); });
-    on(SIGTERM, [](uv_signal_t* s, int) { common::owner_of<Master>(s)->stop(); });
-    on(SIGINT, [](uv_signal_t* s, int) { common::owner_of<Master>(s)->stop(); });
+    const auto terminate = [](uv_signal_t* s, int which) {
+        common::owner_of<Master>(s)->stop(fmt::format("terminating on signal {}", which));
+    };
+    on(SIGTERM, terminate);
+    on(SIGINT, terminate);
     on(SIGHUP, [](uv_signal_t* s, int) { (void)common::owner_of<Master>(s)->reload(); });
     on(SIGUSR1, [](uv_signal_t* s, int) { (void)common::owner_of<Master>(s)->reopen_log(); });
 }

@@ -73,7 +73,7 @@ private:
     void use_log(common::Fd file);
     void answer_reloaded();
 
-    void stop();
+    void stop(std::string_view why = "stopping"); // for the log
     void begin_phase();
     void next_phase();
     void bound_passed();

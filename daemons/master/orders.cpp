@@ -60,7 +60,8 @@ Result<> Master::reload() {
     settle_workers();
     for (auto& child : children_) child->reorder();
     tell_standing();
-    log_.info("reload of {}: generation {}", config_.file, generation_);
+    log_.info("reload -- version {}, configuration {}: generation {}", POSTRIDER_VERSION, config_.file,
+              generation_);
     return {};
 }
 
@@ -139,14 +140,14 @@ void Master::answer_reloaded() {
 }
 
 // New mail first, then the queue, then everybody else; each within a part of the bound. Asked twice: at once.
-void Master::stop() {
+void Master::stop(std::string_view why) {
     if (std::exchange(stopping_, true)) {
         for (auto& child : children_) child->kill();
         return;
     }
     systemd_.stopping(config_.master.stop_timeout + common::stop_phases * grace);
     tell_standing();
-    log_.info("stopping");
+    log_.info("{}", why);
     patience_.stop();
     for (auto peer : std::exchange(reloading_, {})) control_->refuse(peer, "it is being stopped");
     phase_ = 0;

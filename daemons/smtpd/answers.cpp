@@ -41,6 +41,21 @@ void Connection::log_reject(std::string_view command, const Reply& reply, std::s
               client_.peer(), reply.line(), envelope_text(to));
 }
 
+// RFC 5321, 4.2.2 and 4.2.3: not this message was refused, the command was none or came out of turn.
+static bool breaks_protocol(const Reply& reply) {
+    constexpr smtp::EnhancedStatus invalid_command{5, 5, 1};
+    return (reply.code >= 500 && reply.code <= 504) || reply.code == 555 || reply.status == invalid_command;
+}
+
+// What a client says wrongly is no "reject": log analysers count those as messages refused.
+void Connection::log_refusal(std::string_view command, const Reply& reply, std::string_view to) {
+    if (!breaks_protocol(reply)) return log_reject(command, reply, to);
+    count_reject(service_.figures, command, reply);
+    if (reply == last_refused_) return;
+    last_refused_ = reply;
+    voice().warning("protocol error after {} from {}: {}", command, client_.peer(), reply.line());
+}
+
 void Connection::log_note(std::string_view command, const Note& note) {
     const auto id = transaction_ ? std::string_view(transaction_->id_text) : "NOQUEUE";
     auto log = voice_of(note.by, command);
@@ -62,7 +77,7 @@ Reply Connection::softened(Reply reply) const {
 void Connection::reject(std::string_view command, const Reply& reply, std::string_view to) {
     const bool of_mail = command == "MAIL" || command == "RCPT" || command == "END-OF-MESSAGE";
     const Reply said = of_mail ? softened(reply) : reply;
-    log_reject(command, said, to);
+    log_refusal(command, said, to);
     answer(said);
 }
 

@@ -262,7 +262,7 @@ void Connection::finish() {
 // Once for a run of the same, such as recipients beyond the limit.
 void Connection::operator()(smtp::event::Refused& refused) {
     if (refused.reply == last_refused_) return;
-    log_reject(refused.command, refused.reply, {});
+    log_refusal(refused.command, refused.reply, {});
     last_refused_ = std::move(refused.reply);
 }
 

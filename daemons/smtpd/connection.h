@@ -116,6 +116,7 @@ private:
     // With the "reject:" line of the log.
     smtp::Reply softened(smtp::Reply reply) const;
     void reject(std::string_view command, const smtp::Reply& reply, std::string_view to = {});
+    void log_refusal(std::string_view command, const smtp::Reply& reply, std::string_view to); // of our own
     void log_reject(std::string_view command, const smtp::Reply& reply, std::string_view to,
                     Adviser by = Adviser::policy);
     void log_note(std::string_view command, const Note& note);
@@ -179,7 +180,7 @@ private:
     std::uint64_t number_; // in the log
     smtp::ServerSession session_;
     std::unique_ptr<Transaction> transaction_; // most sessions that wait have none
-    smtp::Reply last_refused_;          // by the session, and logged
+    smtp::Reply last_refused_;          // and logged; for what is said again and again
     std::unique_ptr<Screen> screen_;    // null: nobody is asked
     std::unique_ptr<tls::Session> tls_; // null: plain text
     tls::Facts tls_facts_;

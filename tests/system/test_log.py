@@ -119,7 +119,7 @@ def test_reopened_on_command_and_by_signal(mta):
             mta.process.send_signal(signal.SIGHUP)
         wait_until(mta.log_file.exists, 15, "the new log")
         mta.forgotten = 0
-        mta.wait_log("log re-opened" if how != "reload" else "reload of ")
+        mta.wait_log("log re-opened" if how != "reload" else "reload -- version ")
         old = Path(f"{mta.log_file}.{how}").read_bytes()
         queue_id = mta.submit(f"{mta.user}@test.example")
         mta.wait_log(f"{queue_id}: removed")

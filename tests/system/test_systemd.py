@@ -129,7 +129,7 @@ def test_sockets_are_taken_from_systemd(mta):
     relay, submission = f"{mta.address}:{mta.relay_port}", f"{mta.address}:{mta.submission_port}"
     activated(mta, ["relay", "submission"], [relay, submission])
     mta.start()
-    mta.wait_log("started with .*, 2 listening sockets from systemd")
+    mta.wait_log("daemon started -- version .*, 2 listening sockets from systemd")
     mta.submit(f"{mta.user}@test.example")
     mta.submit(f"{mta.user}@test.example", port=mta.submission_port)
     mta.wait_mailbox(2)

@@ -1,24 +1,24 @@
-"""Certificates of a test's own: made by openssl(1), good for a day."""
+"""Certificates of a test's own: made by openssl(1), good for a day unless said otherwise."""
 import hashlib
 import subprocess
 
 
-def make_certificate(folder, name, names=None, issuer=None):
+def make_certificate(folder, name, names=None, issuer=None, days=1):
     """Writes NAME.pem (certificate, and its issuer's behind it) and NAME.key; returns both paths. `issuer`: what
-    make_authority() returned; without one it is signed by itself."""
+    make_authority() returned; without one it is signed by itself. One that is good for weeks is not complained of."""
     names = ",".join(f"{'IP' if n[0].isdigit() else 'DNS'}:{n}" for n in (names or [name]))
-    return _make(folder, name, ["-addext", f"subjectAltName={names}"], issuer)
+    return _make(folder, name, ["-addext", f"subjectAltName={names}"], issuer, days)
 
 
 def make_authority(folder, name):
-    return _make(folder, name, ["-addext", "basicConstraints=critical,CA:TRUE"], None)
+    return _make(folder, name, ["-addext", "basicConstraints=critical,CA:TRUE"], None, 1)
 
 
-def _make(folder, name, extensions, issuer):
+def _make(folder, name, extensions, issuer, days):
     certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
     fresh = folder / f"{name}.new"  # put into place at once, as careful people do
     by = ["-CA", issuer[0], "-CAkey", issuer[1]] if issuer else []
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1",
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", str(days),
                     "-subj", f"/CN={name}", *extensions, *by, "-keyout", key, "-out", fresh],
                    check=True, capture_output=True)
     if issuer:
