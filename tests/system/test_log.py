@@ -28,6 +28,7 @@ def live_through(mta, remote):
         client.say("MAIL FROM:<a@test.example>")
         assert client.say("RCPT TO:<nobody-here@test.example>").startswith("550")
     mta.wait_mailbox(2)
+    mta.wait_log(rf"{ids['delivered']}: removed")
     sink.stop()
     ids["deferred"] = mta.submit("bob@remote.example")
     mta.wait_log(rf"{ids['deferred']}: .*status=deferred")
@@ -37,7 +38,6 @@ def live_through(mta, remote):
     mta.wait_log(rf"{ids['deferred']}: removed")
     ids["removed"] = mta.submit("bob@remote.example")
     mta.command("message", "remove", ids["removed"])
-    mta.wait_log(rf"{ids['delivered']}: removed")
     mta.wait_log(rf"{ids['here']}: removed")
     return ids
 
