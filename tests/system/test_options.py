@@ -205,7 +205,7 @@ def test_sendmail(busy, option, words, status):
 POSTFIX = [
     ("postqueue", "-p", ["-p"], 0, "Queue ID|empty"), ("postqueue", "-j", ["-j"], 0, '"queue_id"'), ("postqueue", "-f", ["-f"], 0, ""),
     ("postqueue", "-i", ["-i", "{id}"], 0, ""), ("postqueue", "-s", ["-s", "remote.example"], 0, ""), ("postqueue", "-v", ["-v", "-p"], 0, "{id}"),
-    ("postqueue", "-i", ["-i", "no-id"], 65, ""),
+    ("postqueue", "-i", ["-i", "no-id"], 69, ""),
     ("postsuper", "-h", ["-h", "{id}"], 0, ""), ("postsuper", "-H", ["-H", "{id}"], 0, ""), ("postsuper", "-r", ["-r", "{id}"], 0, ""),
     ("postsuper", "-e", ["-e", "{id}"], 0, ""), ("postsuper", "-f", ["-f", "{id}"], 0, ""), ("postsuper", "-d", ["-d", "{id}"], 0, ""),
     ("postsuper", "-p", ["-p"], 0, ""), ("postsuper", "-s", ["-s"], 0, ""), ("postsuper", "-v", ["-v", "-h", "{id}"], 0, ""),
@@ -215,7 +215,7 @@ POSTFIX = [
     ("postconf", "-h", ["-h", "queue_directory"], 0, "^/.*spool$"), ("postconf", "-H", ["-H", "queue_directory"], 0, "^queue_directory$"),
     ("postconf", "-d", ["-d", "queue_directory"], 0, "queue_directory = "), ("postconf", "-n", ["-n"], 0, ""),
     ("postconf", "-c", ["-c", "{folder}", "-h", "queue_directory"], 0, "^/.*spool$"),
-    *((name, "unknown", ["-Z"], 64, "") for name in ("postqueue", "postsuper", "postcat", "postconf")),
+    *((name, "unknown", ["-Z"], 69 if name == "postqueue" else 1, "") for name in ("postqueue", "postsuper", "postcat", "postconf")),
 ]
 
 
