@@ -94,6 +94,8 @@ POSTRIDER = [
     row("", "--help", "message", "hold", "--help", out="usage: postrider message hold"),
     row("", "--version", "--version", out=r"^postrider \d+\.\d+"),
     row("top", "--interval", "top", "--interval", "0", status=64, err="--interval needs 1 to 3600 seconds"),
+    row("queue ages", "--by-sender", "queue", "ages", "--by-sender", "id={id}", "-c", "{file}", out="^ +test.example +1  1  0 "),
+    row("queue ages", "--limit", "queue", "ages", "--limit", "1", "-c", "{file}", out="^ +remote.example +\\d"),
     row("message list", "--limit", "message", "list", "-c", "{file}", "--limit", "1", out="{id}|message"),
     row("message cat", "--header", "message", "cat", "{id}", "--header", "-c", "{file}", out="^Subject: options",
         then=lambda mta, i, done: (None, ) if "Hello." not in done.stdout else pytest.fail(done.stdout)),

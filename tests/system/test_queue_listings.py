@@ -211,6 +211,19 @@ def test_a_message_as_postcat_shows_it(both):
     assert parts["ours"][:3] == parts["theirs"][:3] and parts["ours"][3] <= parts["theirs"][3]
 
 
+@pytest.mark.parametrize("shift, options, theirs", [("+0", [], []), ("+7m", [], []), ("+5h", ["--by-sender"], ["-s"]), ("+9d", [], [])])
+def test_the_ages_are_those_of_qshape(both, shift, options, theirs):
+    """Looked at so much later."""
+    clock = ["faketime", "-f", shift]
+    ours = subprocess.run([*clock, both.mta.programs / "postrider", "queue", "ages", *options, "-c", both.mta.file],
+                          capture_output=True, text=True, timeout=30)
+    expected = both.postfix.run(*clock, "qshape", *theirs, "incoming", "active", "deferred", "hold")
+    def rows(text):  # of domains with as much mail and names as long, either may come first
+        return text.splitlines()[:3], sorted(text.splitlines())
+    assert expected.stdout.count("example") > 2
+    assert rows(ours.stdout) == rows(expected.stdout), (ours.stderr, expected.stderr)
+
+
 # -- the commands, each given to both: the same status and the same words
 
 def said_by_both(both, command, words, input=""):
