@@ -27,7 +27,7 @@ FlushOutcome flush_queue(const config::Config& config, const Flush& flush) {
         return {EX_UNAVAILABLE, "Cannot flush mail queue - mail system is down"};
     }
     const auto done = client->ask(request, [](const nlohmann::json&) {});
-    if (done || client->refusal() == control::code::no_match) return {};
+    if (done || client->refusal() == control::code::no_match || client->refusal() == control::code::already) return {};
     const bool ours =
         client->refusal() == control::code::unknown || client->refusal() == control::code::bad_request;
     return {ours ? EX_DATAERR : EX_UNAVAILABLE, done.error().what};

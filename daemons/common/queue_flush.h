@@ -12,8 +12,9 @@ struct Flush {
 };
 
 struct FlushOutcome {
-    int status = 0;   // of sysexits.h
-    std::string text; // the complaint; "" if it went well. Nothing waiting for a site is well
+    int status = 0;   // of sysexits.h; EX_DATAERR: there is no such message
+    std::string text; // the complaint; "" if it went well: also where nothing waits
+                      // for a site, and where a message is held or on its way
 };
 
 FlushOutcome flush_queue(const config::Config& config, const Flush& flush);

@@ -4,6 +4,7 @@
 #include "daemons/common/privileges.h"
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <csignal>
 #include <fmt/format.h>
@@ -20,14 +21,15 @@ struct Program {
     std::string_view name;
     const char* letters; // of getopt(3)
     std::string_view usage;
-    int (*run)(const Call&);
+    int (*run)(const Call&); // EX_USAGE: wrong use, not complained about yet
+    int failure = 1; // Call::failure
 };
 
 constexpr std::array programs = {
     Program{"postqueue", "+c:fi:jps:v",
             "usage: postqueue [-v] -f | postqueue [-v] -i queueid | postqueue [-v] -j | postqueue [-v] -p | "
             "postqueue [-v] -s site",
-            postqueue},
+            postqueue, EX_UNAVAILABLE},
     Program{"postsuper", "+c:d:e:f:h:H:pr:sSv",
             "usage: postsuper [-v] [-c config_dir] [-d queue_id] [-e queue_id] [-f queue_id] [-h queue_id] "
             "[-H queue_id] [-r queue_id] [-p] [-s] [directory...]",
@@ -55,10 +57,10 @@ std::string Call::value(char option) const {
     return out;
 }
 
-int fatal(const Call& call, int status, std::string_view text) {
+int fatal(const Call& call, std::string_view text) {
     std::fflush(stdout);
     fmt::print(stderr, "{}: fatal: {}\n", call.program, text);
-    return status;
+    return call.failure;
 }
 
 void warning(const Call& call, std::string_view text) {
@@ -71,13 +73,17 @@ void info(const Call& call, std::string_view text) {
     fmt::print(stderr, "{}: {}\n", call.program, text);
 }
 
+bool is_queue_id(std::string_view text) {
+    return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
+}
+
 std::optional<config::Config> load_config(const Call& call) {
     auto file = common::config_file(call.value('c'));
     struct stat is {};
     if (::stat(file.c_str(), &is) == 0 && S_ISDIR(is.st_mode)) file += "/postrider.toml";
     auto loaded = config::load(file);
     if (loaded) return *std::move(loaded);
-    for (const auto& problem : loaded.error()) fatal(call, EX_CONFIG, problem.to_string());
+    for (const auto& problem : loaded.error()) fatal(call, problem.to_string());
     return {};
 }
 
@@ -87,14 +93,14 @@ Answer ask_queue(const config::Config& config, const nlohmann::json& request,
     if (!queue) {
         const auto code = queue.error().code;
         if (code == EACCES || code == EPERM)
-            return {EX_NOPERM, "",
+            return {false, "",
                     "use of this command is reserved for root, the user the mail system runs as and members of " +
                         config.mta.admin_group};
-        return {EX_UNAVAILABLE, "", "the mail system is down; \"postrider start\" starts it"};
+        return {false, "", "the mail system is down; \"postrider start\" starts it"};
     }
     const auto done = queue->ask(request, on_line, 120);
-    if (done) return {};
-    return {EX_UNAVAILABLE, queue->refusal(), done.error().what};
+    if (done) return {true, "", ""};
+    return {false, queue->refusal(), done.error().what};
 }
 
 int run(std::vector<std::string> words) {
@@ -105,22 +111,21 @@ int run(std::vector<std::string> words) {
     if (const auto slash = call.program.rfind('/'); slash != call.program.npos) call.program.erase(0, slash + 1);
     const auto program = std::ranges::find(programs, call.program, &Program::name);
     if (program == programs.end())
-        return fatal(call, EX_USAGE, "called by a name that is none of postqueue, postsuper, postcat, postconf, postmap, postalias");
+        return fatal(call, "called by a name that is none of postqueue, postsuper, postcat, postconf, postmap, postalias");
 
+    call.failure = program->failure;
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    opterr = 0;
     optind = 0; // start anew
     const auto count = static_cast<int>(words.size());
     for (int letter; (letter = ::getopt(count, argv.data(), program->letters)) != -1;) {
-        if (letter == '?') return fatal(call, EX_USAGE, program->usage);
+        if (letter == '?') return fatal(call, program->usage); // behind what getopt(3) said itself
         call.options.emplace_back(static_cast<char>(letter), optarg != nullptr ? optarg : "");
     }
     call.words.assign(words.begin() + optind, words.end());
     const int status = program->run(call);
-    if (status == EX_USAGE) fatal(call, EX_USAGE, program->usage);
-    return status;
+    return status == EX_USAGE ? fatal(call, program->usage) : status;
 }
 
 } // namespace postfix_commands

@@ -21,6 +21,7 @@ struct Call {
     std::string program; // "postqueue"
     std::vector<std::pair<char, std::string>> options; // in their order; "" where there is no value
     std::vector<std::string> words;
+    int failure = 1; // the status of its complaints, whatever they are about, as Postfix's program has it
 
     bool has(char option) const;
     std::string value(char option) const; // the last one's
@@ -36,18 +37,21 @@ int postalias(const Call& call);
 // argv[0] …; the exit status.
 int run(std::vector<std::string> words);
 
-// One line on standard error; fatal() returns the status.
-int fatal(const Call& call, int status, std::string_view text);
+// One line on standard error; fatal() returns call.failure.
+int fatal(const Call& call, std::string_view text);
 void warning(const Call& call, std::string_view text);
 void info(const Call& call, std::string_view text);
+
+// Could be a queue id, of whomever: letters and digits. Whether there is such a message is another matter.
+bool is_queue_id(std::string_view text);
 
 // -c names a directory with a postrider.toml, or the file itself. Nothing: it was complained about.
 std::optional<config::Config> load_config(const Call& call);
 
 // Asks the queue-manager, line by line.
 struct Answer {
-    int status = 0; // of sysexits.h
-    std::string refusal, text;
+    bool good = false;
+    std::string refusal, text; // one of proto::control::code, "" if nobody answered; the complaint
 };
 Answer ask_queue(const config::Config& config, const nlohmann::json& request,
                  const std::function<void(const nlohmann::json&)>& on_line);

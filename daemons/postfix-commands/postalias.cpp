@@ -31,7 +31,7 @@ std::string text_of(const std::vector<decide::AliasTarget>& targets) {
 int postalias(const Call& call) {
     for (const char letter : {'d', 'i', 'r'})
         if (call.has(letter))
-            return fatal(call, EXIT_FAILURE, fmt::format("-{} is not to be had: edit the file itself, which is read anew when it changes",
+            return fatal(call, fmt::format("-{} is not to be had: edit the file itself, which is read anew when it changes",
                                                          letter));
     if (call.words.empty()) return EX_USAGE;
     bool any = false;
@@ -39,7 +39,7 @@ int postalias(const Call& call) {
         const auto colon = word.find(':');
         const auto file = colon == word.npos || word.starts_with('/') || word.starts_with('.') ? word : word.substr(colon + 1);
         const auto text = common::read_file(file);
-        if (!text) return fatal(call, EXIT_FAILURE, text.error().what);
+        if (!text) return fatal(call, text.error().what);
         const auto table = common::AliasTable::parse(*text);
         if (call.has('q')) {
             const auto found = table.entries.find(idn::folded(call.value('q')));

@@ -3,6 +3,7 @@
 #include "libspool/message_reader.h"
 #include "libspool/real_disk.h"
 #include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <fmt/format.h>
 #include <sysexits.h>
@@ -24,6 +25,32 @@ std::string time_text(smtp::WallTime time) {
 
 struct Parts {
     bool envelope, header, body;
+    bool marked; // each line says what it is
+};
+
+// The content as lines of a file, not of the wire: those of the parts that are wanted. The empty line between
+// header and body is the body's.
+class ContentPrinter {
+public:
+    explicit ContentPrinter(Parts parts) : parts_(parts) {}
+
+    bool done() const { return in_body_ && !parts_.body; }
+
+    void print(std::string_view piece) {
+        for (const char c : piece) {
+            if (c == '\r') continue;
+            if (line_begins_ && c == '\n') in_body_ = true;
+            if (in_body_ ? parts_.body : parts_.header) {
+                if (line_begins_ && parts_.marked) std::fputs("regular_text: ", stdout);
+                std::fputc(c, stdout);
+            }
+            line_begins_ = c == '\n';
+        }
+    }
+
+private:
+    Parts parts_;
+    bool line_begins_ = true, in_body_ = false;
 };
 
 void print_envelope(const spool::MessageReader& message, const std::string& name) {
@@ -37,63 +64,67 @@ void print_envelope(const spool::MessageReader& message, const std::string& name
     };
     attribute("log_client_name", envelope.client_name);
     attribute("log_client_address", envelope.client_address);
+    if (envelope.client_port != 0) attribute("log_client_port", std::to_string(envelope.client_port));
     attribute("log_helo_name", envelope.helo);
     attribute("log_protocol_name", envelope.protocol);
+    attribute("sasl_method", envelope.sasl_method);
+    attribute("sasl_username", envelope.sasl_user);
     attribute("envelope_id", envelope.envid);
     fmt::print("sender: {}\n", envelope.reverse_path);
     for (const auto& recipient : state.recipients) {
         const auto& original = state.envelope_of(recipient).address;
-        if (original != recipient.address) fmt::print("original_recipient: {}\n", original);
+        fmt::print("original_recipient: {}\n", original);
         fmt::print("{}: {}\n", recipient.accounted_for() ? "done_recipient" : "recipient", recipient.address);
     }
 }
 
 // False: it cannot be read; `why`.
 bool print_content(spool::MessageReader& message, Parts parts, std::string& why) {
-    const auto body = message.content().body_offset;
-    const auto begin = parts.header ? 0 : body, end = parts.body ? message.size() : body;
-    for (std::uint64_t at = 0; at < end;) {
+    ContentPrinter printer(parts);
+    for (std::uint64_t at = 0; at < message.size() && !printer.done();) {
         const auto piece = message.piece(at);
         if (!piece) return why = spool::text_of(piece.error()), false;
         if (piece->empty()) break;
-        auto shown = *piece;
-        if (at + shown.size() > end) shown = shown.substr(0, static_cast<std::size_t>(end - at));
-        if (at < begin) shown.remove_prefix(std::min<std::size_t>(shown.size(), begin - at));
-        for (const char c : shown) // lines of a file, not of the wire
-            if (c != '\r') std::fputc(c, stdout);
+        printer.print(*piece);
         at += piece->size();
     }
     return true;
 }
 
+std::string reason_of(const spool::ReadError& error) {
+    const auto* world = std::get_if<spool::Error>(&error);
+    return world != nullptr && world->code != 0 ? std::strerror(world->code) : spool::text_of(error);
+}
+
 } // namespace
 
 int postcat(const Call& call) {
-    Parts parts{call.has('e'), call.has('h'), call.has('b')};
-    if (!parts.envelope && !parts.header && !parts.body) parts = {true, true, true};
+    Parts parts{call.has('e'), call.has('h'), call.has('b'), call.has('v')};
+    if (!parts.envelope && !parts.header && !parts.body) parts.envelope = parts.header = parts.body = true;
     if (call.words.empty()) return EX_USAGE;
     const auto config = load_config(call);
-    if (!config) return EX_CONFIG;
+    if (!config) return call.failure;
     const bool by_id = call.has('q');
     auto disk = spool::RealDisk::open_at(by_id ? config->spool.directory : ".");
-    if (!disk) return fatal(call, EX_NOPERM, disk.error().what);
+    if (!disk) return fatal(call, disk.error().what);
     for (const auto& word : call.words) {
         const auto id = spool::QueueId::parse(word);
-        if (by_id && !id) return fatal(call, EX_DATAERR, "bad mail queue ID: " + word);
+        if (by_id && !id) return fatal(call, "bad mail queue ID: " + word);
         auto message = by_id ? spool::MessageReader::open(**disk, *id, spool::Location::messages, spool::ReadLock::none)
                              : spool::MessageReader::open_path(**disk, word);
-        if (!message) return fatal(call, EX_NOINPUT, fmt::format("open {}: {}", word, spool::text_of(message.error())));
+        if (!message)
+            return fatal(call, fmt::format("open {}{}: {}", by_id ? "queue file " : "", word, reason_of(message.error())));
         if (parts.envelope) {
             print_envelope(*message, word);
             if (parts.header || parts.body) fmt::print("*** MESSAGE CONTENTS {} ***\n", word);
         }
         std::string why;
         if ((parts.header || parts.body) && !print_content(*message, parts, why))
-            return fatal(call, EX_DATAERR, fmt::format("{}: {}", word, why));
+            return fatal(call, fmt::format("{}: {}", word, why));
         if (parts.envelope)
             fmt::print("*** HEADER EXTRACTED {} ***\n*** MESSAGE FILE END {} ***\n", word, word);
     }
-    return std::fflush(stdout) == 0 ? EX_OK : EX_IOERR;
+    return std::fflush(stdout) == 0 ? EX_OK : call.failure;
 }
 
 } // namespace postfix_commands

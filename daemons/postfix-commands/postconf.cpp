@@ -66,7 +66,7 @@ std::map<std::string, std::string, std::less<>> parameters(const config::Config&
 int postconf(const Call& call) {
     for (const char letter : {'e', 'X', '#', 'M', 'P', 'F', 'b', 't', 'T'})
         if (call.has(letter))
-            return fatal(call, EX_USAGE,
+            return fatal(call,
                          fmt::format("-{} has no meaning here: settings stand in postrider.toml; see "
                                      "postrider.toml(5), and \"postrider check\" after a change",
                                      letter));
@@ -75,7 +75,7 @@ int postconf(const Call& call) {
     if (call.has('a')) return fmt::print("dovecot\n"), EX_OK;
     if (call.has('A')) return EX_OK;
     const auto config = load_config(call);
-    if (!config) return EX_CONFIG;
+    if (!config) return call.failure;
     const auto known = parameters(*config);
     const bool bare = call.has('h');
     const auto print = [&](std::string_view name, std::string_view value) {

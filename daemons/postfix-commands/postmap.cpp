@@ -76,7 +76,7 @@ int query(const Call& call, const std::vector<Map>& maps) {
     for (const auto& key : keys_of(call.value('q')))
         for (const auto& map : maps) {
             const auto answer = asker.ask(our_name(map), key);
-            if (answer.said == tables::Answer::Said::unavailable) return fatal(call, EXIT_FAILURE, answer.why);
+            if (answer.said == tables::Answer::Said::unavailable) return fatal(call, answer.why);
             if (answer.said != tables::Answer::Said::found) continue;
             fmt::print("{}{}{}\n", many ? key : "", many ? "\t" : "", answer.value);
             any = true;
@@ -92,13 +92,13 @@ int list(const Call& call, const Map& map) {
     };
     if (our_name(map).starts_with("lmdb:")) {
         const auto file = tables::LmdbFile::open(compiled_file(map));
-        if (!file) return fatal(call, EXIT_FAILURE, fmt::format("open {}: {}", compiled_file(map), file.error()));
+        if (!file) return fatal(call, fmt::format("open {}: {}", compiled_file(map), file.error()));
         const auto done = (*file)->each(print);
-        return done ? EX_OK : fatal(call, EXIT_FAILURE, fmt::format("read {}: {}", compiled_file(map), done.error()));
+        return done ? EX_OK : fatal(call, fmt::format("read {}: {}", compiled_file(map), done.error()));
     }
-    if (!our_name(map).starts_with("text:")) return fatal(call, EXIT_FAILURE, "unsupported map type for this operation: " + map.kind);
+    if (!our_name(map).starts_with("text:")) return fatal(call, "unsupported map type for this operation: " + map.kind);
     const auto text = common::read_file(map.file);
-    if (!text) return fatal(call, EXIT_FAILURE, text.error().what);
+    if (!text) return fatal(call, text.error().what);
     tables::Problems problems;
     tables::KeyValues entries(*text, problems);
     std::map<std::string, std::string> sorted; // the first of a key counts
@@ -113,22 +113,22 @@ void warn(const Call& call, const std::string& file, const tables::Problems& pro
 }
 
 int create(const Call& call, const Map& map) {
-    if (!is_compiled(map)) return fatal(call, EXIT_FAILURE, "unsupported map type for this operation: " + map.kind);
+    if (!is_compiled(map)) return fatal(call, "unsupported map type for this operation: " + map.kind);
     const auto made = tables::compile(map.file);
-    if (!made) return fatal(call, EXIT_FAILURE, made.error().what);
+    if (!made) return fatal(call, made.error().what);
     if (!call.has('w')) warn(call, map.file, made->problems);
     return EX_OK;
 }
 
 // Makes the table anew with a change to what it holds.
 int change(const Call& call, const Map& map, const std::function<spool::Result<>(tables::Writer&)>& change) {
-    if (!is_compiled(map)) return fatal(call, EXIT_FAILURE, "unsupported map type for this operation: " + map.kind);
+    if (!is_compiled(map)) return fatal(call, "unsupported map type for this operation: " + map.kind);
     const auto path = compiled_file(map);
     std::unique_ptr<tables::LmdbFile> old;
     struct stat facts {};
     if (const bool there = ::stat(path.c_str(), &facts) == 0; there || call.has('d')) {
         auto opened = tables::LmdbFile::open(path);
-        if (!opened) return fatal(call, EXIT_FAILURE, fmt::format("open {}: {}", path, opened.error()));
+        if (!opened) return fatal(call, fmt::format("open {}: {}", path, opened.error()));
         old = *std::move(opened);
     }
     const auto made = tables::write_compiled(path, old ? path : map.file, [&](tables::Writer& writer) -> spool::Result<> {
@@ -144,7 +144,7 @@ int change(const Call& call, const Map& map, const std::function<spool::Result<>
         }
         return change(writer);
     });
-    return made ? EX_OK : fatal(call, EXIT_FAILURE, made.error().what);
+    return made ? EX_OK : fatal(call, made.error().what);
 }
 
 int insert(const Call& call, const Map& map) {
@@ -184,7 +184,7 @@ int erase(const Call& call, const Map& map) {
 int postmap(const Call& call) {
     for (const char letter : {'b', 'h', 'm', 'F'})
         if (call.has(letter))
-            return fatal(call, EXIT_FAILURE,
+            return fatal(call,
                          fmt::format("-{} is not to be had: it asks tables in a way that nothing here does", letter));
     std::vector<Map> maps;
     for (const auto& word : call.words) maps.push_back(map_of(word));

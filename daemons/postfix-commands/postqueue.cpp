@@ -2,11 +2,20 @@
 #include "daemons/common/queue_flush.h"
 #include "daemons/common/queue_listing.h"
 #include "daemons/postfix-commands/command.h"
-#include <algorithm>
-#include <cctype>
+#include "libsmtp/address.h"
+#include <fmt/format.h>
 #include <sysexits.h>
 
 namespace postfix_commands {
+
+namespace {
+
+// A domain or an address literal, as behind an @; or a recipient, whom Postfix would not take.
+bool is_site(const std::string& text) {
+    return smtp::Mailbox::parse(text.contains('@') ? text : "x@" + text).has_value();
+}
+
+} // namespace
 
 int postqueue(const Call& call) {
     std::string wanted;
@@ -14,18 +23,21 @@ int postqueue(const Call& call) {
         if (letter != 'c' && letter != 'v') wanted += letter;
     if (wanted.size() != 1 || !call.words.empty()) return EX_USAGE;
     const auto config = load_config(call);
-    if (!config) return EX_CONFIG;
-    const auto socket = config->spool.directory + "/run/showq";
-    if (wanted == "p") return common::list_queue(socket, common::QueueListing::Form::text, call.program);
-    if (wanted == "j") return common::list_queue(socket, common::QueueListing::Form::json, call.program);
-
-    common::Flush what{call.value('i'), call.value('s'), "postqueue -" + wanted};
-    const auto is_id = [](unsigned char c) { return std::isalnum(c) != 0; };
-    if (wanted == "i" && (what.message.empty() || !std::ranges::all_of(what.message, is_id)))
-        return fatal(call, EX_DATAERR, "invalid queue ID: " + what.message);
-    if (wanted == "s" && what.site.empty()) return fatal(call, EX_DATAERR, "Cannot flush mail queue - no site is named");
+    if (!config) return call.failure;
+    if (wanted == "p" || wanted == "j") {
+        using Form = common::QueueListing::Form;
+        const auto form = wanted == "p" ? Form::text : Form::json;
+        return common::list_queue(config->spool.directory + "/run/showq", form, call.program) == EX_OK ? EX_OK
+                                                                                                    : call.failure;
+    }
+    const common::Flush what{call.value('i'), call.value('s'), "postqueue -" + wanted};
+    if (wanted == "i" && !is_queue_id(what.message))
+        return fatal(call, fmt::format("Cannot flush queue ID - invalid name: \"{}\"", what.message));
+    if (wanted == "s" && !is_site(what.site))
+        return fatal(call, fmt::format("Cannot flush mail queue - invalid destination: \"{}\"", what.site));
     const auto outcome = common::flush_queue(*config, what);
-    return outcome.status == EX_OK ? EX_OK : fatal(call, outcome.status, outcome.text);
+    const bool gone = wanted == "i" && outcome.status == EX_DATAERR; // it may just have been delivered
+    return outcome.status == EX_OK || gone ? EX_OK : fatal(call, outcome.text);
 }
 
 } // namespace postfix_commands

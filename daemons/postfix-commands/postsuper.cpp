@@ -18,17 +18,15 @@ namespace control = proto::control;
 namespace {
 
 struct Verb {
-    char letter;
-    std::string_view op, each, total; // total: "Deleted: 2 messages"
+    std::string_view letters, op, each, total; // total: "Deleted: 2 messages"
 };
 
-constexpr std::array verbs = {
-    Verb{'d', control::op::remove, "removed", "Deleted"},
-    Verb{'e', control::op::expire, "expired", "Force-expired"},
-    Verb{'f', control::op::expire, "expired", "Force-expired"},
-    Verb{'h', control::op::hold, "placed on hold", "Placed on hold"},
-    Verb{'H', control::op::release, "released from hold", "Released from hold"},
-    Verb{'r', control::op::requeue, "requeued", "Requeued"},
+constexpr std::array verbs = { // in the order of their totals
+    Verb{"r", control::op::requeue, "requeued", "Requeued"},
+    Verb{"d", control::op::remove, "removed", "Deleted"},
+    Verb{"ef", control::op::expire, "expired", "Force-expired"},
+    Verb{"h", control::op::hold, "placed on hold", "Placed on hold"},
+    Verb{"H", control::op::release, "released from hold", "Released from hold"},
 };
 
 // Postfix's directories, by the states of messages here.
@@ -64,43 +62,55 @@ class Super {
 public:
     Super(const Call& call, const config::Config& config) : call_(call), config_(config) {}
 
-    int status() const { return status_; }
-    const std::vector<std::string>& directories() const { return call_.words; }
+    bool failed() const { return failed_; }
 
-    void all(const Verb& verb) {
-        auto words = filter_of(directories());
-        if (directories().empty())
-            words.push_back("all");
-        else if (words.empty())
-            return;
-        count_ += ask(verb, {{"filter", words}});
+    // `word`: a queue id, ALL, or - for ids on standard input, one a line.
+    void act(const Verb& verb, const std::string& word) {
+        auto& count = counts_[&verb];
+        if (word == "ALL") {
+            count += all(verb);
+        } else if (word == "-") {
+            for (std::string id; !failed_ && std::getline(std::cin, id);) count += one(verb, id);
+        } else {
+            count += one(verb, word);
+        }
     }
 
-    void one(const Verb& verb, const std::string& word) {
-        const auto id = spool::QueueId::parse(word);
-        if (!id) return warning(call_, "invalid mail queue id: " + word);
-        if (!directories().empty() && !lies_in_them(id->text())) return;
-        if (ask(verb, {{"ids", {id->text()}}}) == 0) return;
-        info(call_, fmt::format("{}: {}", id->text(), verb.each));
-        ++count_;
-    }
-
-    void sum_up(const Verb& verb) {
-        if (count_ > 0) info(call_, fmt::format("{}: {} message{}", verb.total, count_, count_ == 1 ? "" : "s"));
-        count_ = 0;
+    void sum_up() {
+        for (const auto& verb : verbs)
+            if (const auto found = counts_.find(&verb); found != counts_.end())
+                info(call_, fmt::format("{}: {} message{}", verb.total, found->second, found->second == 1 ? "" : "s"));
     }
 
 private:
+    std::int64_t all(const Verb& verb) {
+        auto words = filter_of(call_.words);
+        if (call_.words.empty())
+            words.push_back("all");
+        else if (words.empty())
+            return 0;
+        return ask(verb, {{"filter", words}});
+    }
+
+    std::int64_t one(const Verb& verb, const std::string& word) {
+        if (!is_queue_id(word)) return warning(call_, "invalid mail queue id: " + word), 0;
+        const auto id = spool::QueueId::parse(word);
+        if (!id || (!call_.words.empty() && !lies_in_them(id->text()))) return 0;
+        const auto changed = ask(verb, {{"ids", {id->text()}}});
+        if (changed > 0) info(call_, fmt::format("{}: {}", id->text(), verb.each));
+        return changed;
+    }
+
     std::int64_t ask(const Verb& verb, json request) {
         request["op"] = verb.op;
-        request["why"] = std::string("postsuper -") + verb.letter;
+        request["why"] = std::string("postsuper -") + verb.letters[0];
         std::int64_t changed = 0;
         take(ask_queue(config_, request, [&](const json& line) { changed += line.value("changed", 0); }));
         return changed;
     }
 
     bool lies_in_them(const std::string& id) {
-        const auto words = filter_of(directories());
+        const auto words = filter_of(call_.words);
         bool found = false;
         take(ask_queue(config_, {{"op", control::op::messages}, {"ids", {id}}}, [&](const json& line) {
             const auto state = "state=" + line.value("state", "");
@@ -110,45 +120,34 @@ private:
     }
 
     void take(const Answer& answer) {
-        if (answer.status == EX_OK || answer.refusal == control::code::unknown ||
-            answer.refusal == control::code::no_match || answer.refusal == control::code::already)
+        if (answer.good || answer.refusal == control::code::unknown || answer.refusal == control::code::no_match ||
+            answer.refusal == control::code::already)
             return; // no such message: it may just have gone, which is nobody's mistake
-        if (status_ == EX_OK) status_ = fatal(call_, answer.status, answer.text);
+        if (!std::exchange(failed_, true)) fatal(call_, answer.text);
     }
 
     const Call& call_;
     const config::Config& config_;
-    std::int64_t count_ = 0;
-    int status_ = EX_OK;
+    std::map<const Verb*, std::int64_t> counts_;
+    bool failed_ = false;
 };
 
 } // namespace
 
 int postsuper(const Call& call) {
-    bool standard_input = false;
     for (const auto& directory : call.words)
         if (std::ranges::find(queues, directory, &Queue::name) == queues.end())
-            return fatal(call, EX_USAGE, "invalid directory name: " + directory);
-    for (const auto& [letter, value] : call.options)
-        if (value == "-" && letter != 'c' && std::exchange(standard_input, true))
-            return fatal(call, EX_USAGE, "only one request can read queue ids from standard input");
+            return fatal(call, "invalid directory name: " + directory);
     const auto config = load_config(call);
-    if (!config) return EX_CONFIG;
+    if (!config) return call.failure;
     Super super(call, *config);
-    for (const auto& verb : verbs) {
-        for (const auto& [letter, value] : call.options) {
-            if (letter != verb.letter) continue;
-            if (value == "-") {
-                for (std::string id; super.status() == EX_OK && std::cin >> id;) super.one(verb, id);
-            } else if (value == "ALL") {
-                super.all(verb);
-            } else {
-                super.one(verb, value);
-            }
-            if (super.status() != EX_OK) return super.status();
-        }
-        super.sum_up(verb);
+    for (const auto& [letter, value] : call.options) {
+        const auto verb = std::ranges::find_if(verbs, [&](auto& each) { return each.letters.contains(letter); });
+        if (verb == verbs.end()) continue;
+        super.act(*verb, value);
+        if (super.failed()) return call.failure;
     }
+    super.sum_up();
     return EX_OK;
 }
 

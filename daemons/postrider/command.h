@@ -56,6 +56,7 @@ int map(const Arguments&);
 int top(const Arguments&);
 int queue_list(const Arguments&);
 int queue_show(const Arguments&);
+int queue_ages(const Arguments&);
 int link_list(const Arguments&);
 int link_show(const Arguments&);
 int message_list(const Arguments&);

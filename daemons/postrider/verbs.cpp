@@ -11,6 +11,8 @@ constexpr Option of_simulate[] = {{"--world", "FILE", "the scenario; postrider.s
                                   {"--seed", "N", "instead of the scenario's: another course of chance"},
                                   {"--until", "DURATION", "play so long, such as 36h, instead of what it says"}};
 constexpr Option of_list[] = {{"--limit", "N", "show so many at most"}};
+constexpr Option of_ages[] = {{"--by-sender", "", "messages by their senders' domains, not recipients by theirs"},
+                              {"--limit", "N", "show so many at most"}};
 constexpr Option of_cat[] = {{"--header", "", "the header only"}};
 constexpr Option of_top[] = {{"--interval", "SECONDS", "between two looks; 2"}};
 constexpr Option of_change[] = {{"--why", "TEXT", "kept and shown beside who did it"},
@@ -58,6 +60,7 @@ constexpr Verb table[] = {
     {"top", "", 0, 0, of_top, "the same, again and again; q ends it", top},
     {"queue list", "", 0, 0, {}, "every queue: what waits for one domain", queue_list},
     {"queue show", "DOMAIN", 1, 1, {}, "one queue, and why nothing is happening in it", queue_show},
+    {"queue ages", "[ID...|WORD...|-]", 0, any, of_ages, "how old the mail is, domain by domain", queue_ages},
     {"link list", "", 0, 0, {}, "every link: what shares one next hop", link_list},
     {"link show", "LINK", 1, 1, {}, "one link with its queues", link_show},
     {"message list", "[ID...|WORD...|-]", 0, any, of_list, "messages, with why each recipient waits",

@@ -80,6 +80,8 @@ POSTRIDER = [
     row("", "--help", "message", "hold", "--help", out="usage: postrider message hold"),
     row("", "--version", "--version", out=r"^postrider \d+\.\d+"),
     row("top", "--interval", "top", "--interval", "0", status=64, err="--interval needs 1 to 3600 seconds"),
+    row("queue ages", "--by-sender", "queue", "ages", "--by-sender", "id={id}", "-c", "{file}", out="^ +test.example +1  1  0 "),
+    row("queue ages", "--limit", "queue", "ages", "--limit", "1", "-c", "{file}", out="^ +remote.example +\\d"),
     row("message list", "--limit", "message", "list", "-c", "{file}", "--limit", "1", out="{id}|message"),
     row("message cat", "--header", "message", "cat", "{id}", "--header", "-c", "{file}", out="^Subject: options",
         then=lambda mta, i, done: (None, ) if "Hello." not in done.stdout else pytest.fail(done.stdout)),
@@ -191,7 +193,7 @@ def test_sendmail(busy, option, words, status):
 POSTFIX = [
     ("postqueue", "-p", ["-p"], 0, "Queue ID|empty"), ("postqueue", "-j", ["-j"], 0, '"queue_id"'), ("postqueue", "-f", ["-f"], 0, ""),
     ("postqueue", "-i", ["-i", "{id}"], 0, ""), ("postqueue", "-s", ["-s", "remote.example"], 0, ""), ("postqueue", "-v", ["-v", "-p"], 0, "{id}"),
-    ("postqueue", "-i", ["-i", "no-id"], 65, ""),
+    ("postqueue", "-i", ["-i", "no-id"], 69, ""),
     ("postsuper", "-h", ["-h", "{id}"], 0, ""), ("postsuper", "-H", ["-H", "{id}"], 0, ""), ("postsuper", "-r", ["-r", "{id}"], 0, ""),
     ("postsuper", "-e", ["-e", "{id}"], 0, ""), ("postsuper", "-f", ["-f", "{id}"], 0, ""), ("postsuper", "-d", ["-d", "{id}"], 0, ""),
     ("postsuper", "-p", ["-p"], 0, ""), ("postsuper", "-s", ["-s"], 0, ""), ("postsuper", "-v", ["-v", "-h", "{id}"], 0, ""),
@@ -201,7 +203,7 @@ POSTFIX = [
     ("postconf", "-h", ["-h", "queue_directory"], 0, "^/.*spool$"), ("postconf", "-H", ["-H", "queue_directory"], 0, "^queue_directory$"),
     ("postconf", "-d", ["-d", "queue_directory"], 0, "queue_directory = "), ("postconf", "-n", ["-n"], 0, ""),
     ("postconf", "-c", ["-c", "{folder}", "-h", "queue_directory"], 0, "^/.*spool$"),
-    *((name, "unknown", ["-Z"], 64, "") for name in ("postqueue", "postsuper", "postcat", "postconf")),
+    *((name, "unknown", ["-Z"], 69 if name == "postqueue" else 1, "") for name in ("postqueue", "postsuper", "postcat", "postconf")),
 ]
 
 

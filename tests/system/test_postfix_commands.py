@@ -1,12 +1,9 @@
-"""postqueue, postsuper, postcat and postconf as scripts call them; the listings against Debian's own Postfix, whose
-postqueue reads our queue over the same socket."""
+"""postqueue, postsuper, postcat and postconf as scripts call them. What they print beside Postfix's own, in
+test_queue_listings.py."""
 import json
-import os
-import subprocess
 
 import pytest
 
-from harness import unpacked
 from harness.watch import wait_until
 
 
@@ -24,43 +21,6 @@ def waiting(mta, remote):
         mta.wait_log(rf"{queue_id}: .*status=deferred")
     mta.command("message", "hold", ids[0])
     return mta, sink, ids
-
-
-def theirs(mta, *arguments):
-    """What the packaged postqueue prints of our queue."""
-    place = unpacked.tree("postfix")
-    home = mta.folder / "their-postfix"
-    (home / "queue" / "public").mkdir(parents=True, exist_ok=True)
-    showq = home / "queue" / "public" / "showq"
-    if not showq.is_symlink():
-        os.symlink(mta.spool / "run" / "showq", showq)
-    (home / "main.cf").write_text(f"compatibility_level=3.6\nqueue_directory={home}/queue\nmyhostname=mta.test.example\n"
-                               "mail_owner=daemon\nsetgid_group=utmp\n")
-    (home / "master.cf").write_text("")
-    done = subprocess.run([place / "usr/sbin/postqueue", "-c", home, *arguments], capture_output=True, text=True,
-                          timeout=30, env=unpacked.environment(place))
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_listings_have_the_bytes_of_postfix(waiting):
-    mta, _, ids = waiting
-    ours = mta.run("postqueue", "-c", mta.file, "-p").stdout
-    assert ours == theirs(mta, "-p") == mta.run("mailq", "-C", mta.file).stdout
-    lines = mta.run("postqueue", "-c", mta.file, "-j").stdout
-    assert lines == theirs(mta, "-j")
-    entries = {entry["queue_id"]: entry for entry in map(json.loads, lines.splitlines())}
-    assert set(entries) == set(ids)
-    assert entries[ids[0]]["queue_name"] == "hold" and entries[ids[1]]["queue_name"] == "deferred"
-    assert entries[ids[1]]["sender"] == "MAILER-DAEMON"
-    assert [r["address"] for r in entries[ids[0]]["recipients"]] == ["a@remote.example", "b@remote.example"]
-    assert 'Not "now" \\ later' in entries[ids[2]]["recipients"][0]["delay_reason"]
-
-
-def test_an_empty_queue(mta):
-    mta.start()
-    assert mta.run("postqueue", "-c", mta.file, "-p").stdout == theirs(mta, "-p") == "Mail queue is empty\n"
-    assert mta.run("postqueue", "-c", mta.file, "-j").stdout == theirs(mta, "-j") == ""
 
 
 def test_try_now_all_one_or_a_site(waiting):
@@ -88,14 +48,15 @@ def test_postsuper_by_ids_from_standard_input_or_all(waiting):
     assert {state for _, state in states(mta)} == {"held"}
     assert run("-H", ids[1], "-H", ids[2]).stderr.endswith("postsuper: Released from hold: 2 messages\n")
     assert dict(states(mta))[ids[0]] == "held"
-    assert run("-d", ids[1], "hold").stderr == ""  # it is in another queue
+    assert run("-d", ids[1], "hold").stderr == "postsuper: Deleted: 0 messages\n"  # it is in another queue
     assert run("-d", "ALL", "hold").stderr == "postsuper: Deleted: 1 message\n"
     assert {queue_id for queue_id, _ in states(mta)} == set(ids[1:])
     assert run("-r", "ALL").stderr == "postsuper: Requeued: 2 messages\n"
-    assert run("-d", "../../etc/passwd").stderr == "postsuper: warning: invalid mail queue id: ../../etc/passwd\n"
+    assert run("-d", "../../etc/passwd").stderr == (
+        "postsuper: warning: invalid mail queue id: ../../etc/passwd\npostsuper: Deleted: 0 messages\n")
     assert run("-d", "ALL", "deferred", "incoming", "active").returncode == 0
     mta.wait_until_empty()
-    assert run("-d", "ALL").stderr == ""
+    assert run("-d", "ALL").stderr == "postsuper: Deleted: 0 messages\n"
     assert run("-s").returncode == run("-p").returncode == 0
 
 
@@ -115,16 +76,17 @@ def test_postcat_shows_a_message(waiting):
     mta, _, ids = waiting
     whole = mta.run("postcat", "-c", mta.file, "-q", ids[0]).stdout
     assert whole.startswith(f"*** ENVELOPE RECORDS {ids[0]} ***\n")
-    assert "\nsender: sender@test.example\nrecipient: a@remote.example\nrecipient: b@remote.example\n" in whole
+    assert ("\nsender: sender@test.example\noriginal_recipient: a@remote.example\nrecipient: a@remote.example\n"
+            "original_recipient: b@remote.example\nrecipient: b@remote.example\n") in whole
     assert f"\n*** MESSAGE CONTENTS {ids[0]} ***\nReceived: " in whole
     assert whole.endswith(f"\n*** HEADER EXTRACTED {ids[0]} ***\n*** MESSAGE FILE END {ids[0]} ***\n")
     header = mta.run("postcat", "-c", mta.file, "-hq", ids[0]).stdout
     body = mta.run("postcat", "-c", mta.file, "-bq", ids[0]).stdout
-    assert "Subject: test\n" in header and "Hello." not in header and body.strip() == "Hello."
+    assert "Subject: test\n" in header and "Hello." not in header and body == "\nHello.\n"
     assert header + body in whole
-    assert mta.run("postcat", "-c", mta.file, "-q", "nonsense!").returncode == 65
+    assert mta.run("postcat", "-c", mta.file, "-q", "nonsense!").returncode == 1
     missing = mta.run("postcat", "-c", mta.file, "-q", "FFFF0000000000")
-    assert missing.returncode == 66 and missing.stderr.startswith("postcat: fatal: open FFFF0000000000: ")
+    assert missing.returncode == 1 and missing.stderr.startswith("postcat: fatal: open queue file FFFF0000000000: ")
 
 
 def test_postconf_answers_what_tools_ask(mta):
@@ -139,17 +101,17 @@ def test_postconf_answers_what_tools_ask(mta):
     every = mta.run("postconf", "-c", mta.file, "-n").stdout.splitlines()
     assert every == sorted(every) and len(every) > 20
     refused = mta.run("postconf", "-c", mta.file, "-e", "relayhost=x")
-    assert refused.returncode == 64 and "postrider.toml" in refused.stderr
+    assert refused.returncode == 1 and "postrider.toml" in refused.stderr
 
 
 @pytest.mark.parametrize("words", [["postqueue"], ["postqueue", "-p", "-j"], ["postqueue", "-x"], ["postqueue", "-p", "more"],
                                    ["postsuper", "-y"], ["postsuper", "-d"], ["postcat", "-q"], ["postcat", "-Y", "x"],
-                                   ["postconf", "-Z"], ["postsuper", "-d", "ALL", "no-such-queue"],
-                                   ["postsuper", "-d", "-", "-h", "-"]])
+                                   ["postconf", "-Z"], ["postsuper", "-d", "ALL", "no-such-queue"]])
 def test_wrong_use(mta, words):
     mta.write_config()
     done = mta.run(words[0], "-c", mta.file, *words[1:])
-    assert done.returncode == 64 and done.stderr.startswith(f"{words[0]}: fatal: ") and done.stdout == ""
+    assert done.returncode == (69 if words[0] == "postqueue" else 1) and done.stdout == ""
+    assert done.stderr.splitlines()[-1].startswith(f"{words[0]}: fatal: ")
 
 
 def test_nothing_runs(mta):
@@ -158,6 +120,6 @@ def test_nothing_runs(mta):
                         (["postqueue", "-f"], "Cannot flush mail queue - mail system is down"),
                         (["postsuper", "-d", "ALL"], 'the mail system is down; "postrider start" starts it')):
         done = mta.run(words[0], "-c", mta.file, *words[1:])
-        assert (done.returncode, done.stderr) == (69, f"{words[0]}: fatal: {text}\n")
+        assert (done.returncode, done.stderr) == (69 if words[0] == "postqueue" else 1, f"{words[0]}: fatal: {text}\n")
     done = mta.run("postqueue", "-c", mta.folder / "elsewhere", "-p")
-    assert done.returncode == 78 and "elsewhere" in done.stderr
+    assert done.returncode == 69 and "elsewhere" in done.stderr

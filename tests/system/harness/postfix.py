@@ -1,7 +1,8 @@
 """Debian's Postfix, unpacked and not installed, as the server others send to: its smtpd as the package configures it,
-and one mailbox behind it."""
+and one mailbox behind it. Its commands are run where it runs."""
 import mailbox
 import os
+import subprocess
 
 from .filters import answers
 from .unpacked import Service, tree
@@ -12,10 +13,12 @@ GROUPS = "root:x:0:\nnogroup:x:65534:\npostfix:x:64990:\npostdrop:x:64991:\nread
 
 
 class Postfix(Service):
-    """Takes mail for reader@postfix.example; whoever else lives there it does not know. `settings`: of main.cf."""
+    """Takes mail for reader@postfix.example; whoever else lives there it does not know. `settings`: of main.cf.
+    `resolver`: the address of the name server it asks."""
 
-    def __init__(self, folder, address, port, **settings):
+    def __init__(self, folder, address, port, resolver=None, **settings):
         place, self.home = tree("postfix"), folder / "postfix"
+        self.address, self.port = address, port
         self.log = self.home / "log"
         for each in (self.home, self.home / "mail", self.home / "scratch"):
             each.mkdir()
@@ -40,6 +43,7 @@ class Postfix(Service):
             cp {self.home}/group /etc/group
             sed 's/^smtp *inet/{address}:{port} inet/' /usr/share/postfix/master.cf.dist >/etc/postfix/master.cf
             cp {self.home}/main.cf /etc/postfix/main.cf
+            {f"echo nameserver {resolver} >/etc/resolv.conf" if resolver else ""}
             mkdir -p /var/spool/postfix /var/lib/postfix
             chmod 755 /var/spool/postfix
             chown postfix /var/lib/postfix
@@ -49,6 +53,12 @@ class Postfix(Service):
 
     def said(self):
         return super().said() + (self.log.read_text(errors="replace")[-4000:] if self.log.exists() else "")
+
+    def run(self, *command, input=None):
+        """One of its commands, as root; returns the finished process."""
+        given = {"stdin": subprocess.DEVNULL} if input is None else {"input": input}
+        return subprocess.run(["nsenter", "--mount", "--target", str(self.process.pid), *map(str, command)],
+                              capture_output=True, text=True, timeout=30, **given)
 
     def messages(self):
         box = self.home / "mail" / "reader"
