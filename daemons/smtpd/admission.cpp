@@ -47,7 +47,8 @@ void Smtpd::admit(const std::shared_ptr<const Rules>& rules, common::Fd socket, 
         client.network, {limits.sessions_per_network, limits.connections_per_minute},
         common::Loop::now().monotonic);
     if (entry != Visitors::Entry::welcome)
-        return turn_away(std::move(socket), client, rules->turned_away(entry));
+        return turn_away(std::move(socket), client, rules->turned_away(entry),
+                         rules->exceeded(entry, client.peer()));
     const auto network = client.network;
     const bool full =
         connections_.size() >= std::min<std::size_t>(rules->listener.sessions, most_sessions_);
@@ -86,7 +87,7 @@ bool Smtpd::make_room(const Rules& rules, const Client& newcomer) {
 }
 
 // Never in silence.
-void Smtpd::turn_away(common::Fd socket, const Client& client, const smtp::Reply& reply) {
+void Smtpd::turn_away(common::Fd socket, const Client& client, const smtp::Reply& reply, std::string_view limit) {
     count_reject(service_.figures, "CONNECT", reply);
     std::string line;
     reply.append_to(line);
@@ -94,6 +95,7 @@ void Smtpd::turn_away(common::Fd socket, const Client& client, const smtp::Reply
     const auto now = common::Loop::now().monotonic;
     if (now - told_ < 100ms) return; // a flood must not fill the log
     told_ = now;
+    if (!limit.empty()) return log_.warning("{}", limit);
     log_.info("NOQUEUE: reject: CONNECT from {}: {}; proto=SMTP", client.peer(), reply.line());
 }
 

@@ -53,7 +53,9 @@ void Connection::log_refusal(std::string_view command, const Reply& reply, std::
     count_reject(service_.figures, command, reply);
     if (reply == last_refused_) return;
     last_refused_ = reply;
-    voice().warning("protocol error after {} from {}: {}", command, client_.peer(), reply.line());
+    const bool of_message = transaction_ && transaction_->client_logged;
+    voice().warning("{}{}protocol error after {} from {}: {}", of_message ? transaction_->id_text : "",
+                    of_message ? ": " : "", command, client_.peer(), reply.line());
 }
 
 void Connection::log_note(std::string_view command, const Note& note) {
@@ -115,7 +117,12 @@ void Connection::greet() {
         voice().info("XCLIENT from {}: the client is {}", peer_.peer(), client_.peer());
     else
         voice().info("connect from {}", client_.peer());
-    if (entry_ != Visitors::Entry::welcome) return reject("CONNECT", rules_->turned_away(entry_));
+    if (entry_ != Visitors::Entry::welcome) {
+        const auto& reply = rules_->turned_away(entry_);
+        count_reject(service_.figures, "CONNECT", reply);
+        voice().warning("{}", rules_->exceeded(entry_, client_.peer()));
+        return answer(reply);
+    }
     screen_ = make_screen(service_, *rules_, client_);
     if (screen_ && session_.greeted()) { // by the proxy
         screen_->facts.helo = smtp::printable(session_.helo(), 255);

@@ -1,5 +1,6 @@
 #include "daemons/smtpd/rules.h"
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace smtpd {
 
@@ -91,6 +92,13 @@ std::shared_ptr<const Rules> make_rules(std::shared_ptr<const config::Config> co
     rules->too_many_here = {421, {4, 7, 0}, name + " Error: too many connections from your network"};
     rules->too_many_new = {421, {4, 7, 0}, name + " Error: too many new connections from your network"};
     return rules;
+}
+
+std::string Rules::exceeded(Visitors::Entry entry, std::string_view peer) const {
+    const bool sessions = entry == Visitors::Entry::too_many_sessions;
+    return fmt::format("Connection {} limit exceeded: {} from {} for service {}", sessions ? "concurrency" : "rate",
+                       (sessions ? listener.limits.sessions_per_network : listener.limits.connections_per_minute) + 1,
+                       peer, listener.name);
 }
 
 } // namespace smtpd

@@ -7,6 +7,8 @@
 #include "daemons/smtpd/visitors.h"
 #include "libsmtp/server_session.h"
 #include <memory>
+#include <string>
+#include <string_view>
 
 namespace smtpd {
 
@@ -24,6 +26,8 @@ struct Rules {
     const smtp::Reply& turned_away(Visitors::Entry entry) const {
         return entry == Visitors::Entry::too_many_sessions ? too_many_here : too_many_new;
     }
+    // The same for the log, in Postfix's words: "Connection concurrency limit exceeded: 51 from … for service …".
+    std::string exceeded(Visitors::Entry entry, std::string_view peer) const;
 };
 
 // What master alone could read, for the sessions of one listener.

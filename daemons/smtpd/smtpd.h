@@ -37,7 +37,8 @@ private:
                       const common::Endpoint& balancer);
     void admit(const std::shared_ptr<const Rules>& rules, common::Fd socket, Client client);
     bool make_room(const Rules& rules, const Client& newcomer);
-    void turn_away(common::Fd socket, const Client& client, const smtp::Reply& reply);
+    // `limit`: for the log, where it is one that the client exceeds.
+    void turn_away(common::Fd socket, const Client& client, const smtp::Reply& reply, std::string_view limit = {});
 
     void gone(Connection& connection);
     void look_at_stress();

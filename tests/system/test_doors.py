@@ -325,6 +325,7 @@ def test_sessions_over_the_limit_are_told(mta):
             clients.append(mta.client())
         with Client(mta.address, mta.relay_port, greet=False) as extra:
             assert extra.reply() == "421 4.7.0 mta.test.example Error: too many connections from your network"
+        mta.wait_log(rf"smtpd\[\d+\]: warning: Connection concurrency limit exceeded: 21 from localhost\[{mta.address[:4]}\S+\] for service relay$")
     finally:
         for c in clients:
             c.close()

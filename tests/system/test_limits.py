@@ -1,6 +1,7 @@
 """Limits of users and of single listeners, and of what is done about passwords at the same time."""
 import contextlib
 import crypt
+import re
 import socket
 import threading
 
@@ -78,6 +79,7 @@ def test_a_listener_has_limits_of_its_own(guarded):  # noqa: F811
     assert replies(port + 1, 62, mail) == ["250 2.1.0"]
     with Client(guarded.address, port + 1, source=guarded.block.host(62)) as c:
         assert c.banner.startswith("421 4.7.0 mta.test.example Error: too many new connections from your network")
+    guarded.wait_log(rf"warning: Connection rate limit exceeded: \d+ from \S+\[{re.escape(guarded.block.host(62))}\] for service \S+$")
 
 
 # -- AUTH

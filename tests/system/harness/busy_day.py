@@ -15,7 +15,7 @@ from .policy import PolicyServer
 from .sink import Sink, only
 from .syslog import Syslog
 
-PARTNER, GUESSER, SPAMMER, SCANNER, BABBLER, LEAVER, LISTED = (f"192.0.2.{n}" for n in (10, 66, 67, 68, 69, 70, 71))
+CALLERS = PARTNER, GUESSER, SPAMMER, SCANNER, BABBLER, LEAVER, LISTED, PUSHER = [f"192.0.2.{n}" for n in (10, *range(66, 73))]
 NAMES = {PARTNER: "mx.partner.example", GUESSER: "guesser.hostile.example", SPAMMER: "spammer.hostile.example",
          BABBLER: "babbler.hostile.example"}
 
@@ -25,7 +25,7 @@ class BusyDay:
         self.mta, self.block, self.ids = mta, block, {}
         self.mail_log = mta.folder / "mail.log"
         self.syslog = Syslog(self.mail_log)
-        network.add(PARTNER, GUESSER, SPAMMER, SCANNER, BABBLER, LEAVER, LISTED)
+        network.add(*CALLERS)
         self.make_world(names)
         self.configure()
 
@@ -60,7 +60,7 @@ class BusyDay:
         ticket.chmod(0o755)
         mta.aliases.write_text(f'staff: someone, other, ann@remote.example\narchive: "{mta.folder}/archive"\n'
                                f'ticket: "|{ticket}"\nbroken: "|exit 67"\n')
-        self.filtered_port = self.block.port()
+        self.filtered_port, self.limited_port = self.block.port(), self.block.port()
         settings = {
             "tls": {"certificates": [str(certificate)], "keys": [str(key)]},
             "log": {"json": True, "syslog": True, "syslog_socket": str(self.syslog.path)},
@@ -68,6 +68,7 @@ class BusyDay:
             "listen.relay": {"tls": "offer"},
             "listen.submission": {"tls": "offer", "auth": True},
             "listen.filtered": {"addresses": [f"{mta.address}:{self.filtered_port}"], "service": "relay"},
+            "listen.limited": {"addresses": [f"{mta.address}:{self.limited_port}"], "service": "relay", "sessions_per_network": 1},
             "milter.ham": {"address": f"inet:{self.milter.address}:{self.milter.port}", "listeners": ["filtered"]},
             "policy.opinions": {"address": f"inet:{self.policy.address}:{self.policy.port}", "listeners": ["relay"]},
             'dns_list."bl.example"': {"listeners": ["relay"]},
@@ -164,9 +165,14 @@ class BusyDay:
                 c.say("MAIL FROM:<a@listed.example>")
                 assert c.say(f"RCPT TO:<{self.user}>").startswith("554 5.7.1")
                 c.say("QUIT")
+            with self.caller(PUSHER, port=self.limited_port) as c, \
+                    Client(self.mta.address, self.limited_port, greet=False, source=PUSHER) as more:
+                assert more.reply().startswith("421 4.7.0")
+                c.say("QUIT")
             leaver.closed_by_peer()
         with self.partner() as c:  # a line that breaks in the middle of a message
-            for command in ("MAIL FROM:<bob@partner.example> LATER", "MAIL FROM:<bob@partner.example>", f"RCPT TO:<{self.user}>", "DATA"):
+            for command in ("MAIL FROM:<bob@partner.example> LATER", "MAIL FROM:<bob@partner.example>", f"RCPT TO:<{self.user}>",
+                            "RCPT TO:<someone", "DATA"):
                 c.say(command)
             c.send(b"Subject: half\r\n")
 
