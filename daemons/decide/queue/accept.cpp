@@ -232,7 +232,7 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
     }
     if (!discarded.empty() && m.open > 0)
         emit(RecordOutcome{event.id, numbers_of(discarded), Finish::discarded, {}});
-    if (!sorted_.empty() && !m.announced) {
+    if (!m.announced) { // also where nothing of it can be tried: the log is to name its sender
         m.announced = true;
         emit(NoticeActive{event.id});
     }

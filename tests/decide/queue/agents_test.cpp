@@ -132,6 +132,22 @@ TEST_CASE("fates: discarded and unknown recipients are accounted for, deferred o
     CHECK(b.removed == std::vector{id});
 }
 
+TEST_CASE("a message of which nothing can be tried is announced as others are, once") {
+    Bench b;
+    b.sorts = false;
+    const auto id = b.send({"a", "b"});
+    const FinalRecipient fates[] = {{0, Fate::deferred, "", 0, &b.reason}, {1, Fate::failed, "", 0, &b.reason}};
+    b.engine.categorized({id, fates}, b.now(), b.out);
+    b.run();
+    CHECK(b.active == std::vector{id});
+    b.pass(60s);
+    const FinalRecipient last[] = {{0, Fate::failed, "", 0, &b.reason}};
+    b.engine.categorized({id, last}, b.now(), b.out);
+    b.run();
+    CHECK(b.active == std::vector{id});
+    CHECK(b.removed == std::vector{id});
+}
+
 TEST_CASE("different reverse-paths never share a transaction") {
     Bench b;
     b.sorts = false;
