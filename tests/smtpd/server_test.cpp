@@ -103,6 +103,7 @@ TEST_CASE("what the session itself refuses is in the log, a run of the same once
         client.say("XYZZY");
         client.say("MAIL FROM:<ann@client.example>");
         for (int i = 0; i < 5; ++i) client.say("RCPT TO:<far@remote.example>");
+        client.say("XYZZY");
         client.say("DATA");
         client.say(std::string(2000, 'x') + "\r\n.");
         client.say("RCPT TO:<far@remote.example>");
@@ -117,6 +118,7 @@ TEST_CASE("what the session itself refuses is in the log, a run of the same once
     CHECK(times("NOQUEUE: reject: MAIL" + from + "552 5.3.4 Message size exceeds fixed limit" + by) == 1);
     CHECK(times("warning: protocol error after MAIL" + from + "555 5.5.4 Unsupported option: LATER\n") == 1);
     CHECK(times("warning: protocol error after UNKNOWN" + from + "500 5.5.2 Error: command not recognized\n") == 1);
+    CHECK(times(": protocol error after UNKNOWN" + from) == 2); // once with the id of a message
     CHECK(times(": reject: RCPT" + from +
                 "452 4.5.3 Error: too many recipients; from=<ann@client.example> "
                 "to=<far@remote.example> proto=ESMTP helo=<c>\n") == 1);

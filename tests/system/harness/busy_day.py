@@ -72,7 +72,7 @@ class BusyDay:
             "milter.ham": {"address": f"inet:{self.milter.address}:{self.milter.port}", "listeners": ["filtered"]},
             "policy.opinions": {"address": f"inet:{self.policy.address}:{self.policy.port}", "listeners": ["relay"]},
             'dns_list."bl.example"': {"listeners": ["relay"]},
-            "smtpd": {"reverse_names": True, "soft_errors": 3, "hard_errors": 4, "command_timeout": "2s"},
+            "smtpd": {"reverse_names": True, "soft_errors": 3, "hard_errors": 4, "command_timeout": "4s"},
             "queue": {"retry_interval": "1h", "glitch_interval": "1h", "retry_interval_after": "1h"},
             "local": {"users": [mta.user, "other", "sender"]},
             "content": {"header_checks": ["/^Subject: cheap watches/ REJECT 5.7.1 no advertisements",
@@ -88,9 +88,12 @@ class BusyDay:
 
     def live(self):
         self.mta.start()
-        self.mail_comes_and_goes()
-        self.mail_waits_and_comes_back()
-        self.strangers_come()
+        with self.caller(LEAVER, "leaver.example") as leaver:  # will have been silent for too long
+            self.mail_comes_and_goes()
+            self.mail_waits_and_comes_back()
+            self.strangers_come()
+            leaver.closed_by_peer()
+        self.a_line_breaks()
         self.an_operator_looks()
         self.mta.wait_until_empty()
         self.mta.stop()
@@ -153,24 +156,25 @@ class BusyDay:
     # -- strangers
 
     def strangers_come(self):
-        with self.caller(LEAVER, "leaver.example") as leaver:  # it will be silent for too long, meanwhile:
-            self.guess()
-            self.spam()
-            self.scan()
-            with self.caller(BABBLER, "babbler") as c:
-                for n in range(4):
-                    c.say(f"XYZZY {n}")
-                c.closed_by_peer()
-            with self.caller(LISTED, "listed.example") as c:
-                c.say("MAIL FROM:<a@listed.example>")
-                assert c.say(f"RCPT TO:<{self.user}>").startswith("554 5.7.1")
-                c.say("QUIT")
-            with self.caller(PUSHER, port=self.limited_port) as c, \
-                    Client(self.mta.address, self.limited_port, greet=False, source=PUSHER) as more:
-                assert more.reply().startswith("421 4.7.0")
-                c.say("QUIT")
-            leaver.closed_by_peer()
-        with self.partner() as c:  # a line that breaks in the middle of a message
+        self.guess()
+        self.spam()
+        self.scan()
+        with self.caller(BABBLER, "babbler") as c:
+            for n in range(4):
+                c.say(f"XYZZY {n}")
+            c.closed_by_peer()
+        with self.caller(LISTED, "listed.example") as c:
+            c.say("MAIL FROM:<a@listed.example>")
+            assert c.say(f"RCPT TO:<{self.user}>").startswith("554 5.7.1")
+            c.say("QUIT")
+        with self.caller(PUSHER, port=self.limited_port) as c, \
+                Client(self.mta.address, self.limited_port, greet=False, source=PUSHER) as more:
+            assert more.reply().startswith("421 4.7.0")
+            c.say("QUIT")
+
+    def a_line_breaks(self):
+        """In the middle of a message, of somebody honest who made mistakes."""
+        with self.partner() as c:
             for command in ("MAIL FROM:<bob@partner.example> LATER", "MAIL FROM:<bob@partner.example>", f"RCPT TO:<{self.user}>",
                             "RCPT TO:<someone", "DATA"):
                 c.say(command)

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -63,6 +64,20 @@ def sshguard(log):
     """The addresses it would count against, one for each attack."""
     said = run(tree("sshguard") / "usr/libexec/sshguard/sshg-parser", input=Path(log).read_text())
     return [line.split()[1] for line in said.splitlines()]
+
+
+def mtail(log):
+    """What its example for Postfix counts: {name: how many}, whatever the labels."""
+    place, folder = tree("mtail"), Path(log).parent / "mtail"
+    folder.mkdir()
+    shutil.copy(place / "usr/share/doc/mtail/examples/postfix.mtail", folder)
+    done = subprocess.run([place / "usr/bin/mtail", "--one_shot", "--one_shot_format=prometheus", "--progs", folder, "--logs", log],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    counted = Counter()
+    for name, n in re.findall(r"^(\w+)\{.*\} (\S+)$", done.stdout, re.M):
+        counted[name] += float(n)
+    return counted
 
 
 def awstats(log):
