@@ -23,6 +23,21 @@ def environment(place):
     return dict(os.environ, LD_LIBRARY_PATH=":".join(folders))
 
 
+def run_as_if_installed(packages, command, places=None, **options):
+    """The command where the packages' /usr, /etc and /var/lib lie over the machine's own, for programs that know where
+    they are. `places`: {path: the directory that is mounted there}. Needs root and mounts; the finished process."""
+    trees = [tree(package) for package in packages]
+    script = ""
+    for top in ("/usr", "/etc", "/var/lib"):
+        layers = [f"{each}{top}" for each in trees if Path(f"{each}{top}").is_dir()]
+        if layers:
+            script += f"mount -t overlay overlay -o lowerdir={':'.join([*layers, top])} {top}\n"
+    for path, place in (places or {}).items():
+        script += f"mount --bind {place} {path}\n"
+    return subprocess.run(["unshare", "--mount", "sh", "-ec", script + 'exec "$@"', "sh", *map(str, command)],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, **options)
+
+
 class Service:
     """A program that runs until stopped, its output in a file. Ready once ready() is true."""
 
