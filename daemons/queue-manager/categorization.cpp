@@ -26,7 +26,15 @@ decide::queue::Reason refused_at_the_door(std::string_view verdict) {
             {}, {}};
 }
 
-Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict) {
+// Commands may be slow, and are a user's affair: each user's have a queue of their own in the store.
+std::string store_of(std::string_view address, std::string_view user, std::string_view target, Mailboxes mailboxes) {
+    const bool command = target.empty() ? mailboxes == Mailboxes::commands : target.starts_with('|');
+    if (!command) return std::string(local_store);
+    return fmt::format("{}/{}", local_store, user.empty() ? address.substr(0, address.rfind('@')) : user);
+}
+
+Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict,
+                        Mailboxes mailboxes) {
     Settled out{.number = number, .reverse_path = recipient.reverse_path};
     out.address_number = decide::address_number(recipient.address, common::name_folding());
     out.by_file = true;
@@ -38,7 +46,7 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
         out.reason = refused_at_the_door(verdict);
     } else if (recipient.fate == spool::Fate::local) {
         out.fate = Fate::local;
-        out.destination = local_store;
+        out.destination = store_of(recipient.address, recipient.user, recipient.target, mailboxes);
     } else if (recipient.fate == spool::Fate::discard) {
         out.fate = Fate::discard;
     } else {
@@ -58,18 +66,19 @@ spool::Fate recorded(proto::categorize::Fate fate) {
 }
 
 Settled settled_by_answer(std::uint32_t number, const std::string& address,
-                          const proto::categorize::Outcome& outcome, spool::Trace trace) {
+                          const proto::categorize::Outcome& outcome, const Subject& subject) {
     Settled out{.number = number,
                 .fate = static_cast<Fate>(outcome.fate), // the same fates in the same order
                 .reverse_path = outcome.reverse_path};
     out.address_number = decide::address_number(address, common::name_folding());
     if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
-    if (out.fate == Fate::local) out.destination = local_store;
+    if (out.fate == Fate::local)
+        out.destination = store_of(address, outcome.user, outcome.target, subject.mailboxes);
     if (out.fate == Fate::failed || out.fate == Fate::deferred)
         out.reason = {outcome.status, outcome.text, {}, {}};
-    else if (trace == spool::Trace::verify && out.fate == Fate::local)
+    else if (subject.trace == spool::Trace::verify && out.fate == Fate::local)
         out.reason = {"2.1.5", fmt::format("is delivered on this system, to {}", outcome.user), {}, {}};
-    else if (trace == spool::Trace::verify && out.fate == Fate::discard)
+    else if (subject.trace == spool::Trace::verify && out.fate == Fate::discard)
         out.reason = {"2.1.5", outcome.text.empty() ? "is discarded" : outcome.text, {}, {}};
     return out;
 }
@@ -126,8 +135,9 @@ std::vector<const proto::categorize::Outcome*> without_copies(const Subject& sub
 } // namespace
 
 Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool anew,
-                    std::span<const std::uint32_t> numbers) {
+                    std::span<const std::uint32_t> numbers, Mailboxes mailboxes) {
     Subject out;
+    out.mailboxes = mailboxes;
     out.size = size;
     out.addressed = state.envelope.recipients.size();
     out.reverse_path = state.envelope.reverse_path;
@@ -145,7 +155,7 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
             if (recipient.origin == number && spool::wants_success(state.envelope_of(recipient).notify))
                 out.tell_success.push_back(number);
         } else {
-            out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason));
+            out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason, mailboxes));
         }
     }
     if (!out.open.empty() && out.open.size() < out.total) out.copies = copies_of(state, out);
@@ -178,7 +188,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             if (outcome.fate == proto::categorize::Fate::local) local[std::move(where)].push_back(asked.index);
             else if (outcome.fate == proto::categorize::Fate::remote && where != decltype(where){})
                 sent_on[std::move(where)].push_back(asked.index);
-            out.recipients.push_back(settled_by_answer(asked.index, asked.address, outcome, subject.trace));
+            out.recipients.push_back(settled_by_answer(asked.index, asked.address, outcome, subject));
             continue;
         }
         const bool table_trouble = std::ranges::any_of(
@@ -187,7 +197,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
                              // again
             const auto* why = *std::ranges::find_if(
                 outcomes, [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; });
-            out.recipients.push_back(settled_by_answer(asked.index, asked.address, *why, subject.trace));
+            out.recipients.push_back(settled_by_answer(asked.index, asked.address, *why, subject));
             continue;
         }
         expansion.replaced.push_back(asked.index);
@@ -195,7 +205,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         for (const auto* outcome : outcomes) {
             expansion.added.push_back({asked.index, recorded(outcome->fate), outcome->address, outcome->user,
                                        outcome->reverse_path, outcome->target, outcome->transport, outcome->list});
-            out.recipients.push_back(settled_by_answer(next_number, outcome->address, *outcome, subject.trace));
+            out.recipients.push_back(settled_by_answer(next_number, outcome->address, *outcome, subject));
             if (outcome->fate == proto::categorize::Fate::failed)
                 failures.push_back({.recipients = {next_number},
                                     .status = spool::Status::failed,

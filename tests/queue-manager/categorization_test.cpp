@@ -72,6 +72,32 @@ TEST_CASE("a local user is written down, without a sync") {
     CHECK(judgement->recipients[0].destination == "local");
 }
 
+TEST_CASE("a user's commands have a queue of their own, now and after a restart") {
+    auto state = message({"ann@example.org", "list@example.org", "bob@example.org", "carl@example.org"});
+    const auto judged = [&](Mailboxes mailboxes) {
+        const auto subject = Subject::of(state, 1000, false, {}, mailboxes);
+        auto judgement = judge(subject, {1,
+                                         {{.index = 0, .fate = answer::Fate::local, .user = "ann"},
+                                          {.index = 1, .fate = answer::Fate::local, .user = "lists", .target = "|/bin/list"},
+                                          {.index = 2, .fate = answer::Fate::local, .user = "bob", .target = "/home/bob/file"},
+                                          {.index = 3, .fate = answer::Fate::local}}});
+        REQUIRE(judgement);
+        return *judgement;
+    };
+    const auto destinations = [](const std::vector<Settled>& all) {
+        std::vector<std::string> out;
+        for (const auto& each : all) out.push_back(each.destination);
+        return out;
+    };
+    CHECK(destinations(judged(Mailboxes::files).recipients) ==
+          std::vector<std::string>{"local", "local/lists", "local", "local"});
+    const auto judgement = judged(Mailboxes::commands);
+    const std::vector<std::string> parts = {"local/ann", "local/lists", "local", "local/carl"};
+    CHECK(destinations(judgement.recipients) == parts);
+    for (const auto& record : judgement.records) REQUIRE(state.apply(record));
+    CHECK(destinations(Subject::of(state, 1000, false, {}, Mailboxes::commands).settled) == parts);
+}
+
 TEST_CASE("where a recipient goes by the word of a table is in the file, and asked no more") {
     auto state = message({"ann@example.org", "b@example.net", "list@example.org"});
     auto judgement = judge(
