@@ -49,6 +49,7 @@ private:
     std::set<decide::Need> categorize(const proto::categorize::Categorize& question,
                                       const decide::ExpansionTables& tables);
     std::set<decide::Need> check(const Check& question, const decide::ExpansionTables& tables);
+    void fetch(const decide::Need& need);
     void known(const decide::Need& need);
     void tell_of_suppressions();
     void check_stopped();
