@@ -69,7 +69,9 @@ struct FinalRecipient {
 };
 
 // Equal for two recipients if one copy serves both. `address` as it is final; of the envelope if unchanged.
-std::string copy_key(std::string_view address, std::string_view user, std::string_view target);
+// `origin`: the number of the envelope's recipient it comes from. A command is told to whom the message came, and
+// acts by it: it runs once for each of them.
+std::string copy_key(std::string_view address, std::string_view user, std::string_view target, std::uint32_t origin);
 
 struct Expanded {
     std::vector<FinalRecipient> recipients; // every envelope recipient is named at least once, in its order

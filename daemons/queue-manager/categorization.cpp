@@ -111,7 +111,7 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
         const auto& recipient = state.recipients[number];
         const bool gets_it = recipient.status == spool::Status::pending || recipient.status == spool::Status::delivered;
         if (gets_it && recipient.fate != spool::Fate::failed && recipient.fate != spool::Fate::discard)
-            out.insert(decide::copy_key(recipient.address, recipient.user, recipient.target));
+            out.insert(decide::copy_key(recipient.address, recipient.user, recipient.target, recipient.envelope));
     }
     return out;
 }
@@ -119,6 +119,7 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
 // The outcomes for one recipient without those who have the message; nobody left is told as `nobody`.
 std::vector<const proto::categorize::Outcome*> without_copies(const Subject& subject,
                                                               const proto::categorize::Recipient& asked,
+                                                              std::uint32_t envelope,
                                                               std::vector<const proto::categorize::Outcome*> outcomes,
                                                               const proto::categorize::Outcome& nobody) {
     if (subject.copies.empty()) return outcomes;
@@ -126,7 +127,7 @@ std::vector<const proto::categorize::Outcome*> without_copies(const Subject& sub
         using proto::categorize::Fate;
         return (outcome->fate == Fate::local || outcome->fate == Fate::remote) &&
                subject.copies.contains(decide::copy_key(outcome->changed ? outcome->address : asked.address,
-                                                        outcome->user, outcome->target));
+                                                        outcome->user, outcome->target, envelope));
     });
     if (outcomes.empty()) outcomes.push_back(&nobody);
     return outcomes;
@@ -152,6 +153,7 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
                                (anew && recipient.origin == number && recipient.fate != spool::Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled) {
             out.open.push_back({number, recipient.address});
+            out.origins.push_back(recipient.envelope);
             if (recipient.origin == number && spool::wants_success(state.envelope_of(recipient).notify))
                 out.tell_success.push_back(number);
         } else {
@@ -173,14 +175,15 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     std::map<std::array<std::string, 4>, std::vector<std::uint32_t>> local, sent_on; // by user, target, transport, reverse-path
     spool::Expanded expansion;
     std::vector<spool::Decided> failures; // among the added: their reasons must outlive a restart
-    for (const auto& asked : subject.open) {
+    for (std::size_t i = 0; i < subject.open.size(); ++i) {
+        const auto& asked = subject.open[i];
         auto found = by_origin.find(asked.index);
         if (found == by_origin.end()) return {};
         ++answered;
         proto::categorize::Outcome nobody;
         nobody.fate = proto::categorize::Fate::discard;
         nobody.status = "2.1.5";
-        const auto outcomes = without_copies(subject, asked, std::move(found->second), nobody);
+        const auto outcomes = without_copies(subject, asked, subject.origins[i], std::move(found->second), nobody);
         if (outcomes.size() == 1 && !outcomes.front()->changed) {
             const auto& outcome = *outcomes.front();
             if (!outcome.target.empty()) out.expanded = true; // no other place after a crash

@@ -31,6 +31,7 @@ enum class Mailboxes : std::uint8_t { files, commands };
 struct Subject {
     std::string reverse_path;
     std::vector<proto::categorize::Recipient> open; // to be asked, by number
+    std::vector<std::uint32_t> origins; // of `open`, in its order: numbers of the envelope's recipients they come from
     std::vector<Settled> settled; // answered by the file itself: categorized before, or failed
     std::uint32_t total = 0;      // recipient numbers in use
     std::vector<std::uint32_t> tell_success; // of `open`: their senders asked to be told

@@ -151,8 +151,12 @@ TEST_CASE("commands and files are delivered as whoever answers for the list") {
     CHECK(w.expand({"hole"}) == "0:discard 2.0.0");
     CHECK(w.expand({"all"}) == "0:local nobody |prog arg; 0:local nobody /var/log/mail.in; 0:local alice; "
                                "0:discard hole@here.example 2.0.0");
-    CHECK(w.expand({"robot", "all"}) == "0:local nobody |prog arg; 1:local nobody /var/log/mail.in; 1:local alice; "
-                                        "1:discard hole@here.example 2.0.0");
+    // A command is told the address, and runs for each; a file gets one copy.
+    CHECK(w.expand({"robot", "all", "box"}) ==
+          "0:local nobody |prog arg; 1:local nobody |prog arg; 1:local nobody /var/log/mail.in; 1:local alice; "
+          "1:discard hole@here.example 2.0.0; 2:discard 2.1.5");
+    w.forwards["bob"] = {"|sort $EXTENSION"};
+    CHECK(w.expand({"bob+a@here.example", "bob+b@here.example"}) == "0:local bob |sort $EXTENSION; 1:local bob |sort $EXTENSION");
     w.run_as["robot"] = "daemon"; // other rights: another delivery
     CHECK(w.expand({"all"}).starts_with("0:local daemon |prog arg; 0:local nobody /var/log/mail.in; 0:local alice; "
                                         "0:local nobody |prog arg"));

@@ -72,6 +72,21 @@ TEST_CASE("a local user is written down, without a sync") {
     CHECK(judgement->recipients[0].destination == "local");
 }
 
+TEST_CASE("a command runs for each address that names it, once, however often it is asked about") {
+    auto state = message({"a@example.org", "b@example.org"});
+    const answer::Outcome command{.index = 0, .fate = answer::Fate::local, .changed = true, .address = "a@example.org",
+                                  .user = "ann", .target = "|sort"};
+    const std::uint32_t first[] = {0}, second[] = {1};
+    auto judgement = judge(Subject::of(state, 1000, false, first), {1, {command}});
+    REQUIRE(judgement);
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    auto other = command;
+    other.index = 1;
+    judgement = judge(Subject::of(state, 1000, false, second), {1, {other}});
+    REQUIRE(judgement);
+    CHECK(judgement->recipients.back().fate == Fate::local);
+}
+
 TEST_CASE("a user's commands have a queue of their own, now and after a restart") {
     auto state = message({"ann@example.org", "list@example.org", "bob@example.org", "carl@example.org"});
     const auto judged = [&](Mailboxes mailboxes) {
