@@ -61,15 +61,16 @@ spool::Fate recorded(proto::categorize::Fate fate) {
     case proto::categorize::Fate::remote: return spool::Fate::remote;
     case proto::categorize::Fate::local: return spool::Fate::local;
     case proto::categorize::Fate::discard: return spool::Fate::discard;
-    default: return spool::Fate::failed;
+    case proto::categorize::Fate::deferred: return spool::Fate::unknown; // asked about again, by itself
+    case proto::categorize::Fate::failed: break;
     }
+    return spool::Fate::failed;
 }
 
 Settled settled_by_answer(std::uint32_t number, const std::string& address,
                           const proto::categorize::Outcome& outcome, const Subject& subject) {
     Settled out{.number = number,
-                .fate = static_cast<Fate>(outcome.fate), // the same fates in the same order
-                .reverse_path = outcome.reverse_path};
+                .fate = static_cast<Fate>(outcome.fate)}; // the same fates in the same order
     out.address_number = decide::address_number(address, common::name_folding());
     if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
     if (out.fate == Fate::local)
@@ -82,6 +83,12 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
         out.reason = {"2.1.5", outcome.text.empty() ? "is discarded" : outcome.text, {}, {}};
     return out;
 }
+
+// Whom reports go to: who comes out of a list keeps the list's.
+const std::string& path_of(const proto::categorize::Outcome& outcome, const Subject::Origin& origin) {
+    return outcome.reverse_path.empty() ? origin.reverse_path : outcome.reverse_path;
+}
+
 // What the sender is told of one that others came for.
 std::optional<decide::queue::Unreported>
 told_of_expansion(const Subject& subject, std::uint32_t number,
@@ -153,7 +160,7 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
                                (anew && recipient.origin == number && recipient.fate != spool::Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled) {
             out.open.push_back({number, recipient.address});
-            out.origins.push_back(recipient.envelope);
+            out.origins.push_back({recipient.envelope, recipient.reverse_path, recipient.list});
             if (recipient.origin == number && spool::wants_success(state.envelope_of(recipient).notify))
                 out.tell_success.push_back(number);
         } else {
@@ -175,15 +182,20 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     std::map<std::array<std::string, 4>, std::vector<std::uint32_t>> local, sent_on; // by user, target, transport, reverse-path
     spool::Expanded expansion;
     std::vector<spool::Decided> failures; // among the added: their reasons must outlive a restart
+    const auto settled = [&](std::uint32_t number, const std::string& address, const auto& outcome, const auto& origin) {
+        out.recipients.push_back(settled_by_answer(number, address, outcome, subject));
+        out.recipients.back().reverse_path = path_of(outcome, origin);
+    };
     for (std::size_t i = 0; i < subject.open.size(); ++i) {
         const auto& asked = subject.open[i];
+        const auto& origin = subject.origins[i];
         auto found = by_origin.find(asked.index);
         if (found == by_origin.end()) return {};
         ++answered;
         proto::categorize::Outcome nobody;
         nobody.fate = proto::categorize::Fate::discard;
         nobody.status = "2.1.5";
-        const auto outcomes = without_copies(subject, asked, subject.origins[i], std::move(found->second), nobody);
+        const auto outcomes = without_copies(subject, asked, origin.envelope, std::move(found->second), nobody);
         if (outcomes.size() == 1 && !outcomes.front()->changed) {
             const auto& outcome = *outcomes.front();
             if (!outcome.target.empty()) out.expanded = true; // no other place after a crash
@@ -191,24 +203,22 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             if (outcome.fate == proto::categorize::Fate::local) local[std::move(where)].push_back(asked.index);
             else if (outcome.fate == proto::categorize::Fate::remote && where != decltype(where){})
                 sent_on[std::move(where)].push_back(asked.index);
-            out.recipients.push_back(settled_by_answer(asked.index, asked.address, outcome, subject));
+            settled(asked.index, asked.address, outcome, origin);
             continue;
         }
-        const bool table_trouble = std::ranges::any_of(
-            outcomes, [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; });
-        if (table_trouble) { // an expansion is whole or not at all: the address as it stands is asked about
-                             // again
-            const auto* why = *std::ranges::find_if(
-                outcomes, [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; });
-            out.recipients.push_back(settled_by_answer(asked.index, asked.address, *why, subject));
+        const auto waits = [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; };
+        if (std::ranges::all_of(outcomes, waits)) { // the address as it stands is asked about again
+            settled(asked.index, asked.address, *outcomes.front(), origin);
             continue;
         }
         expansion.replaced.push_back(asked.index);
         if (const auto told = told_of_expansion(subject, asked.index, outcomes)) out.told.push_back(*told);
-        for (const auto* outcome : outcomes) {
+        if (std::ranges::any_of(outcomes, [](auto* outcome) { return outcome->address.empty(); })) return {};
+        for (const auto* outcome : outcomes) { // those that wait (bounce.soft_bounce) do so by themselves
             expansion.added.push_back({asked.index, recorded(outcome->fate), outcome->address, outcome->user,
-                                       outcome->reverse_path, outcome->target, outcome->transport, outcome->list});
-            out.recipients.push_back(settled_by_answer(next_number, outcome->address, *outcome, subject));
+                                       path_of(*outcome, origin), outcome->target, outcome->transport,
+                                       outcome->list || origin.list});
+            settled(next_number, outcome->address, *outcome, origin);
             if (outcome->fate == proto::categorize::Fate::failed)
                 failures.push_back({.recipients = {next_number},
                                     .status = spool::Status::failed,

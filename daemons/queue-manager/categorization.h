@@ -31,7 +31,12 @@ enum class Mailboxes : std::uint8_t { files, commands };
 struct Subject {
     std::string reverse_path;
     std::vector<proto::categorize::Recipient> open; // to be asked, by number
-    std::vector<std::uint32_t> origins; // of `open`, in its order: numbers of the envelope's recipients they come from
+    struct Origin {
+        std::uint32_t envelope = 0; // number of the envelope's recipient it comes from
+        std::string reverse_path;   // that it has from there, with a list's; "" = the message's
+        bool list = false;
+    };
+    std::vector<Origin> origins; // of `open`, in its order
     std::vector<Settled> settled; // answered by the file itself: categorized before, or failed
     std::uint32_t total = 0;      // recipient numbers in use
     std::vector<std::uint32_t> tell_success; // of `open`: their senders asked to be told

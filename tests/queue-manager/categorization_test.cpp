@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/categorization.h"
+#include "daemons/queue-manager/soft_bounce.h"
 #include <doctest/doctest.h>
 
 using namespace queue_manager;
@@ -70,6 +71,52 @@ TEST_CASE("a local user is written down, without a sync") {
     REQUIRE(judgement->records.size() == 1);
     CHECK(std::get<spool::Categorized>(judgement->records[0]).user == "ann");
     CHECK(judgement->recipients[0].destination == "local");
+}
+
+TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as it takes") {
+    auto state = message({"list@example.org"});
+    const auto subject = Subject::of(state, 1000);
+    const answer::Outcome good{.index = 0, .fate = answer::Fate::remote, .changed = true, .list = true,
+                               .address = "x@example.com", .reverse_path = "owner-list@example.org"};
+    const answer::Outcome bad{.index = 0, .fate = answer::Fate::failed, .changed = true, .list = true,
+                              .address = "gone@example.org", .reverse_path = "owner-list@example.org",
+                              .status = "5.1.1", .text = "unknown user"};
+    auto judgement = judge(subject, softened({1, {good, bad}}));
+    REQUIRE(judgement);
+    CHECK(judgement->expanded);
+    REQUIRE(judgement->recipients.size() == 2);
+    CHECK(judgement->recipients[0].destination == "example.com");
+    CHECK(judgement->recipients[1].fate == Fate::deferred);
+    CHECK(judgement->recipients[1].reason.status == "4.1.1");
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+
+    // After a restart as before it, that member alone is asked about; nobody else gets the message again.
+    const auto again = Subject::of(state, 1000);
+    REQUIRE(again.open.size() == 1);
+    CHECK(again.open[0].index == 2);
+    CHECK(again.open[0].address == "gone@example.org");
+    judgement = judge(again, softened({1, {{.index = 2, .fate = answer::Fate::failed, .status = "5.1.1"}}}));
+    REQUIRE(judgement);
+    CHECK(judgement->records.empty());
+    REQUIRE(judgement->recipients.size() == 2);
+    CHECK(judgement->recipients[1].number == 2);
+    CHECK(judgement->recipients[1].fate == Fate::deferred);
+    // It is a member of the list still when it is found.
+    judgement = judge(again, {1, {{.index = 2, .fate = answer::Fate::remote, .changed = true, .address = "new@example.net"},
+                                  {.index = 2, .fate = answer::Fate::remote, .changed = true, .address = "x@example.com"}}});
+    REQUIRE(judgement);
+    REQUIRE(judgement->recipients.size() == 2); // x has it
+    CHECK(judgement->recipients[1].destination == "example.net");
+    CHECK(judgement->recipients[1].reverse_path == "owner-list@example.org");
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    CHECK(state.recipients[3].reverse_path == "owner-list@example.org");
+    CHECK(state.recipients[3].list);
+    // A lone address, or a list without a single good one, waits as it stands.
+    auto whole = message({"list@example.org"});
+    judgement = judge(Subject::of(whole, 1000), softened({1, {bad, bad}}));
+    REQUIRE(judgement);
+    CHECK(judgement->records.empty());
+    CHECK(judgement->recipients[0].fate == Fate::deferred);
 }
 
 TEST_CASE("a command runs for each address that names it, once, however often it is asked about") {
@@ -149,23 +196,6 @@ TEST_CASE("who waits for another answer still counts among who has the message")
     REQUIRE(judgement);
     REQUIRE(judgement->recipients.size() == 1);
     CHECK(std::get<spool::Expanded>(judgement->records.at(0)).added.at(0).address == "carol@far.example");
-}
-
-TEST_CASE("an expansion of which a part could not be read is not made at all") {
-    auto subject = Subject::of(message({"list@example.org"}), 1000);
-    auto judgement = judge(subject, {1,
-                                     {{.index = 0, .changed = true, .address = "x@example.com"},
-                                      {.index = 0,
-                                       .fate = answer::Fate::deferred,
-                                       .changed = true,
-                                       .status = "4.3.0",
-                                       .text = "alias file unreadable"}}});
-    REQUIRE(judgement);
-    CHECK(judgement->records.empty());
-    REQUIRE(judgement->recipients.size() == 1);
-    CHECK(judgement->recipients[0].fate == Fate::deferred);
-    CHECK(judgement->recipients[0].number == 0);
-    CHECK(judgement->recipients[0].reason.status == "4.3.0");
 }
 
 TEST_CASE("why an added recipient failed outlives a restart") {
