@@ -26,6 +26,7 @@ proto::categorize::Outcome outcome_of(FinalRecipient&& recipient) {
     out.user = std::move(recipient.user);
     out.target = std::move(recipient.target);
     out.transport = std::move(recipient.transport);
+    out.delivered_to = std::move(recipient.delivered_to);
     out.reverse_path = std::move(recipient.reverse_path);
     out.status = std::move(recipient.status);
     out.text = std::move(recipient.text);
@@ -69,6 +70,7 @@ void Categorizer::apply(const config::Config& config) {
     settings_ = settings_of(std::make_shared<const config::Config>(config));
     sources_.configure(config);
     suppressions_.configure(config);
+    trails_.configure(config.spool.directory);
 }
 
 void Categorizer::listen(common::Orders& orders) {
@@ -131,6 +133,8 @@ void Categorizer::answer(Waiting&& asked) {
     sources_.look();
     auto tables = asked.notebook.before(sources_.tables());
     tables.suppressed = suppressions_.for_mail_from(sender_of(asked.question));
+    if (const auto* question = std::get_if<Categorize>(&asked.question); question && question->queue_id.value != 0)
+        tables.delivered_before = trails_.of(question->queue_id);
     if (const auto* question = std::get_if<Categorize>(&asked.question))
         asked.needed = categorize(*question, tables);
     else

@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/categorizer/sources.h"
 #include "daemons/categorizer/suppressions.h"
+#include "daemons/categorizer/trails.h"
 #include "daemons/common/daemon.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/listener.h"
@@ -57,6 +58,7 @@ private:
     common::Surroundings& surroundings_;
     Sources sources_;
     Suppressions suppressions_;
+    Trails trails_;
     decide::ExpansionSettings settings_;
     std::map<std::uint64_t, Waiting> waiting_;
     std::map<decide::Need, std::vector<std::uint64_t>> wanted_; // by which of those that wait

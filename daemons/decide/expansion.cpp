@@ -87,7 +87,7 @@ public:
 private:
     static std::size_t size_of(const FinalRecipient& one) {
         return 48 + one.address.size() + one.user.size() + one.target.size() + one.transport.size() +
-               one.reverse_path.size() + one.status.size() + one.text.size();
+               one.reverse_path.size() + one.delivered_to.size() + one.status.size() + one.text.size();
     }
 
     void add(const EnvelopeRecipient& from, FinalRecipient&& one) {

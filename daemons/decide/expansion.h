@@ -63,6 +63,8 @@ struct FinalRecipient {
     std::string user;         // local: whose mailbox, or as whom; remote: of a user's mailbox elsewhere
     std::string target;       // local: "" the mailbox, "|command", "/file", "maildir:/path/", "mbox:/path"
     std::string transport;    // remote: the next hop as in [route]; "" as the routes say
+    std::string delivered_to; // remote: the address here whose list or .forward sends it on, for a field of that
+                              // name; "" none, or one that is not ASCII
     std::string reverse_path; // "" the message's own
     std::string status, text; // failed, deferred, discard
     bool operator==(const FinalRecipient&) const = default;

@@ -35,7 +35,7 @@ std::string store_of(std::string_view address, std::string_view user, std::strin
 
 Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict,
                         Mailboxes mailboxes) {
-    Settled out{.number = number, .reverse_path = recipient.reverse_path};
+    Settled out{.number = number, .reverse_path = recipient.reverse_path, .delivered_to = recipient.delivered_to};
     out.address_number = decide::address_number(recipient.address, common::name_folding());
     out.by_file = true;
     if (recipient.status == spool::Status::failed || recipient.status == spool::Status::expired) {
@@ -70,7 +70,8 @@ spool::Fate recorded(proto::categorize::Fate fate) {
 Settled settled_by_answer(std::uint32_t number, const std::string& address,
                           const proto::categorize::Outcome& outcome, const Subject& subject) {
     Settled out{.number = number,
-                .fate = static_cast<Fate>(outcome.fate)}; // the same fates in the same order
+                .fate = static_cast<Fate>(outcome.fate), // the same fates in the same order
+                .delivered_to = outcome.delivered_to};
     out.address_number = decide::address_number(address, common::name_folding());
     if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
     if (out.fate == Fate::local)
@@ -217,7 +218,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         for (const auto* outcome : outcomes) { // those that wait (bounce.soft_bounce) do so by themselves
             expansion.added.push_back({asked.index, recorded(outcome->fate), outcome->address, outcome->user,
                                        path_of(*outcome, origin), outcome->target, outcome->transport,
-                                       outcome->list || origin.list});
+                                       outcome->list || origin.list, outcome->delivered_to});
             settled(next_number, outcome->address, *outcome, origin);
             if (outcome->fate == proto::categorize::Fate::failed)
                 failures.push_back({.recipients = {next_number},
@@ -246,11 +247,10 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
                                                             std::string_view rerouted_to) {
     std::vector<decide::queue::FinalRecipient> out;
     out.reserve(recipients.size());
-    std::vector<std::string_view> paths = {""};
+    std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> groups = {{{"", ""}, 0}};
     for (const Settled& each : recipients) {
-        auto path = std::ranges::find(paths, each.reverse_path);
-        const auto group = static_cast<std::uint32_t>(path - paths.begin());
-        if (path == paths.end()) paths.push_back(each.reverse_path);
+        const auto next = static_cast<std::uint32_t>(groups.size());
+        const auto group = groups.try_emplace({each.reverse_path, each.delivered_to}, next).first->second;
         const bool reasoned = !each.reason.status.empty() || each.fate == Fate::failed || each.fate == Fate::deferred;
         const bool elsewhere = each.fate == Fate::remote && !rerouted_to.empty();
         out.push_back({each.number, each.fate, elsewhere ? rerouted_to : std::string_view(each.destination),

@@ -19,6 +19,7 @@ struct Settled {
     decide::queue::Fate fate = decide::queue::Fate::remote;
     std::string destination;  // remote: the domain, lower case; local: "local"; of commands "local/ann"
     std::string reverse_path; // of its own; "" = the message's
+    std::string delivered_to; // as in spool::AddedRecipient
     decide::queue::Reason reason;
     std::uint32_t address_number = 0; // decide::address_number
     bool by_file = false;             // found out at another time: who is suppressed may have changed
@@ -64,7 +65,8 @@ struct Judgement {
 // An answer that names what was not asked is not believed: nullopt.
 std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer);
 
-// The engine's form. Views into both; groups those with equal reverse-paths. `rerouted_to`: where all remote
+// The engine's form. Views into both; groups those whose reverse-path and field
+// Delivered-To are the same. `rerouted_to`: where all remote
 // ones go, "" each to its own domain.
 std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients,
                                                             std::string_view rerouted_to = {});

@@ -165,6 +165,41 @@ TEST_CASE("commands and files are delivered as whoever answers for the list") {
     CHECK(w.expand({"robot"}) == "0:failed 5.7.1");
 }
 
+TEST_CASE("what lists and users send on says so, and is known when it comes back") {
+    World w;
+    w.aliases = {{"team", {"alice", "x@far.example", "second"}}, {"second", {"y@far.example"}}, {"m\xc3\xbc", {"z@far.example"}},
+                 {"elsewhere", {"x@far.example"}}};
+    w.forwards["bob"] = {"\\bob", "b@far.example", "carol"};
+    w.forwards["carol"] = {"c@far.example"};
+    const auto sent_on = [&](const Texts& to) {
+        std::string out;
+        for (const auto& each : w.expanded(to).recipients)
+            if (each.fate == FinalRecipient::Fate::remote) out += each.address + " by " + each.delivered_to + "; ";
+        return out;
+    };
+    // The innermost name: that is met again on the way that leads back.
+    CHECK(sent_on({"team"}) == "x@far.example by team@here.example; y@far.example by second@here.example; ");
+    CHECK(sent_on({"bob+x@localhost"}) == "b@far.example by bob+x@localhost; c@far.example by carol@here.example; ");
+    CHECK(sent_on({"m\xc3\xbc"}) == "z@far.example by ; "); // no header field without SMTPUTF8
+    CHECK(sent_on({"x@far.example"}) == " by ; ");
+    w.tables["virtual"] = {{"info@lists.example", "x@far.example"}};
+    w.settings.tables.virtual_alias = {"virtual"};
+    CHECK(sent_on({"info@lists.example"}) == "x@far.example by ; ");
+    w.settings.local_transport = "lmtp:/run/lmtp"; // a mailbox of ours, wherever it is kept
+    CHECK(sent_on({"bob"}).starts_with("bob@here.example by ; b@far.example by bob@here.example; "));
+    w.settings.local_transport.clear();
+
+    w.delivered_to = {"second@here.example"};
+    CHECK(w.expand({"team"}) == "0:local alice; 0:remote x@far.example; 0:failed second@here.example 5.4.6");
+    CHECK(w.expand({"elsewhere"}) == "0:remote x@far.example");
+    w.delivered_to = {"carol@here.example"};
+    CHECK(w.expand({"carol@here.example"}) == "0:failed 5.4.6");
+    CHECK(w.why({"carol@here.example"}) == "mail forwarding loop for carol@here.example");
+    CHECK(w.expand({"bob"}) == "0:local bob; 0:remote b@far.example; 0:failed carol@here.example 5.4.6");
+    w.unreadable = {"carol@here.example"};
+    CHECK(w.expand({"bob"}) == "0:deferred 4.3.0");
+}
+
 TEST_CASE("included lists") {
     World w;
     w.aliases = {{"team", {":include:/lists/team"}}, {"broken", {"alice", ":include:/lists/none"}},

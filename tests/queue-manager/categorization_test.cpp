@@ -1,6 +1,7 @@
 #include "daemons/queue-manager/categorization.h"
 #include "daemons/queue-manager/soft_bounce.h"
 #include <doctest/doctest.h>
+#include <set>
 
 using namespace queue_manager;
 using decide::queue::Fate;
@@ -132,6 +133,28 @@ TEST_CASE("a command runs for each address that names it, once, however often it
     judgement = judge(Subject::of(state, 1000, false, second), {1, {other}});
     REQUIRE(judgement);
     CHECK(judgement->recipients.back().fate == Fate::local);
+}
+
+TEST_CASE("mail sent on under different names goes separately, and after a restart, too") {
+    auto state = message({"ann@example.org", "bob@example.org", "x@example.com"});
+    const auto sent_on = [](std::uint32_t index, std::string by, std::string to) {
+        return answer::Outcome{.index = index, .fate = answer::Fate::remote, .changed = true, .address = std::move(to),
+                               .delivered_to = std::move(by)};
+    };
+    const auto judgement = judge(Subject::of(state, 1000), {1,
+                                                            {sent_on(0, "ann@example.org", "a@example.com"),
+                                                             sent_on(1, "bob@example.org", "b@example.com"),
+                                                             {.index = 2}}});
+    REQUIRE(judgement);
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    const auto again = Subject::of(state, 1000);
+    for (const auto* recipients : {&judgement->recipients, &again.settled}) {
+        std::set<std::uint32_t> groups;
+        for (const auto& each : final_recipients(*recipients))
+            if (each.fate == Fate::remote) groups.insert(each.sender_group);
+        CHECK(groups == (recipients == &again.settled ? std::set<std::uint32_t>{1, 2} : std::set<std::uint32_t>{0, 1, 2}));
+    }
+    CHECK(state.recipients[3].delivered_to == "ann@example.org");
 }
 
 TEST_CASE("a user's commands have a queue of their own, now and after a restart") {

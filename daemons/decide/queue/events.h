@@ -99,7 +99,7 @@ struct FinalRecipient {
     // remote: the domain, lower case; local: the store ("local"), or that of a user's commands in it, which has
     // a bound of its own ("local/ann")
     std::string_view destination;
-    std::uint32_t sender_group = 0; // recipients with different reverse-paths never share a transaction
+    std::uint32_t sender_group = 0; // recipients of different groups never share a transaction
     const Reason* reason = nullptr; // failed, deferred; where it is only verified, also local and discard
     std::uint32_t address_key = 0;  // the same for the same address (SuppressionChanged); 0: not known
     bool unchecked = false; // remote, local: the suppression list is asked about it before its first try
