@@ -326,7 +326,7 @@ Section table_of(decide::queue::Settings& s) {
             {"connections_local", Count{&s.connections_local, 1, 1000},
              "Deliveries to mailboxes and commands at the same time.", ""},
             {"connections_per_user", Count{&s.connections_per_user, 1, 1000},
-             "Of these, commands run as one user (mailbox_command, |command in alias and .forward files): what is "
+             "Of these, commands run as one user, by mailbox_command or named in alias files and users' own: what is "
              "slow for one does not keep others' mail waiting.",
              ""},
             {"connections_total", Count{&s.connections_total, 1, 100'000},
