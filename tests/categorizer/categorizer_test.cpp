@@ -126,7 +126,7 @@ TEST_CASE("an alias file that cannot be read bounces nobody") {
     std::filesystem::create_directory(w.config.local.aliases[0]);
     w.daemon->reconfigure({w.config, 2, {}, {}});
     CHECK(w.ask({"nobody@here.example", "x@far.example"}) == "0:deferred 4.3.0; 1:remote");
-    CHECK(w.premises.trouble.find("Is a directory") != std::string::npos);
+    CHECK(w.premises.trouble.find("not a file") != std::string::npos);
     std::filesystem::remove(w.config.local.aliases[0]);
     w.daemon->reconfigure({w.config, 3, {}, {}});
     CHECK(w.ask({"nobody@here.example"}) == "0:failed 5.1.1");
