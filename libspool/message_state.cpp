@@ -85,6 +85,7 @@ struct Fold {
             r.target = added.target;
             r.transport = added.transport;
             r.list = added.list;
+            r.delivered_to = added.delivered_to;
             r.reverse_path = added.reverse_path;
             r.origin = added.origin;
             r.envelope = m.recipients[added.origin].envelope;

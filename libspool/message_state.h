@@ -44,6 +44,7 @@ struct RecipientState {
     Fate fate = Fate::unknown;
     Status status = Status::pending;
     bool list = false;     // as in AddedRecipient
+    std::string delivered_to; // as in AddedRecipient
     bool reported = false; // NDR or report of success issued, or none wanted
     Success success = Success::untold; // delivered: what the sender is owed until `reported`
     bool in_doubt = false; // may have been served already
@@ -78,6 +79,7 @@ struct RecipientState {
         f(19, m.transport);
         f(20, m.list);
         f(24, m.success);
+        f(25, m.delivered_to);
     }
     bool operator==(const RecipientState&) const = default;
 

@@ -55,6 +55,7 @@ struct AddedRecipient {
     std::string transport; // remote: next hop in the form of [route]; "" as the routes say
     bool list = false;     // through a list with an owner (RFC 3461, 5.2.7.3): what the sender asked for in
                            // reports ends at the list, and reverse_path is the owner's
+    std::string delivered_to; // remote: the address here whose alias or .forward file sends it on; "" = none
     static void fields(auto& m, auto& f) {
         f(1, m.origin);
         f(2, m.fate);
@@ -64,6 +65,7 @@ struct AddedRecipient {
         f(6, m.target);
         f(7, m.transport);
         f(8, m.list);
+        f(9, m.delivered_to);
     }
     bool operator==(const AddedRecipient&) const = default;
 };

@@ -119,6 +119,7 @@ void Bounce::start_next() {
             intake_->pool().complete([this, work] {
                 if (work->state) work->audiences = audiences_of(work->report, *work->state);
                 auto copies = postmaster_copies(settings_, work->report.kind, work->audiences);
+                if (const auto before = told_.leave_out(work->report, work->audiences)) work->answer = *before;
                 // They come last, and what is answered is what became of the senders'.
                 work->audiences.insert(work->audiences.begin(), copies.begin(), copies.end());
                 tell_next(work);
@@ -142,15 +143,16 @@ void Bounce::keep_in_bad(const Shared& work, const Audience& audience) {
     for (const auto& r : audience.recipients)
         why += fmt::format("{}<{}>: {} {}", why.empty() ? "" : "\n",
                            work->state->recipients[r.recipient].address, r.status, r.diagnostic);
-    intake_->pool().post([this, work, why = std::move(why)] {
+    intake_->pool().post([this, work, audience, why = std::move(why)] {
         const auto copied = copy_to_bad(intake_->disk(), work->report.queue_id, work->report.location, why);
         KILL_POINT("bounce.kept_in_bad");
         if (!copied) work->why = copied.error().what;
-        intake_->pool().complete([this, work] {
+        intake_->pool().complete([this, work, audience] {
             if (work->why.empty()) {
                 log_.warning("{}: undeliverable, and it has no sender to be told: kept in bad/",
                              work->report.queue_id.text());
                 if (work->answer.outcome != Outcome::submitted) work->answer.outcome = Outcome::kept_in_bad;
+                told_.note(work->report, audience, work->answer);
             }
             tell_next(work);
         });
@@ -168,7 +170,7 @@ void Bounce::write_report(const Shared& work, const Audience& audience) {
     const Composition made =
         compose(settings_, work->report, audience, *work->state, work->material, *id, clock);
     if (settings_.dry && work->report.kind != proto::report::Kind::status)
-        return keep_dry(work, *id, made);
+        return keep_dry(work, audience, *id, made);
     spool::MessageWriter writer = intake_->write(*id, made.envelope);
     writer.append(made.content);
     KILL_POINT("bounce.before_commit");
@@ -180,17 +182,18 @@ void Bounce::write_report(const Shared& work, const Audience& audience) {
 }
 
 // bounce.dry_bounce.
-void Bounce::keep_dry(const Shared& work, spool::QueueId id, const Composition& made) {
+void Bounce::keep_dry(const Shared& work, const Audience& audience, spool::QueueId id, const Composition& made) {
     const auto why = fmt::format("bounce.dry_bounce: {} of {} to <{}>, not sent", kind_of(work->report.kind),
                                  work->report.queue_id.text(), made.envelope.recipients.front().address);
-    intake_->pool().post([this, work, id, why, content = made.content] {
+    intake_->pool().post([this, work, audience, id, why, content = made.content] {
         const auto kept = keep_report(intake_->disk(), id, content, why);
         if (!kept) work->why = kept.error().what;
-        intake_->pool().complete([this, work, id] {
+        intake_->pool().complete([this, work, audience, id] {
             if (work->why.empty()) {
                 log_.warning("{}: {}: kept in bad/{}.eml and not sent (bounce.dry_bounce)",
                              work->report.queue_id.text(), kind_of(work->report.kind), id.text());
                 work->answer.outcome = Outcome::kept_in_bad;
+                if (!audience.postmaster) told_.note(work->report, audience, work->answer);
             }
             tell_next(work);
         });
@@ -215,6 +218,7 @@ void Bounce::written(const Shared& work, const Result<spool::DurableReceipt>& re
     if (!audience.postmaster) {
         work->answer.outcome = Outcome::submitted;
         work->answer.report_id = receipt->queue_id();
+        told_.note(work->report, audience, work->answer);
     }
     tell_next(work);
 }
@@ -230,6 +234,7 @@ void Bounce::answer(const Shared& work) {
     queue_manager_.send(reported); // while the connection is down: asked again, and remembered
     active_.erase(work->question);
     if (reported.outcome != Outcome::try_later) {
+        told_.forget(work->report);
         answered_[work->question] = reported;
         answered_order_.push_back(work->question);
         if (answered_order_.size() > answers_kept) {

@@ -3,6 +3,7 @@
 // rules.
 #pragma once
 #include "daemons/bounce/composition.h"
+#include "daemons/bounce/told.h"
 #include "daemons/common/daemon.h"
 #include "daemons/common/intake.h"
 #include "daemons/common/ipc/connector.h"
@@ -50,7 +51,7 @@ private:
     void tell_next(const Shared& work); // the next audience, or the end
     void keep_in_bad(const Shared& work, const Audience& audience);
     void write_report(const Shared& work, const Audience& audience);
-    void keep_dry(const Shared& work, spool::QueueId id, const Composition& made);
+    void keep_dry(const Shared& work, const Audience& audience, spool::QueueId id, const Composition& made);
     void written(const Shared& work, const spool::Result<spool::DurableReceipt>& receipt, const Audience& audience,
                  const std::string& message_id, const std::string& envelope);
     void answer(const Shared& work);
@@ -66,6 +67,7 @@ private:
     std::map<Question, proto::report::Reported>
         answered_; // lately: a question may come again on a new connection
     std::deque<Question> answered_order_;
+    Told told_; // of questions that failed half-way, which come again
     std::function<void()> stopped_;
     ipc::Connector<proto::report::Message> queue_manager_;
 };

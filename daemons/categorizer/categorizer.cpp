@@ -26,6 +26,7 @@ proto::categorize::Outcome outcome_of(FinalRecipient&& recipient) {
     out.user = std::move(recipient.user);
     out.target = std::move(recipient.target);
     out.transport = std::move(recipient.transport);
+    out.delivered_to = std::move(recipient.delivered_to);
     out.reverse_path = std::move(recipient.reverse_path);
     out.status = std::move(recipient.status);
     out.text = std::move(recipient.text);
@@ -43,7 +44,8 @@ spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::Surround
 
 Categorizer::Categorizer(common::Surroundings& surroundings, const config::Config& config)
     : surroundings_(surroundings), sources_(surroundings, [this](const decide::Need& need) { known(need); }),
-      suppressions_(surroundings.trouble),
+      suppressions_(surroundings.loop, surroundings.trouble,
+                    [this](const std::string& address) { known({decide::Need::Kind::suppressed, address, {}}); }),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      proto::categorize::conversation, surroundings.identity,
                      {[this](proto::categorize::Message&& message) {
@@ -68,6 +70,7 @@ void Categorizer::apply(const config::Config& config) {
     settings_ = settings_of(std::make_shared<const config::Config>(config));
     sources_.configure(config);
     suppressions_.configure(config);
+    trails_.configure(config.spool.directory);
 }
 
 void Categorizer::listen(common::Orders& orders) {
@@ -130,6 +133,8 @@ void Categorizer::answer(Waiting&& asked) {
     sources_.look();
     auto tables = asked.notebook.before(sources_.tables());
     tables.suppressed = suppressions_.for_mail_from(sender_of(asked.question));
+    if (const auto* question = std::get_if<Categorize>(&asked.question); question && question->queue_id.value != 0)
+        tables.delivered_before = trails_.of(question->queue_id);
     if (const auto* question = std::get_if<Categorize>(&asked.question))
         asked.needed = categorize(*question, tables);
     else
@@ -138,7 +143,12 @@ void Categorizer::answer(Waiting&& asked) {
     const auto number = ++last_waiting_;
     const auto& waiting = waiting_.emplace(number, std::move(asked)).first->second;
     for (const auto& need : waiting.needed) wanted_[need].push_back(number);
-    for (const auto& need : waiting.needed) sources_.fetch(need);
+    for (const auto& need : waiting.needed) fetch(need);
+}
+
+void Categorizer::fetch(const decide::Need& need) {
+    if (need.kind == decide::Need::Kind::suppressed) return suppressions_.fetch(need.name);
+    sources_.fetch(need);
 }
 
 std::set<decide::Need> Categorizer::categorize(const Categorize& question, const decide::ExpansionTables& tables) {
@@ -184,7 +194,8 @@ void Categorizer::known(const decide::Need& need) {
         const auto at = waiting_.find(number);
         if (at == waiting_.end()) continue;
         auto& waiting = at->second;
-        if (!waiting.notebook.note(need, sources_.tables())) { // forgotten already: fetched again
+        const bool lasting = need.kind == decide::Need::Kind::suppressed; // never forgotten
+        if (!lasting && !waiting.notebook.note(need, sources_.tables())) { // forgotten already: fetched again
             wanted_[need].push_back(number);
             continue;
         }
@@ -193,7 +204,7 @@ void Categorizer::known(const decide::Need& need) {
         ready.push_back(std::move(waiting));
         waiting_.erase(at);
     }
-    if (wanted_.contains(need)) sources_.fetch(need);
+    if (wanted_.contains(need)) fetch(need);
     for (auto& each : ready) answer(std::move(each));
     check_stopped();
 }

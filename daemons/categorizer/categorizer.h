@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/categorizer/sources.h"
 #include "daemons/categorizer/suppressions.h"
+#include "daemons/categorizer/trails.h"
 #include "daemons/common/daemon.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/listener.h"
@@ -49,6 +50,7 @@ private:
     std::set<decide::Need> categorize(const proto::categorize::Categorize& question,
                                       const decide::ExpansionTables& tables);
     std::set<decide::Need> check(const Check& question, const decide::ExpansionTables& tables);
+    void fetch(const decide::Need& need);
     void known(const decide::Need& need);
     void tell_of_suppressions();
     void check_stopped();
@@ -56,6 +58,7 @@ private:
     common::Surroundings& surroundings_;
     Sources sources_;
     Suppressions suppressions_;
+    Trails trails_;
     decide::ExpansionSettings settings_;
     std::map<std::uint64_t, Waiting> waiting_;
     std::map<decide::Need, std::vector<std::uint64_t>> wanted_; // by which of those that wait

@@ -24,6 +24,8 @@ public:
 
     // Before the connection stands as well: then it leaves as soon as it does.
     void send(std::string bytes);
+    // Did it ever stand?
+    bool connected() const { return connected_; }
     // Sent, and not yet taken by the kernel.
     std::size_t waiting() const { return waiting_.size() + under_way_; }
     // Called whenever what was waiting has gone.

@@ -55,7 +55,8 @@ bool is_own_postmaster(std::string_view address, const std::vector<std::string>&
 }
 
 Result<std::unique_ptr<SuppressionList>> SuppressionList::open(const std::string& spool) {
-    return std::make_unique<SuppressionList>(TRY(store::Lmdb::open(directory_in(spool), {.largest = 4ULL << 30})));
+    return std::make_unique<SuppressionList>(TRY(store::Lmdb::open(
+        directory_in(spool), {.largest = 4ULL << 30, .examined = store::LmdbOptions::Examined::say_busy})));
 }
 
 Result<std::optional<Suppression>> SuppressionList::find(std::string_view address, std::string_view reverse_path,

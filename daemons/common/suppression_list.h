@@ -27,7 +27,8 @@ public:
     static std::string directory_in(const std::string& spool) { return spool + "/suppression"; }
 
     explicit SuppressionList(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
-    // A reader's: nothing (ENOENT) as long as no keeper has been there.
+    // A reader's, which waits for nobody: nothing (ENOENT) as long as no keeper has been there;
+    // store::is_being_examined while he looks at it.
     static spool::Result<std::unique_ptr<SuppressionList>> open(const std::string& spool);
 
     // The entry that covers this recipient of mail from `reverse_path`.

@@ -87,13 +87,13 @@ public:
 private:
     static std::size_t size_of(const FinalRecipient& one) {
         return 48 + one.address.size() + one.user.size() + one.target.size() + one.transport.size() +
-               one.reverse_path.size() + one.status.size() + one.text.size();
+               one.reverse_path.size() + one.delivered_to.size() + one.status.size() + one.text.size();
     }
 
     void add(const EnvelopeRecipient& from, FinalRecipient&& one) {
         const bool gets_copy = one.fate == Fate::local || one.fate == Fate::remote;
         if (gets_copy) {
-            const auto key = copy_key(one.changed ? one.address : from.address, one.user, one.target);
+            const auto key = copy_key(one.changed ? one.address : from.address, one.user, one.target, from.index);
             const auto [first, fresh] = places_.try_emplace(key, all_.size());
             if (!fresh) {
                 if (one.changed || !all_[first->second].changed) return;
@@ -113,7 +113,8 @@ private:
 
 } // namespace
 
-std::string copy_key(std::string_view address, std::string_view user, std::string_view target) {
+std::string copy_key(std::string_view address, std::string_view user, std::string_view target, std::uint32_t origin) {
+    if (target.starts_with('|')) return fmt::format("for {} at {}\n{}", origin, target, user);
     if (!target.empty()) return fmt::format("at {}\n{}", target, user);
     if (!user.empty()) return fmt::format("user {}", user);
     const auto at = std::min(address.rfind('@'), address.size());

@@ -63,13 +63,17 @@ struct FinalRecipient {
     std::string user;         // local: whose mailbox, or as whom; remote: of a user's mailbox elsewhere
     std::string target;       // local: "" the mailbox, "|command", "/file", "maildir:/path/", "mbox:/path"
     std::string transport;    // remote: the next hop as in [route]; "" as the routes say
+    std::string delivered_to; // remote: the address here whose list or .forward sends it on, for a field of that
+                              // name; "" none, or one that is not ASCII
     std::string reverse_path; // "" the message's own
     std::string status, text; // failed, deferred, discard
     bool operator==(const FinalRecipient&) const = default;
 };
 
 // Equal for two recipients if one copy serves both. `address` as it is final; of the envelope if unchanged.
-std::string copy_key(std::string_view address, std::string_view user, std::string_view target);
+// `origin`: the number of the envelope's recipient it comes from. A command is told to whom the message came, and
+// acts by it: it runs once for each of them.
+std::string copy_key(std::string_view address, std::string_view user, std::string_view target, std::uint32_t origin);
 
 struct Expanded {
     std::vector<FinalRecipient> recipients; // every envelope recipient is named at least once, in its order

@@ -62,9 +62,19 @@ bool Road::through_alias(const std::string& name, const std::string& address, co
     if (answer.said != Said::found) return true;
     const auto owner = owner_of(name, via.owner);
     if (enter(key) == Entry::done) return true; // its members are there already
-    through_list(answer, {Reading::From::aliases, "alias " + name, answer.run_as, "", address},
-                 {owner, via.depth + 1});
+    if (!loops(address, via))
+        through_list(answer, {Reading::From::aliases, "alias " + name, answer.run_as, "", address},
+                     Via{owner, via.depth}.inside(address));
     leave();
+    return true;
+}
+
+// True: the message went on from there before, and has come back; or that is not known now.
+bool Road::loops(const std::string& address, const Via& via) {
+    const auto before = lookups_.delivered_before(address);
+    if (wait_for(before)) return true;
+    if (before.said == TableAnswer::Said::none) return false;
+    fail(address, via, "5.4.6", "mail forwarding loop for " + smtp::printable(address, 320));
     return true;
 }
 
@@ -91,8 +101,9 @@ bool Road::through_forward(const std::string& user, const std::string& extension
         return true;
     }
     if (!done_.insert(key + "\n" + extension).second) return true; // another extension may have a file of its own
+    if (loops(address, via)) return true;
     open_.push_back(key);
-    through_list(answer, {Reading::From::forward, user + "'s .forward", user, user, address}, via.deeper());
+    through_list(answer, {Reading::From::forward, user + "'s .forward", user, user, address}, via.inside(address));
     leave();
     return true;
 }
@@ -175,6 +186,7 @@ void Road::user_here(const std::string& name, const std::string& address, const 
             auto one = base(settings_.local_transport.empty() ? Fate::local : Fate::remote, address, via);
             one.user = candidate;
             one.transport = settings_.local_transport;
+            one.delivered_to.clear(); // a mailbox of this system, wherever it is kept
             return add(std::move(one));
         }
         case UserAnswer::not_yet: return;

@@ -2,6 +2,7 @@
 #include "daemons/decide/expansion_road.h"
 #include "daemons/decide/mailbox_place.h"
 #include "libsmtp/address.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -28,7 +29,7 @@ std::vector<FinalRecipient> Road::run() {
              cut_ ? "the aliases of this address lead back to itself" : "the alias for this address leads nowhere");
     if (found_.size() == 1) {
         auto& one = found_.front();
-        one.changed = one.list || !is_envelopes(one);
+        one.changed = one.list || !one.delivered_to.empty() || !is_envelopes(one);
         if (!one.changed) one.address.clear();
     } else {
         for (auto& one : found_) one.changed = true;
@@ -51,6 +52,7 @@ FinalRecipient Road::base(Fate fate, const std::string& address, const Via& via)
     one.address = address;
     one.reverse_path = via.owner;
     one.list = !via.owner.empty();
+    if (fate == Fate::remote && smtp::is_ascii(via.from)) one.delivered_to = via.from;
     return one;
 }
 

@@ -25,7 +25,9 @@ private:
     struct Via {
         std::string owner;       // of the innermost list with an owner; "" none
         std::uint32_t depth = 0; // lists and rewritings before it
-        Via deeper() const { return {owner, depth + 1}; }
+        std::string from = {};   // address of the innermost list, or user with a .forward; "" none
+        Via deeper() const { return {owner, depth + 1, from}; }
+        Via inside(const std::string& list) const { return {owner, depth + 1, list}; }
     };
     // Whose list is being read.
     struct Reading {
@@ -54,6 +56,7 @@ private:
     void through_list(const AliasAnswer& list, const Reading& reading, const Via& via);
     void through_include(const std::string& path, const Reading& reading, const Via& via);
     void place(const AliasTarget& target, const Reading& reading, const Via& via);
+    bool loops(const std::string& address, const Via& via);
     std::string owner_of(const std::string& alias, const std::string& inherited);
 
     // A finding on the way: asked for and not there yet, or not to be had; nothing more to do here then.

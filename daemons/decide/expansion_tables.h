@@ -66,6 +66,8 @@ struct ExpansionTables {
     std::function<TableAnswer(const std::string& table, const std::string& key)> table = {};
     // found: `value` is the reason, for the sender and the log.
     std::function<TableAnswer(const std::string& address)> suppressed = {};
+    // found: the message has been delivered or sent on there before, as its own fields say. Never not_yet.
+    std::function<TableAnswer(const std::string& address)> delivered_before = {};
 };
 
 } // namespace decide

@@ -49,4 +49,8 @@ TableAnswer Lookups::suppressed(const std::string& address) {
     return answer;
 }
 
+TableAnswer Lookups::delivered_before(const std::string& address) {
+    return tables_.delivered_before ? tables_.delivered_before(address) : TableAnswer{};
+}
+
 } // namespace decide

@@ -25,6 +25,7 @@ public:
     AliasAnswer forward(const std::string& user, const std::string& extension);
     AliasAnswer include(const std::string& path, const std::string& user);
     TableAnswer suppressed(const std::string& address);
+    TableAnswer delivered_before(const std::string& address);
 
     std::set<Need>& needed() { return needed_; } // what was not_yet
 

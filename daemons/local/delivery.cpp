@@ -1,4 +1,5 @@
 #include "daemons/local/delivery.h"
+#include "daemons/common/delivered_to.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/common/loop.h"
 #include "daemons/decide/failure.h"
@@ -28,8 +29,6 @@ using proto::delivery::Done;
 using proto::delivery::Outcome;
 using proto::delivery::Reply;
 using spool::MessageReader;
-
-constexpr std::uint64_t most_header = 256 * 1024; // looked through for Delivered-To
 
 // A user name becomes part of a path.
 bool is_plain_name(std::string_view user) {
@@ -122,11 +121,8 @@ private:
     // Has this message been delivered there before, and come back?
     std::optional<Verdict> loop_at(const std::string& address) {
         if (!delivered_to_) {
-            delivered_to_.emplace();
-            const auto header = reader_.read_header(most_header);
-            if (!header) return {}; // so is the content, which says so
-            for (const auto& field : smtp::scan_header(*header).fields)
-                if (field.is("Delivered-To")) delivered_to_->insert(smtp::lowered(field.unfolded()));
+            // What cannot be read: so is the content, which says so.
+            delivered_to_ = common::delivered_to(reader_).value_or(std::set<std::string>());
         }
         if (!delivered_to_->contains(smtp::lowered(address))) return {};
         return failed("5.4.6", "mail forwarding loop for " + smtp::printable(address, 320));

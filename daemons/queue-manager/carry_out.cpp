@@ -54,15 +54,19 @@ void QueueManager::end_of_turn() {
 
 // ---- asking ----
 
+Subject QueueManager::subject_of(const spool::MessageState& state, std::uint64_t size,
+                                 std::span<const std::uint32_t> numbers) const {
+    return Subject::of(state, size, config_->queue.recategorize_on_start, numbers,
+                       config_->local.delivery.mailbox_command.empty() ? Mailboxes::files : Mailboxes::commands);
+}
+
 void QueueManager::carry_out(const AskCategorizer& action, smtp::Now) {
     const auto numbers = actions_.of(action.numbers);
-    if (accepting_ != nullptr)
-        return ask_categorizer(
-            action.id, Subject::of(*accepting_, accepting_size_, config_->queue.recategorize_on_start, numbers));
+    if (accepting_ != nullptr) return ask_categorizer(action.id, subject_of(*accepting_, accepting_size_, numbers));
     with_file(action.id, spool::Location::messages,
               [this, id = action.id, numbers = std::vector(numbers.begin(), numbers.end())](
                   spool::MessageState&& state, std::uint64_t size) {
-                  ask_categorizer(id, Subject::of(state, size, config_->queue.recategorize_on_start, numbers));
+                  ask_categorizer(id, subject_of(state, size, numbers));
               });
 }
 

@@ -26,8 +26,16 @@ decide::queue::Reason refused_at_the_door(std::string_view verdict) {
             {}, {}};
 }
 
-Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict) {
-    Settled out{.number = number, .reverse_path = recipient.reverse_path};
+// Commands may be slow, and are a user's affair: each user's have a queue of their own in the store.
+std::string store_of(std::string_view address, std::string_view user, std::string_view target, Mailboxes mailboxes) {
+    const bool command = target.empty() ? mailboxes == Mailboxes::commands : target.starts_with('|');
+    if (!command) return std::string(local_store);
+    return fmt::format("{}/{}", local_store, user.empty() ? address.substr(0, address.rfind('@')) : user);
+}
+
+Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict,
+                        Mailboxes mailboxes) {
+    Settled out{.number = number, .reverse_path = recipient.reverse_path, .delivered_to = recipient.delivered_to};
     out.address_number = decide::address_number(recipient.address, common::name_folding());
     out.by_file = true;
     if (recipient.status == spool::Status::failed || recipient.status == spool::Status::expired) {
@@ -38,7 +46,7 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
         out.reason = refused_at_the_door(verdict);
     } else if (recipient.fate == spool::Fate::local) {
         out.fate = Fate::local;
-        out.destination = local_store;
+        out.destination = store_of(recipient.address, recipient.user, recipient.target, mailboxes);
     } else if (recipient.fate == spool::Fate::discard) {
         out.fate = Fate::discard;
     } else {
@@ -53,26 +61,35 @@ spool::Fate recorded(proto::categorize::Fate fate) {
     case proto::categorize::Fate::remote: return spool::Fate::remote;
     case proto::categorize::Fate::local: return spool::Fate::local;
     case proto::categorize::Fate::discard: return spool::Fate::discard;
-    default: return spool::Fate::failed;
+    case proto::categorize::Fate::deferred: return spool::Fate::unknown; // asked about again, by itself
+    case proto::categorize::Fate::failed: break;
     }
+    return spool::Fate::failed;
 }
 
 Settled settled_by_answer(std::uint32_t number, const std::string& address,
-                          const proto::categorize::Outcome& outcome, spool::Trace trace) {
+                          const proto::categorize::Outcome& outcome, const Subject& subject) {
     Settled out{.number = number,
                 .fate = static_cast<Fate>(outcome.fate), // the same fates in the same order
-                .reverse_path = outcome.reverse_path};
+                .delivered_to = outcome.delivered_to};
     out.address_number = decide::address_number(address, common::name_folding());
     if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
-    if (out.fate == Fate::local) out.destination = local_store;
+    if (out.fate == Fate::local)
+        out.destination = store_of(address, outcome.user, outcome.target, subject.mailboxes);
     if (out.fate == Fate::failed || out.fate == Fate::deferred)
         out.reason = {outcome.status, outcome.text, {}, {}};
-    else if (trace == spool::Trace::verify && out.fate == Fate::local)
+    else if (subject.trace == spool::Trace::verify && out.fate == Fate::local)
         out.reason = {"2.1.5", fmt::format("is delivered on this system, to {}", outcome.user), {}, {}};
-    else if (trace == spool::Trace::verify && out.fate == Fate::discard)
+    else if (subject.trace == spool::Trace::verify && out.fate == Fate::discard)
         out.reason = {"2.1.5", outcome.text.empty() ? "is discarded" : outcome.text, {}, {}};
     return out;
 }
+
+// Whom reports go to: who comes out of a list keeps the list's.
+const std::string& path_of(const proto::categorize::Outcome& outcome, const Subject::Origin& origin) {
+    return outcome.reverse_path.empty() ? origin.reverse_path : outcome.reverse_path;
+}
+
 // What the sender is told of one that others came for.
 std::optional<decide::queue::Unreported>
 told_of_expansion(const Subject& subject, std::uint32_t number,
@@ -102,7 +119,7 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
         const auto& recipient = state.recipients[number];
         const bool gets_it = recipient.status == spool::Status::pending || recipient.status == spool::Status::delivered;
         if (gets_it && recipient.fate != spool::Fate::failed && recipient.fate != spool::Fate::discard)
-            out.insert(decide::copy_key(recipient.address, recipient.user, recipient.target));
+            out.insert(decide::copy_key(recipient.address, recipient.user, recipient.target, recipient.envelope));
     }
     return out;
 }
@@ -110,6 +127,7 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
 // The outcomes for one recipient without those who have the message; nobody left is told as `nobody`.
 std::vector<const proto::categorize::Outcome*> without_copies(const Subject& subject,
                                                               const proto::categorize::Recipient& asked,
+                                                              std::uint32_t envelope,
                                                               std::vector<const proto::categorize::Outcome*> outcomes,
                                                               const proto::categorize::Outcome& nobody) {
     if (subject.copies.empty()) return outcomes;
@@ -117,7 +135,7 @@ std::vector<const proto::categorize::Outcome*> without_copies(const Subject& sub
         using proto::categorize::Fate;
         return (outcome->fate == Fate::local || outcome->fate == Fate::remote) &&
                subject.copies.contains(decide::copy_key(outcome->changed ? outcome->address : asked.address,
-                                                        outcome->user, outcome->target));
+                                                        outcome->user, outcome->target, envelope));
     });
     if (outcomes.empty()) outcomes.push_back(&nobody);
     return outcomes;
@@ -126,8 +144,9 @@ std::vector<const proto::categorize::Outcome*> without_copies(const Subject& sub
 } // namespace
 
 Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool anew,
-                    std::span<const std::uint32_t> numbers) {
+                    std::span<const std::uint32_t> numbers, Mailboxes mailboxes) {
     Subject out;
+    out.mailboxes = mailboxes;
     out.size = size;
     out.addressed = state.envelope.recipients.size();
     out.reverse_path = state.envelope.reverse_path;
@@ -142,10 +161,11 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
                                (anew && recipient.origin == number && recipient.fate != spool::Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled) {
             out.open.push_back({number, recipient.address});
+            out.origins.push_back({recipient.envelope, recipient.reverse_path, recipient.list});
             if (recipient.origin == number && spool::wants_success(state.envelope_of(recipient).notify))
                 out.tell_success.push_back(number);
         } else {
-            out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason));
+            out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason, mailboxes));
         }
     }
     if (!out.open.empty() && out.open.size() < out.total) out.copies = copies_of(state, out);
@@ -163,14 +183,20 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     std::map<std::array<std::string, 4>, std::vector<std::uint32_t>> local, sent_on; // by user, target, transport, reverse-path
     spool::Expanded expansion;
     std::vector<spool::Decided> failures; // among the added: their reasons must outlive a restart
-    for (const auto& asked : subject.open) {
+    const auto settled = [&](std::uint32_t number, const std::string& address, const auto& outcome, const auto& origin) {
+        out.recipients.push_back(settled_by_answer(number, address, outcome, subject));
+        out.recipients.back().reverse_path = path_of(outcome, origin);
+    };
+    for (std::size_t i = 0; i < subject.open.size(); ++i) {
+        const auto& asked = subject.open[i];
+        const auto& origin = subject.origins[i];
         auto found = by_origin.find(asked.index);
         if (found == by_origin.end()) return {};
         ++answered;
         proto::categorize::Outcome nobody;
         nobody.fate = proto::categorize::Fate::discard;
         nobody.status = "2.1.5";
-        const auto outcomes = without_copies(subject, asked, std::move(found->second), nobody);
+        const auto outcomes = without_copies(subject, asked, origin.envelope, std::move(found->second), nobody);
         if (outcomes.size() == 1 && !outcomes.front()->changed) {
             const auto& outcome = *outcomes.front();
             if (!outcome.target.empty()) out.expanded = true; // no other place after a crash
@@ -178,24 +204,22 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             if (outcome.fate == proto::categorize::Fate::local) local[std::move(where)].push_back(asked.index);
             else if (outcome.fate == proto::categorize::Fate::remote && where != decltype(where){})
                 sent_on[std::move(where)].push_back(asked.index);
-            out.recipients.push_back(settled_by_answer(asked.index, asked.address, outcome, subject.trace));
+            settled(asked.index, asked.address, outcome, origin);
             continue;
         }
-        const bool table_trouble = std::ranges::any_of(
-            outcomes, [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; });
-        if (table_trouble) { // an expansion is whole or not at all: the address as it stands is asked about
-                             // again
-            const auto* why = *std::ranges::find_if(
-                outcomes, [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; });
-            out.recipients.push_back(settled_by_answer(asked.index, asked.address, *why, subject.trace));
+        const auto waits = [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; };
+        if (std::ranges::all_of(outcomes, waits)) { // the address as it stands is asked about again
+            settled(asked.index, asked.address, *outcomes.front(), origin);
             continue;
         }
         expansion.replaced.push_back(asked.index);
         if (const auto told = told_of_expansion(subject, asked.index, outcomes)) out.told.push_back(*told);
-        for (const auto* outcome : outcomes) {
+        if (std::ranges::any_of(outcomes, [](auto* outcome) { return outcome->address.empty(); })) return {};
+        for (const auto* outcome : outcomes) { // those that wait (bounce.soft_bounce) do so by themselves
             expansion.added.push_back({asked.index, recorded(outcome->fate), outcome->address, outcome->user,
-                                       outcome->reverse_path, outcome->target, outcome->transport, outcome->list});
-            out.recipients.push_back(settled_by_answer(next_number, outcome->address, *outcome, subject.trace));
+                                       path_of(*outcome, origin), outcome->target, outcome->transport,
+                                       outcome->list || origin.list, outcome->delivered_to});
+            settled(next_number, outcome->address, *outcome, origin);
             if (outcome->fate == proto::categorize::Fate::failed)
                 failures.push_back({.recipients = {next_number},
                                     .status = spool::Status::failed,
@@ -223,11 +247,10 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
                                                             std::string_view rerouted_to) {
     std::vector<decide::queue::FinalRecipient> out;
     out.reserve(recipients.size());
-    std::vector<std::string_view> paths = {""};
+    std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> groups = {{{"", ""}, 0}};
     for (const Settled& each : recipients) {
-        auto path = std::ranges::find(paths, each.reverse_path);
-        const auto group = static_cast<std::uint32_t>(path - paths.begin());
-        if (path == paths.end()) paths.push_back(each.reverse_path);
+        const auto next = static_cast<std::uint32_t>(groups.size());
+        const auto group = groups.try_emplace({each.reverse_path, each.delivered_to}, next).first->second;
         const bool reasoned = !each.reason.status.empty() || each.fate == Fate::failed || each.fate == Fate::deferred;
         const bool elsewhere = each.fate == Fate::remote && !rerouted_to.empty();
         out.push_back({each.number, each.fate, elsewhere ? rerouted_to : std::string_view(each.destination),

@@ -17,22 +17,33 @@ namespace queue_manager {
 struct Settled {
     decide::queue::RecipientNumber number = 0;
     decide::queue::Fate fate = decide::queue::Fate::remote;
-    std::string destination;  // remote: the domain, lower case; local: "local"
+    std::string destination;  // remote: the domain, lower case; local: "local"; of commands "local/ann"
     std::string reverse_path; // of its own; "" = the message's
+    std::string delivered_to; // as in spool::AddedRecipient
     decide::queue::Reason reason;
     std::uint32_t address_number = 0; // decide::address_number
     bool by_file = false;             // found out at another time: who is suppressed may have changed
 };
 
+// What users' mailboxes are to this system: files, or commands that take their mail (local.mailbox_command).
+enum class Mailboxes : std::uint8_t { files, commands };
+
 // What must be known of a message to ask about it.
 struct Subject {
     std::string reverse_path;
     std::vector<proto::categorize::Recipient> open; // to be asked, by number
+    struct Origin {
+        std::uint32_t envelope = 0; // number of the envelope's recipient it comes from
+        std::string reverse_path;   // that it has from there, with a list's; "" = the message's
+        bool list = false;
+    };
+    std::vector<Origin> origins; // of `open`, in its order
     std::vector<Settled> settled; // answered by the file itself: categorized before, or failed
     std::uint32_t total = 0;      // recipient numbers in use
     std::vector<std::uint32_t> tell_success; // of `open`: their senders asked to be told
     spool::Trace trace = spool::Trace::none;
     std::string rerouted_to;      // the operator's next hop for the remote ones; "" none
+    Mailboxes mailboxes = Mailboxes::files;
     std::set<std::string> copies; // who has the message, or is to get it (decide::copy_key)
     std::uint64_t size = 0;       // bytes of content, and recipients of the envelope: for the log
     std::size_t addressed = 0;
@@ -41,7 +52,7 @@ struct Subject {
     // an expansion brought is not expanded once more all the same.
     // `numbers`: only these recipients are meant; empty: all. The others count among who has the message.
     static Subject of(const spool::MessageState& state, std::uint64_t size, bool anew = false,
-                      std::span<const std::uint32_t> numbers = {});
+                      std::span<const std::uint32_t> numbers = {}, Mailboxes mailboxes = Mailboxes::files);
 };
 
 struct Judgement {
@@ -54,7 +65,8 @@ struct Judgement {
 // An answer that names what was not asked is not believed: nullopt.
 std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer);
 
-// The engine's form. Views into both; groups those with equal reverse-paths. `rerouted_to`: where all remote
+// The engine's form. Views into both; groups those whose reverse-path and field
+// Delivered-To are the same. `rerouted_to`: where all remote
 // ones go, "" each to its own domain.
 std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients,
                                                             std::string_view rerouted_to = {});

@@ -287,7 +287,9 @@ std::optional<std::pair<Scope, std::string>> Control::place_of(const Request& re
 
 // A domain's or a pool's mail may be stopped before any has come; links are only what there is.
 std::string Control::not_pausable(Scope scope, const std::string& name) const {
-    if (hands_.engine.knows(scope, name) || (scope == Scope::queue && name == "store:local")) return "";
+    const bool store = scope == Scope::queue && (name == "store:local" || name.starts_with("store:local/"));
+    if (store || hands_.engine.knows(scope, name))
+        return "";
     if (scope == Scope::pool)
         return hands_.knows_pool(name)
                    ? ""

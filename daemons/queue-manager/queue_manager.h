@@ -123,6 +123,7 @@ private:
     void carry_out(const decide::queue::NoticeReset& action, smtp::Now now);
     void carry_out(const decide::queue::RecordPolicy& action, smtp::Now now);
 
+    Subject subject_of(const spool::MessageState& state, std::uint64_t size, std::span<const std::uint32_t> numbers) const;
     void ask_categorizer(spool::QueueId id, Subject subject);
     // The delivery line of recipients that no agent tried: relay=none.
     void say_untried(spool::QueueId id, std::vector<std::uint32_t> numbers, decide::queue::Outcome outcome,

@@ -25,8 +25,9 @@ bool has_long_line(std::string_view header) {
 
 } // namespace
 
-Content::Content(spool::MessageReader& message, Server server, std::shared_ptr<const Signing> signing)
-    : message_(message), server_(server), signing_(std::move(signing)) {}
+Content::Content(spool::MessageReader& message, Server server, std::shared_ptr<const Signing> signing,
+                 std::string fields)
+    : message_(message), server_(server), signing_(std::move(signing)), fields_(std::move(fields)) {}
 
 ReadResult<Content::Prepared> Content::prepare(smtp::WallTime now) {
     for (int pieces = 0; phase_ != Phase::ready && pieces < pieces_per_turn; ++pieces) {
@@ -104,7 +105,6 @@ void Content::sign(smtp::WallTime now) {
         unsigned_because_ = "a field of its header has a line that must be wrapped";
     else
         signatures_ = signing_->fields(*rule_, header, hash_->sha.finish(), now, unsigned_because_);
-    size_ += signatures_.size();
     hash_.reset();
 }
 
@@ -143,8 +143,8 @@ ReadResult<std::string_view> Content::leaving() {
 ReadResult<std::string_view> Content::next() {
     auto piece = leaving();
     if (!piece) return piece;
-    if (delivered_ == 0 && !signatures_.empty()) { // a short message stays in one piece
-        first_ = signatures_;
+    if (delivered_ == 0 && !(fields_.empty() && signatures_.empty())) { // a short message stays in one piece
+        first_ = fields_ + signatures_;
         first_ += *piece;
         piece = std::string_view(first_);
     }

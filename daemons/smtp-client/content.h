@@ -1,4 +1,4 @@
-// One message's content as it goes to one server: signed (DKIM), and with its 8-bit parts encoded where the
+// One message's content as it goes to one server: with a field of its recipients' own, signed (DKIM), and with its 8-bit parts encoded where the
 // server wants none. What that needs is found by prepare(), which reads the message in turns of bounded size;
 // then its size is known, and it can be read from the start as often as asked. Knows nothing of sessions.
 #pragma once
@@ -16,8 +16,10 @@ namespace smtp_client {
 class Content {
 public:
     enum class Server : std::uint8_t { takes_eight_bit, takes_seven_bit };
-    // `message` must outlive it and stay where it is. `signing` may be null.
-    Content(spool::MessageReader& message, Server server, std::shared_ptr<const Signing> signing);
+    // `message` must outlive it and stay where it is. `signing` may be null. `fields`: go before the header, with
+    // their CRLFs, not signed; "" none.
+    Content(spool::MessageReader& message, Server server, std::shared_ptr<const Signing> signing,
+            std::string fields = "");
     Content(const Content&) = delete;
     Content& operator=(const Content&) = delete;
 
@@ -27,7 +29,7 @@ public:
     spool::ReadResult<Prepared> prepare(smtp::WallTime now);
 
     // All of these once it is prepared.
-    std::uint64_t size() const { return size_; }
+    std::uint64_t size() const { return size_ + fields_.size() + signatures_.size(); }
     std::uint64_t longest_line() const; // UINT64_MAX: not known
     bool eight_bit() const { return message_.content().eight_bit && !conversion_wanted(); }
     // Not "": it has 8-bit bytes, the server takes none, and they cannot be converted, for this reason.
@@ -39,7 +41,7 @@ public:
     // disk read of 256 KiB, and fails as prepare() does; damage is found at the last piece at the latest.
     spool::ReadResult<std::string_view> next();
     void rewind();
-    bool at_end() const { return delivered_ == size_; }
+    bool at_end() const { return delivered_ == size(); }
 
 private:
     enum class Phase : std::uint8_t { begin, survey, measure, ready };
@@ -69,10 +71,10 @@ private:
     std::unique_ptr<Hash> hash_;
 
     std::string unconvertible_, unsigned_because_;
-    std::string signatures_, first_; // first_: with the first piece behind them
+    std::string fields_, signatures_, first_; // first_: both, with the first piece behind them
     bool converted_all_ = false;
     std::uint64_t read_ = 0;      // of the stored content
-    std::uint64_t size_ = 0;      // with signatures
+    std::uint64_t size_ = 0;      // without what goes before it
     std::uint64_t delivered_ = 0; // by next(), since rewind()
 };
 

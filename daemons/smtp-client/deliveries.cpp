@@ -105,7 +105,7 @@ spool::ReadResult<Content::Prepared> Connection::prepare(Job& job) {
     if (!job.content) {
         const auto server = session_->offers().eight_bit_mime ? Content::Server::takes_eight_bit
                                                               : Content::Server::takes_seven_bit;
-        job.content = std::make_unique<Content>(*job.message, server, office_.signing);
+        job.content = std::make_unique<Content>(*job.message, server, office_.signing, fields_for(job.order, *job.message));
     }
     auto prepared = job.content->prepare(Loop::now().wall);
     if (prepared && *prepared == Content::Prepared::yes && !job.content->unsigned_because().empty())

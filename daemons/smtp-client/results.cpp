@@ -35,6 +35,13 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
     return true;
 }
 
+std::string fields_for(const Deliver& order, const spool::MessageReader& message) {
+    const auto& all = message.state().recipients;
+    if (order.recipients.empty() || order.recipients[0] >= all.size()) return {};
+    const auto& address = all[order.recipients[0]].delivered_to; // everybody's, as the reverse-path is
+    return address.empty() ? "" : "Delivered-To: " + address + "\r\n";
+}
+
 void describe(const Content& content, smtp::Transaction& out) {
     out.longest_line = content.longest_line();
     out.parameters.size = content.size();

@@ -14,6 +14,9 @@ namespace smtp_client {
 // The recipients a delivery names, as the session wants them. False: one of them does not exist.
 bool make_transaction(const proto::delivery::Deliver& order, const spool::MessageReader& message,
                       smtp::Transaction& out);
+// What goes before the header on its way to these recipients: of mail that an alias or a .forward file here sends
+// on, a Delivered-To field, by which it is known when it comes back.
+std::string fields_for(const proto::delivery::Deliver& order, const spool::MessageReader& message);
 // What the session has to know of the content, which is prepared.
 void describe(const Content& content, smtp::Transaction& out);
 

@@ -86,13 +86,17 @@ struct World {
         return id;
     }
     rp::Report ask(QueueId id, rp::Kind kind) {
+        const auto asked = report(id, kind);
+        reports->send(asked);
+        return asked;
+    }
+    rp::Report report(QueueId id, rp::Kind kind) {
         rp::Report report;
         report.request = ++request;
         report.queue_id = id;
         report.location = spool::Location::incoming;
         report.kind = kind;
         report.recipients = {{0, kind, "5.1.1", "host mx said: 550 no", "550 no", "mx", 0}};
-        reports->send(report);
         return report;
     }
 
@@ -187,6 +191,35 @@ TEST_CASE("nobody is told who does not want to know, and a report on a report en
     CHECK(std::string(std::istreambuf_iterator<char>(why), {}) ==
           "<nobody@example.net>: 5.1.1 host mx said: 550 no\n");
     CHECK(w.submitted.empty());
+}
+
+TEST_CASE("of two who are to be told one is told once, whatever becomes of the other") {
+    World world;
+    world.start();
+    auto from = envelope("");
+    from.recipients.push_back(from.recipients[0]);
+    from.recipients[1].reverse_path = "owner@example.org";
+    const auto id = world.message(from, "Subject: x\r\n\r\n");
+    // What nobody can be told goes to bad/, which cannot be written to.
+    const auto bad = world.root / "bad";
+    std::filesystem::rename(bad, world.root / "away");
+    std::ofstream(bad) << "in the way";
+    rp::Report report = world.report(id, rp::Kind::failed);
+    report.recipients.push_back(report.recipients[0]);
+    report.recipients[1].recipient = 1;
+    world.reports->send(report);
+    world.wait([&] { return world.answers.size() == 1 && world.submitted.size() == 1; });
+    CHECK(world.answers[0].outcome == rp::Outcome::try_later);
+
+    std::filesystem::remove(bad);
+    std::filesystem::rename(world.root / "away", bad);
+    report.request = ++world.request;
+    world.reports->send(report);
+    world.wait([&] { return world.answers.size() == 2; });
+    CHECK(world.answers[1].outcome == rp::Outcome::submitted);
+    CHECK(world.answers[1].report_id == world.submitted[0].queue_id);
+    std::filesystem::remove(world.root / "incoming/01/writer");
+    CHECK(std::distance(std::filesystem::directory_iterator(world.root / "incoming/01"), {}) == 1);
 }
 
 TEST_CASE("what cannot be read now is tried later") {

@@ -1,8 +1,14 @@
 #include "daemons/categorizer/categorizer.h"
+#include "daemons/common/fd.h"
 #include "daemons/common/ipc/connector.h"
+#include "daemons/common/store/lmdb.h"
+#include "daemons/common/timer.h"
 #include "tests/common/fake_queue_manager.h"
+#include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
+#include <sys/file.h>
 
 using proto::categorize::Categorize;
 using proto::categorize::Categorized;
@@ -24,6 +30,7 @@ struct World {
         auto read = config::parse(text, premises.directory + "/postrider.toml", {"here.example", "alice", 1});
         REQUIRE(read);
         config = std::move(*read);
+        config.spool.directory = premises.directory;
         config.local.aliases = {premises.directory + "/aliases"};
         config.local.delivery.forward.clear(); // nobody is there to read them
         std::ofstream(config.local.aliases[0]) << aliases;
@@ -71,6 +78,30 @@ TEST_CASE("the queue-manager is told who the recipients are") {
     CHECK(w.premises.trouble.empty());
 }
 
+TEST_CASE("while the suppression list is examined after a start, mail waits until it is done") {
+    World w("");
+    const auto directory = w.premises.directory + "/suppression";
+    std::filesystem::create_directory(directory);
+    {
+        auto store = store::Lmdb::open(directory, {.keeper = true});
+        REQUIRE(store);
+        common::SuppressionList list(std::move(*store));
+        decide::Suppression entry;
+        entry.recipient = "x@far.example";
+        entry.reason = "it bounced";
+        REQUIRE(list.put(std::span(&entry, 1), common::Loop::now().wall));
+    }
+    common::Fd keeper(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    REQUIRE(::flock(keeper.number(), LOCK_EX) == 0);
+    common::Timer done(w.premises.loop, [&] {
+        if (w.premises.trouble.find("being examined") == std::string::npos) return done.start(std::chrono::milliseconds(10));
+        keeper.reset();
+    });
+    done.start(std::chrono::milliseconds(10));
+    CHECK(w.ask({"x@far.example", "y@far.example"}) == "0:failed 5.7.1; 1:remote");
+    CHECK(w.premises.trouble.empty());
+}
+
 TEST_CASE("users of the system are looked up off the loop") {
     World w("", "");
     CHECK(w.ask({"root@here.example", "no-such-user-here@here.example", "x@far.example"}) ==
@@ -95,7 +126,7 @@ TEST_CASE("an alias file that cannot be read bounces nobody") {
     std::filesystem::create_directory(w.config.local.aliases[0]);
     w.daemon->reconfigure({w.config, 2, {}, {}});
     CHECK(w.ask({"nobody@here.example", "x@far.example"}) == "0:deferred 4.3.0; 1:remote");
-    CHECK(w.premises.trouble.find("Is a directory") != std::string::npos);
+    CHECK(w.premises.trouble.find("not a file") != std::string::npos);
     std::filesystem::remove(w.config.local.aliases[0]);
     w.daemon->reconfigure({w.config, 3, {}, {}});
     CHECK(w.ask({"nobody@here.example"}) == "0:failed 5.1.1");

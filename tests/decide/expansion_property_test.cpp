@@ -112,7 +112,7 @@ TEST_CASE("random aliases: all who are meant get it, nobody else, and nobody twi
             REQUIRE(one.fate != FinalRecipient::Fate::deferred);
             if (one.fate != FinalRecipient::Fate::local && one.fate != FinalRecipient::Fate::remote) continue;
             const auto& address = one.changed ? one.address : to[one.index];
-            CHECK_MESSAGE(keys.insert(decide::copy_key(address, one.user, one.target)).second, "twice in run ", run);
+            CHECK_MESSAGE(keys.insert(decide::copy_key(address, one.user, one.target, one.index)).second, "twice in run ", run);
             copies.insert(!one.target.empty()  ? one.target
                           : !one.user.empty() ? "user " + one.user
                                                : address);

@@ -151,14 +151,53 @@ TEST_CASE("commands and files are delivered as whoever answers for the list") {
     CHECK(w.expand({"hole"}) == "0:discard 2.0.0");
     CHECK(w.expand({"all"}) == "0:local nobody |prog arg; 0:local nobody /var/log/mail.in; 0:local alice; "
                                "0:discard hole@here.example 2.0.0");
-    CHECK(w.expand({"robot", "all"}) == "0:local nobody |prog arg; 1:local nobody /var/log/mail.in; 1:local alice; "
-                                        "1:discard hole@here.example 2.0.0");
+    // A command is told the address, and runs for each; a file gets one copy.
+    CHECK(w.expand({"robot", "all", "box"}) ==
+          "0:local nobody |prog arg; 1:local nobody |prog arg; 1:local nobody /var/log/mail.in; 1:local alice; "
+          "1:discard hole@here.example 2.0.0; 2:discard 2.1.5");
+    w.forwards["bob"] = {"|sort $EXTENSION"};
+    CHECK(w.expand({"bob+a@here.example", "bob+b@here.example"}) == "0:local bob |sort $EXTENSION; 1:local bob |sort $EXTENSION");
     w.run_as["robot"] = "daemon"; // other rights: another delivery
     CHECK(w.expand({"all"}).starts_with("0:local daemon |prog arg; 0:local nobody /var/log/mail.in; 0:local alice; "
                                         "0:local nobody |prog arg"));
     CHECK(w.expanded({"all"}).recipients[0].address == "robot@here.example");
     w.settings.commands.aliases = false;
     CHECK(w.expand({"robot"}) == "0:failed 5.7.1");
+}
+
+TEST_CASE("what lists and users send on says so, and is known when it comes back") {
+    World w;
+    w.aliases = {{"team", {"alice", "x@far.example", "second"}}, {"second", {"y@far.example"}}, {"m\xc3\xbc", {"z@far.example"}},
+                 {"elsewhere", {"x@far.example"}}};
+    w.forwards["bob"] = {"\\bob", "b@far.example", "carol"};
+    w.forwards["carol"] = {"c@far.example"};
+    const auto sent_on = [&](const Texts& to) {
+        std::string out;
+        for (const auto& each : w.expanded(to).recipients)
+            if (each.fate == FinalRecipient::Fate::remote) out += each.address + " by " + each.delivered_to + "; ";
+        return out;
+    };
+    // The innermost name: that is met again on the way that leads back.
+    CHECK(sent_on({"team"}) == "x@far.example by team@here.example; y@far.example by second@here.example; ");
+    CHECK(sent_on({"bob+x@localhost"}) == "b@far.example by bob+x@localhost; c@far.example by carol@here.example; ");
+    CHECK(sent_on({"m\xc3\xbc"}) == "z@far.example by ; "); // no header field without SMTPUTF8
+    CHECK(sent_on({"x@far.example"}) == " by ; ");
+    w.tables["virtual"] = {{"info@lists.example", "x@far.example"}};
+    w.settings.tables.virtual_alias = {"virtual"};
+    CHECK(sent_on({"info@lists.example"}) == "x@far.example by ; ");
+    w.settings.local_transport = "lmtp:/run/lmtp"; // a mailbox of ours, wherever it is kept
+    CHECK(sent_on({"bob"}).starts_with("bob@here.example by ; b@far.example by bob@here.example; "));
+    w.settings.local_transport.clear();
+
+    w.delivered_to = {"second@here.example"};
+    CHECK(w.expand({"team"}) == "0:local alice; 0:remote x@far.example; 0:failed second@here.example 5.4.6");
+    CHECK(w.expand({"elsewhere"}) == "0:remote x@far.example");
+    w.delivered_to = {"carol@here.example"};
+    CHECK(w.expand({"carol@here.example"}) == "0:failed 5.4.6");
+    CHECK(w.why({"carol@here.example"}) == "mail forwarding loop for carol@here.example");
+    CHECK(w.expand({"bob"}) == "0:local bob; 0:remote b@far.example; 0:failed carol@here.example 5.4.6");
+    w.unreadable = {"carol@here.example"};
+    CHECK(w.expand({"bob"}) == "0:deferred 4.3.0");
 }
 
 TEST_CASE("included lists") {

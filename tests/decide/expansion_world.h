@@ -41,6 +41,7 @@ struct World {
                                                    {"lists.example", AddressClass::virtual_alias},
                                                    {"boxes.example", AddressClass::virtual_mailbox},
                                                    {"inner.example", AddressClass::relay}};
+    std::set<std::string> delivered_to;            // of the message
     std::set<std::string> unreadable, unknown_yet; // what is asked for by these names
     std::string routed;                            // a domain with a route
     decide::ExpansionSettings settings;
@@ -101,6 +102,10 @@ struct World {
             const auto at = tables.find(table);
             if (at == tables.end()) return {};
             return value(at->second, table.starts_with("regexp:") ? key : smtp::lowered(key));
+        };
+        out.delivered_before = [this](const std::string& address) -> TableAnswer {
+            if (unreadable.contains(address)) return {TableAnswer::Said::unreadable, "", "the spool: I/O error"};
+            return {delivered_to.contains(address) ? TableAnswer::Said::found : TableAnswer::Said::none, "", ""};
         };
         out.suppressed = [this](const std::string& address) { return value(suppressed, address); };
         return out;

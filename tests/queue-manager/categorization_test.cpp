@@ -1,5 +1,7 @@
 #include "daemons/queue-manager/categorization.h"
+#include "daemons/queue-manager/soft_bounce.h"
 #include <doctest/doctest.h>
+#include <set>
 
 using namespace queue_manager;
 using decide::queue::Fate;
@@ -72,6 +74,115 @@ TEST_CASE("a local user is written down, without a sync") {
     CHECK(judgement->recipients[0].destination == "local");
 }
 
+TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as it takes") {
+    auto state = message({"list@example.org"});
+    const auto subject = Subject::of(state, 1000);
+    const answer::Outcome good{.index = 0, .fate = answer::Fate::remote, .changed = true, .list = true,
+                               .address = "x@example.com", .reverse_path = "owner-list@example.org"};
+    const answer::Outcome bad{.index = 0, .fate = answer::Fate::failed, .changed = true, .list = true,
+                              .address = "gone@example.org", .reverse_path = "owner-list@example.org",
+                              .status = "5.1.1", .text = "unknown user"};
+    auto judgement = judge(subject, softened({1, {good, bad}}));
+    REQUIRE(judgement);
+    CHECK(judgement->expanded);
+    REQUIRE(judgement->recipients.size() == 2);
+    CHECK(judgement->recipients[0].destination == "example.com");
+    CHECK(judgement->recipients[1].fate == Fate::deferred);
+    CHECK(judgement->recipients[1].reason.status == "4.1.1");
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+
+    // After a restart as before it, that member alone is asked about; nobody else gets the message again.
+    const auto again = Subject::of(state, 1000);
+    REQUIRE(again.open.size() == 1);
+    CHECK(again.open[0].index == 2);
+    CHECK(again.open[0].address == "gone@example.org");
+    judgement = judge(again, softened({1, {{.index = 2, .fate = answer::Fate::failed, .status = "5.1.1"}}}));
+    REQUIRE(judgement);
+    CHECK(judgement->records.empty());
+    REQUIRE(judgement->recipients.size() == 2);
+    CHECK(judgement->recipients[1].number == 2);
+    CHECK(judgement->recipients[1].fate == Fate::deferred);
+    // It is a member of the list still when it is found.
+    judgement = judge(again, {1, {{.index = 2, .fate = answer::Fate::remote, .changed = true, .address = "new@example.net"},
+                                  {.index = 2, .fate = answer::Fate::remote, .changed = true, .address = "x@example.com"}}});
+    REQUIRE(judgement);
+    REQUIRE(judgement->recipients.size() == 2); // x has it
+    CHECK(judgement->recipients[1].destination == "example.net");
+    CHECK(judgement->recipients[1].reverse_path == "owner-list@example.org");
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    CHECK(state.recipients[3].reverse_path == "owner-list@example.org");
+    CHECK(state.recipients[3].list);
+    // A lone address, or a list without a single good one, waits as it stands.
+    auto whole = message({"list@example.org"});
+    judgement = judge(Subject::of(whole, 1000), softened({1, {bad, bad}}));
+    REQUIRE(judgement);
+    CHECK(judgement->records.empty());
+    CHECK(judgement->recipients[0].fate == Fate::deferred);
+}
+
+TEST_CASE("a command runs for each address that names it, once, however often it is asked about") {
+    auto state = message({"a@example.org", "b@example.org"});
+    const answer::Outcome command{.index = 0, .fate = answer::Fate::local, .changed = true, .address = "a@example.org",
+                                  .user = "ann", .target = "|sort"};
+    const std::uint32_t first[] = {0}, second[] = {1};
+    auto judgement = judge(Subject::of(state, 1000, false, first), {1, {command}});
+    REQUIRE(judgement);
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    auto other = command;
+    other.index = 1;
+    judgement = judge(Subject::of(state, 1000, false, second), {1, {other}});
+    REQUIRE(judgement);
+    CHECK(judgement->recipients.back().fate == Fate::local);
+}
+
+TEST_CASE("mail sent on under different names goes separately, and after a restart, too") {
+    auto state = message({"ann@example.org", "bob@example.org", "x@example.com"});
+    const auto sent_on = [](std::uint32_t index, std::string by, std::string to) {
+        return answer::Outcome{.index = index, .fate = answer::Fate::remote, .changed = true, .address = std::move(to),
+                               .delivered_to = std::move(by)};
+    };
+    const auto judgement = judge(Subject::of(state, 1000), {1,
+                                                            {sent_on(0, "ann@example.org", "a@example.com"),
+                                                             sent_on(1, "bob@example.org", "b@example.com"),
+                                                             {.index = 2}}});
+    REQUIRE(judgement);
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    const auto again = Subject::of(state, 1000);
+    for (const auto* recipients : {&judgement->recipients, &again.settled}) {
+        std::set<std::uint32_t> groups;
+        for (const auto& each : final_recipients(*recipients))
+            if (each.fate == Fate::remote) groups.insert(each.sender_group);
+        CHECK(groups == (recipients == &again.settled ? std::set<std::uint32_t>{1, 2} : std::set<std::uint32_t>{0, 1, 2}));
+    }
+    CHECK(state.recipients[3].delivered_to == "ann@example.org");
+}
+
+TEST_CASE("a user's commands have a queue of their own, now and after a restart") {
+    auto state = message({"ann@example.org", "list@example.org", "bob@example.org", "carl@example.org"});
+    const auto judged = [&](Mailboxes mailboxes) {
+        const auto subject = Subject::of(state, 1000, false, {}, mailboxes);
+        auto judgement = judge(subject, {1,
+                                         {{.index = 0, .fate = answer::Fate::local, .user = "ann"},
+                                          {.index = 1, .fate = answer::Fate::local, .user = "lists", .target = "|/bin/list"},
+                                          {.index = 2, .fate = answer::Fate::local, .user = "bob", .target = "/home/bob/file"},
+                                          {.index = 3, .fate = answer::Fate::local}}});
+        REQUIRE(judgement);
+        return *judgement;
+    };
+    const auto destinations = [](const std::vector<Settled>& all) {
+        std::vector<std::string> out;
+        for (const auto& each : all) out.push_back(each.destination);
+        return out;
+    };
+    CHECK(destinations(judged(Mailboxes::files).recipients) ==
+          std::vector<std::string>{"local", "local/lists", "local", "local"});
+    const auto judgement = judged(Mailboxes::commands);
+    const std::vector<std::string> parts = {"local/ann", "local/lists", "local", "local/carl"};
+    CHECK(destinations(judgement.recipients) == parts);
+    for (const auto& record : judgement.records) REQUIRE(state.apply(record));
+    CHECK(destinations(Subject::of(state, 1000, false, {}, Mailboxes::commands).settled) == parts);
+}
+
 TEST_CASE("where a recipient goes by the word of a table is in the file, and asked no more") {
     auto state = message({"ann@example.org", "b@example.net", "list@example.org"});
     auto judgement = judge(
@@ -108,23 +219,6 @@ TEST_CASE("who waits for another answer still counts among who has the message")
     REQUIRE(judgement);
     REQUIRE(judgement->recipients.size() == 1);
     CHECK(std::get<spool::Expanded>(judgement->records.at(0)).added.at(0).address == "carol@far.example");
-}
-
-TEST_CASE("an expansion of which a part could not be read is not made at all") {
-    auto subject = Subject::of(message({"list@example.org"}), 1000);
-    auto judgement = judge(subject, {1,
-                                     {{.index = 0, .changed = true, .address = "x@example.com"},
-                                      {.index = 0,
-                                       .fate = answer::Fate::deferred,
-                                       .changed = true,
-                                       .status = "4.3.0",
-                                       .text = "alias file unreadable"}}});
-    REQUIRE(judgement);
-    CHECK(judgement->records.empty());
-    REQUIRE(judgement->recipients.size() == 1);
-    CHECK(judgement->recipients[0].fate == Fate::deferred);
-    CHECK(judgement->recipients[0].number == 0);
-    CHECK(judgement->recipients[0].reason.status == "4.3.0");
 }
 
 TEST_CASE("why an added recipient failed outlives a restart") {

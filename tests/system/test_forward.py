@@ -4,9 +4,12 @@ import os
 import pwd
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from harness.mta import Mta
+from harness.ports import Block
 from harness.watch import wait_until
 from test_mailbox_owners import OWNER, place, rooted  # noqa: F401
 
@@ -49,7 +52,8 @@ def test_a_forward_file_is_followed_as_its_user(rooted, home, place, remote):  #
     mta.start()
     queue_id = mta.submit(f"{OWNER}@test.example", "to many")
     assert wait_text(home / "who", mta) == f"{OWNER}\n"
-    sink.wait_for_one_to("friend@remote.example")
+    passed_on = sink.wait_for_one_to("friend@remote.example")
+    assert passed_on.header("Delivered-To") == f"{OWNER}@test.example"
     assert "Subject: to many" in wait_text(home / "archive", mta)
     wait_until(lambda: mailbox(place), 15, mta.last_words)
     mta.wait_until_empty()
@@ -111,3 +115,39 @@ def test_commands_and_files_of_the_systems_aliases(rooted, place, remote):  # no
     assert "not for you" in reports[0].content.decode() + reports[1].content.decode()
     mta.wait_until_empty()
     assert len(sink.to("member@remote.example")) == 1
+
+
+@pytest.fixture
+def other(folder):
+    """Another Postrider, for other.example; not started."""
+    (folder / "other").mkdir()
+    one = Mta(folder / "other", Block())
+    one.config["mta"].update(hostname="mta.other.example", origin="other.example")
+    one.config["local"]["domains"] = ["other.example"]
+    yield one
+    one.kill_everything()
+
+
+def at(mta):
+    return SimpleNamespace(address=mta.address, port=mta.relay_port)
+
+
+def test_mail_that_two_systems_send_to_one_another_comes_back_once(rooted, home, other, remote):  # noqa: F811
+    """A .forward here and an alias there: what returns is known by its Delivered-To, and goes back to its sender."""
+    mta, sink = rooted, remote()
+    theirs(home / ".forward", "bob@other.example\n")
+    other.aliases.write_text(f"bob: {OWNER}@test.example\n")
+    mta.route("far.example", sink)
+    mta.route("other.example", at(other))
+    other.route("test.example", at(mta))
+    other.start()
+    mta.start()
+    mta.submit(f"{OWNER}@test.example", "round and round", sender="sender@far.example")
+    report = sink.wait_for_one_to("sender@far.example")
+    assert "Status: 5.4.6" in report.text and f"mail forwarding loop for {OWNER}@test.example" in report.text
+    fields = [line for line in report.text.splitlines() if line.startswith("Delivered-To: ")]
+    assert fields == ["Delivered-To: bob@other.example", f"Delivered-To: {OWNER}@test.example"]
+    mta.wait_until_empty()
+    other.wait_until_empty()
+    assert len([line for line in mta.log() if "status=sent" in line and "bob@other.example" in line]) == 1
+    assert len(sink.messages) == 1

@@ -19,6 +19,7 @@ nobody) echo never heard of; exit 67 ;;
 over) echo 5.2.2 no room; exit 1 ;;
 deaf) exec <&-; exit 0 ;;
 crash) [ -e begun ] || {{ echo $$ > begun; exec sleep 1000; }} ;;
+slow) touch "slow.$$"; until [ -e finish ]; do sleep 0.1; done ;;
 hang) sleep 1000 & echo $! >> hanging; wait ;;
 esac
 cat > "got-$EXTENSION.$$" && mv "got-$EXTENSION.$$" "got-$EXTENSION"
@@ -45,6 +46,21 @@ def got(mta, extension):
     path = mta.folder / f"got-{extension}"
     wait_until(path.exists, 15, lambda: f"{path}\n{mta.last_words()}")
     return path.read_text()
+
+
+def test_a_user_s_slow_commands_hold_up_nobody_else(commanding):
+    """Each user's commands are a queue of their own, so many of them run at a time; the next one begins when one ends."""
+    mta = commanding
+    mta.start()
+    slow = [mta.submit("someone+slow@test.example") for _ in range(12)]  # more than there are places for all
+    wait_until(lambda: len(list(mta.folder.glob("slow.*"))) == 2, 15, mta.last_words)
+    mta.submit("other+fine@test.example", "not mine")
+    assert "Subject: not mine" in got(mta, "fine")
+    assert len(list(mta.folder.glob("slow.*"))) == 2
+    assert "queue.connections_per_user" in "".join(mta.command("explain", each).stdout for each in slow)
+    (mta.folder / "finish").touch()
+    mta.wait_until_empty()
+    assert len(list(mta.folder.glob("slow.*"))) == 12
 
 
 def test_a_command_s_end_is_the_delivery_s(commanding):

@@ -293,13 +293,21 @@ def test_soft_bounce_loses_nothing_and_is_seen(mta, remote):
         assert c.say("RCPT TO:<nobody-here@test.example>").startswith("450 4.1.1")
         assert c.say("QUIT").startswith("221")
     queue_id = mta.submit(["bad@remote.example", "good@remote.example"], "kept", f"{mta.user}@test.example")
+    mta.aliases.write_text("team: friend@remote.example, gone\n")
+    list_id = re.search("queued as (.*)", mta.sendmail("-v", "team").stdout)[1]
     local_id = re.search("queued as (.*)", mta.sendmail("-v", "-f", "", "nobody-here@test.example").stdout)[1]
     mta.wait_log(rf"{queue_id}: to=<good@remote.example>.*status=sent")
     # Older than any mail may become, and still here.
     mta.wait_log(rf"{queue_id}: to=<bad@remote.example>.* delay=([3-9]|\d\d)\b.*status=deferred \(host .* said: 550 5.1.1 No such user")
     mta.wait_log(rf"{local_id}: to=<nobody-here@test.example>.*dsn=4.1.1, status=deferred")
+    # A list's members go on without the one that is not there.
+    mta.wait_log(rf"{list_id}: to=<friend@remote.example>.*status=sent")
+    mta.wait_log(rf"{list_id}: to=<gone@test.example>.*dsn=4.1.1, status=deferred", count=2)
     assert not mta.mailbox()
-    assert {queue_id, local_id} <= mta.queued_ids()
+    assert {queue_id, local_id, list_id} <= mta.queued_ids()
+    assert sum("friend@remote.example" in each.recipients for each in sink.messages) == 1
+    mta.aliases.write_text("gone: other@remote.example\n")
+    sink.wait_for_one_to("other@remote.example")
     mta.config["bounce"] = {}
     mta.config["queue"].update(expiry="1h")
     mta.write_config()

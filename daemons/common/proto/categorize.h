@@ -53,6 +53,7 @@ struct Outcome {
     std::string user;         // local: the user name
     std::string target;       // local, and
     std::string transport;    // remote: as in spool::AddedRecipient
+    std::string delivered_to; // remote: as in spool::AddedRecipient
     std::string reverse_path; // "" = the message's own; else e.g. <owner-list@…> of a list with an owner
     std::string status;       // failed, deferred: "5.1.1"
     std::string text;         // failed, deferred: one line for NDR and log
@@ -65,6 +66,7 @@ struct Outcome {
         f("user", m.user);
         f("target", m.target);
         f("transport", m.transport);
+        f("delivered_to", m.delivered_to);
         f("reverse_path", m.reverse_path);
         f("status", m.status);
         f("text", m.text);

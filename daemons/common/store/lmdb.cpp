@@ -175,8 +175,12 @@ Result<> Lmdb::Inner::open() {
     // The keeper moves files only while nobody opens them.
     const Fd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!lock) return unexpected(Error::from_errno("open " + directory));
-    while (::flock(lock.number(), options.keeper ? LOCK_EX : LOCK_SH) != 0)
+    const bool in_haste = options.examined == LmdbOptions::Examined::say_busy;
+    while (::flock(lock.number(), options.keeper ? LOCK_EX : in_haste ? LOCK_SH | LOCK_NB : LOCK_SH) != 0) {
+        if (errno == EWOULDBLOCK)
+            return unexpected(Error{EBUSY, fmt::format("open {}: it is being examined after a start", file)});
         if (errno != EINTR) return unexpected(Error::from_errno("lock " + directory));
+    }
     if (options.keeper) return open_as_keeper();
     if (::access(file.c_str(), F_OK) != 0) return unexpected(Error::from_errno("open " + file));
     if (const int code = open_environment(); code != 0) {

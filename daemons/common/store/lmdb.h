@@ -5,6 +5,8 @@
 // stored.
 #pragma once
 #include "daemons/common/store/store.h"
+#include <cerrno>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -18,12 +20,17 @@ struct LmdbOptions {
     // cannot be read aside as "data.mdb.damaged". Of the processes that share a store at most one is its
     // keeper.
     bool keeper = false;
+    // While the keeper looks at it, which takes long where it is large: whoever has other work does not wait.
+    enum class Examined : std::uint8_t { wait, say_busy } examined = Examined::wait;
 };
+
+// Is it the keeper's turn just now? Then it can be opened in a moment.
+inline bool is_being_examined(const spool::Error& error) { return error.code == EBUSY; }
 
 class Lmdb final : public Store {
 public:
     // `directory` exists. A process opens it once. Errors: ENOENT (not a keeper, and no keeper was here yet),
-    // is_damaged, and those of files. Their text says which file, and what to do about a damaged one.
+    // is_damaged, is_being_examined, and those of files. Their text says which file, and what to do about a damaged one.
     static spool::Result<std::unique_ptr<Lmdb>> open(std::string directory, const LmdbOptions& options = {});
     ~Lmdb() override;
 

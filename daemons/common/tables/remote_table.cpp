@@ -33,8 +33,8 @@ void RemoteTable::fetch() {
 
 void RemoteTable::put(Line& line, std::string key) {
     if (!line.stream) {
-        line.patience = std::make_unique<common::Timer>(loop_, [this] {
-            give_up(fmt::format("no answer within {}", config::print_duration(service_.timeout)));
+        line.patience = std::make_unique<common::Timer>(loop_, [this, &line] {
+            in_vain(line, fmt::format("no answer within {}", config::print_duration(service_.timeout)));
         });
         line.stream = std::make_unique<common::ClientStream>(
             loop_, service_.address,
@@ -51,12 +51,13 @@ void RemoteTable::heard(Line& line, std::string_view bytes) {
     line.buffer += bytes;
     if (line.key.empty()) return give_up("it speaks without having been asked");
     const auto reply = service_.hear(line.buffer);
-    if (!reply) return give_up(reply.error().why);
+    if (!reply) return in_vain(line, reply.error().why);
     if (!*reply) return;
     line.buffer.erase(0, (*reply)->bytes);
-    if (!line.buffer.empty()) return give_up("it says more than it was asked");
+    if (!line.buffer.empty()) return in_vain(line, "it says more than it was asked");
     line.patience->stop();
     line.used = true;
+    in_a_row_ = 0;
     const auto key = std::exchange(line.key, {});
     fetch();
     answered(key, (*reply)->answer);
@@ -66,20 +67,38 @@ void RemoteTable::lost(Line& line, const std::string& why) {
     if (line.done) return;
     const auto key = line.key;
     const bool idle = key.empty(), once_more = line.used && line.buffer.empty();
-    if (!idle && !once_more) return give_up(why);
+    if (!idle && !once_more) return in_vain(line, why);
     std::erase_if(lines_, [&](const auto& each) { return each.get() == &line; });
     if (idle) return;
     put_back(key); // it had closed before it saw the question
     fetch();
 }
 
+// The question this connection was asked has come to nothing, and the connection with it: the others go on.
+void RemoteTable::in_vain(Line& line, std::string why) {
+    if (!line.stream->connected() || ++in_a_row_ >= most_in_a_row) return give_up(std::move(why));
+    const auto key = line.key;
+    const auto at = std::ranges::find(lines_, &line, &std::unique_ptr<Line>::get);
+    std::vector<std::unique_ptr<Line>> one;
+    one.push_back(std::move(*at));
+    lines_.erase(at);
+    leave(std::move(one));
+    fetch();
+    answered(key, Answer::unavailable(std::move(why)));
+}
+
 void RemoteTable::give_up(std::string why) {
-    for (auto& line : lines_) {
+    leave(std::exchange(lines_, {}));
+    failed(std::move(why));
+}
+
+// May be called from within their callbacks.
+void RemoteTable::leave(std::vector<std::unique_ptr<Line>>&& lines) {
+    for (auto& line : lines) {
         line->done = true;
         line->patience->stop();
     }
-    loop_.later([lines = std::make_shared<decltype(lines_)>(std::exchange(lines_, {}))] { static_cast<void>(lines); });
-    failed(std::move(why));
+    loop_.later([kept = std::make_shared<std::vector<std::unique_ptr<Line>>>(std::move(lines))] { static_cast<void>(kept); });
 }
 
 } // namespace tables

@@ -1,5 +1,7 @@
 // A table that a service answers for, over its socket: a few connections, on each one question at a time, the others in
-// a row behind. A connection that was closed while it was idle costs nothing.
+// a row behind. A connection that was closed while it was idle costs nothing. A question that the service hangs up on,
+// or answers with nonsense or not at all, is unavailable by itself; several in a row, and a service that cannot be
+// reached, are the whole table's failure.
 #pragma once
 #include "daemons/common/client_stream.h"
 #include "daemons/common/tables/fetched_table.h"
@@ -21,6 +23,7 @@ struct Service {
 class RemoteTable final : public FetchedTable {
 public:
     static constexpr std::size_t most_connections = 4;
+    static constexpr unsigned most_in_a_row = 3; // questions that came to nothing: then the service is out of order
     RemoteTable(common::Loop& loop, common::Log& log, std::string name, Service service, Known known);
     ~RemoteTable() override;
 
@@ -30,11 +33,14 @@ private:
     void put(Line& line, std::string key);
     void heard(Line& line, std::string_view bytes);
     void lost(Line& line, const std::string& why);
+    void in_vain(Line& line, std::string why);
     void give_up(std::string why);
+    void leave(std::vector<std::unique_ptr<Line>>&& lines);
 
     common::Loop& loop_;
     Service service_;
     std::vector<std::unique_ptr<Line>> lines_;
+    unsigned in_a_row_ = 0; // questions that came to nothing since the last answer
 };
 
 } // namespace tables

@@ -136,6 +136,7 @@ private:
     void detach(Slot queue);
     void refresh(Slot queue); // what it could hand out now, its place in the link's ring, its timer
     bool routable(Slot queue);
+    std::uint32_t room_of(const Queue& queue) const; // how many more of its deliveries may be under way
     void routed(Slot queue, const Routed& event);
     void want_route(Slot queue);
     void pump_routes();

@@ -96,8 +96,10 @@ enum class Fate : std::uint8_t { remote, local, discard, failed, deferred, last_
 struct FinalRecipient {
     RecipientNumber number = 0;
     Fate fate = Fate::remote;
-    std::string_view destination;   // remote: the domain, lower case; local: name of the store ("local")
-    std::uint32_t sender_group = 0; // recipients with different reverse-paths never share a transaction
+    // remote: the domain, lower case; local: the store ("local"), or that of a user's commands in it, which has
+    // a bound of its own ("local/ann")
+    std::string_view destination;
+    std::uint32_t sender_group = 0; // recipients of different groups never share a transaction
     const Reason* reason = nullptr; // failed, deferred; where it is only verified, also local and discard
     std::uint32_t address_key = 0;  // the same for the same address (SuppressionChanged); 0: not known
     bool unchecked = false; // remote, local: the suppression list is asked about it before its first try

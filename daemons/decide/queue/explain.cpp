@@ -143,6 +143,10 @@ Explanation Core::explanation(Slot slot) const {
         window.text = fmt::format("all {} connections of the link's window are in use (limit {})",
                                   l->window.size(), l->window.limit());
         window.reason.text = limit_key(*l);
+    } else if (d.state == DeliveryState::ready && room_of(q) == 0) {
+        window.open = false;
+        window.text = fmt::format("{} commands of this user are running, as many as may at a time", q.active);
+        window.reason.text = "queue.connections_per_user";
     } else if (d.state == DeliveryState::ready && is_crowded(*l)) {
         window.open = false;
         window.text = crowded_why(*l);

@@ -253,6 +253,8 @@ void Core::configure(const Settings& settings) {
             l.window.set_limit(limit_of(l));
         dirty(slot);
     }
+    for (Slot slot = 1; slot <= queues_.top(); ++slot)
+        if (queues_[slot].of_user && !queues_[slot].name.empty()) refresh(slot);
     for (Slot slot = 1; slot <= messages_.top(); ++slot)
         if (messages_[slot].id != 0 && !messages_[slot].young) watch(slot);
     for (Slot slot = 1; slot <= addresses_.top(); ++slot)

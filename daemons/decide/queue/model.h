@@ -120,7 +120,7 @@ enum class RouteState : std::uint8_t { unknown, asked, known, failed, impossible
 
 // All deliveries for one destination from one pool of source addresses.
 struct Queue {
-    std::string name; // "example.org", "example.org@pool", "store:local"
+    std::string name; // "example.org", "example.org@pool", "store:local", "store:local/ann"
     std::uint16_t pool = 0, domain_length = 0; // pool: that its mail names
     std::uint16_t sends_from = 0;              // that pool, or where there is none its route's
     std::string_view domain() const { return std::string_view(name).substr(0, domain_length); }
@@ -130,6 +130,7 @@ struct Queue {
     bool paused = false, pool_paused = false;
     bool stopped() const { return paused || pool_paused; }
     bool listed = false; // waits to be looked up
+    bool of_user = false; // a user's commands: so many at a time as settings say
     Lanes lanes;
     std::uint32_t deliveries = 0, active = 0;
     std::uint32_t waiting = 0; // in the heap, by their own ladders

@@ -35,6 +35,7 @@ void Core::take_back(Slot slot) {
     d.holder = none;
     d.state = DeliveryState::held; // nowhere
     if (q.health.health != Health::ready && d.round == q.health.round) q.health.probing = false;
+    if (q.of_user) refresh(d.queue);
 }
 
 void Core::untried(Slot slot, End end) {

@@ -3,6 +3,7 @@
 #include "daemons/decide/mx.h"
 #include "daemons/decide/queue/core.h"
 #include <algorithm>
+#include <limits>
 
 namespace decide::queue {
 
@@ -55,12 +56,13 @@ Slot Core::queue_for(std::string_view destination, Fate fate, std::uint16_t pool
     q.domain_length = static_cast<std::uint16_t>(store ? key.size() : destination.size());
     q.paused = paused_queues_.contains(key);
     goes_by(q, q.pool);
+    q.of_user = store && destination.find('/') != destination.npos;
     q.empty_since = now_.monotonic;
     if (const auto known = remembered_queues_.extract(key)) restore_health(q.health, known.mapped());
     queues_by_name_.emplace(key, slot);
     if (store) {
         q.route = RouteState::store;
-        attach(slot, link_for(key, AgentKind::local, false));
+        attach(slot, link_for(std::string_view(key).substr(0, key.find('/')), AgentKind::local, false));
     }
     return slot;
 }
@@ -144,12 +146,17 @@ bool Core::routable(Slot queue) {
     return true;
 }
 
+std::uint32_t Core::room_of(const Queue& q) const {
+    if (!q.of_user) return std::numeric_limits<std::uint32_t>::max();
+    return settings_.connections_per_user - std::min(q.active, settings_.connections_per_user);
+}
+
 void Core::refresh(Slot queue) {
     Queue& q = queues_[queue];
     std::uint32_t offer = 0;
     if (routable(queue) && !q.stopped() && q.lanes.count > 0) {
         if (q.health.health == Health::ready) {
-            offer = q.lanes.count;
+            offer = std::min(q.lanes.count, room_of(q));
         } else if (!q.health.probing) {
             if (now_.monotonic >= q.health.due)
                 offer = 1;

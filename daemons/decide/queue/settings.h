@@ -99,6 +99,7 @@ struct Settings : Ladder {
     std::uint32_t connections_route = 100;      // per link of a configured route
     std::uint32_t connections_per_address = 20; // of MX links, to one remote address, whatever links they are
     std::uint32_t connections_local = 10;       // local deliveries at a time
+    std::uint32_t connections_per_user = 2;     // of these, commands of one user
     std::uint32_t connections_total = 1000;
     std::uint32_t link_share = 5; // while others wait, no link holds more than 1/link_share of the total
     std::uint32_t messages_per_connection = 100;

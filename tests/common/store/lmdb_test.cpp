@@ -1,3 +1,4 @@
+#include "daemons/common/fd.h"
 #include "daemons/common/store/lmdb.h"
 #include "tests/common/store/memory_store.h"
 #include "tests/temporary_directory.h"
@@ -6,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <random>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -259,6 +261,21 @@ TEST_CASE("whoever is not the keeper finds no store before the keeper was there"
     CHECK(refused.error().what.find("data.mdb") != std::string::npos);
     opened(directory);
     CHECK(Lmdb::open(directory.path()).has_value());
+}
+
+TEST_CASE("who has other work does not wait while a store is examined") {
+    TemporaryDirectory directory;
+    opened(directory);
+    const LmdbOptions in_haste{.examined = LmdbOptions::Examined::say_busy};
+    {
+        const common::Fd keeper(::open(directory.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+        REQUIRE(::flock(keeper.number(), LOCK_EX) == 0);
+        const auto refused = Lmdb::open(directory.path(), in_haste);
+        REQUIRE_FALSE(refused);
+        CHECK(store::is_being_examined(refused.error()));
+        CHECK(refused.error().what.find("it is being examined") != std::string::npos);
+    }
+    CHECK(Lmdb::open(directory.path(), in_haste).has_value());
 }
 
 TEST_CASE("a damaged store is refused to all but the keeper, who puts it aside") {

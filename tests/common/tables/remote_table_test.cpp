@@ -105,18 +105,54 @@ TEST_CASE("a connection that was closed while idle costs nothing") {
     CHECK(world.service.connections() == 3);
 }
 
+TEST_CASE("a key that a service hangs up on, chokes on or keeps still about is unavailable, and no other") {
+    World world(200ms);
+    const auto usual = world.service.heard;
+    std::function<void(std::size_t)> odd;
+    SUBCASE("hangs up") { odd = [&](std::size_t connection) { world.service.hang_up(connection); }; }
+    SUBCASE("nonsense") { odd = [&](std::size_t connection) { world.service.say(connection, "oops\n"); }; }
+    SUBCASE("no answer") { odd = [](std::size_t) {}; }
+    world.service.heard = [&](std::size_t connection, std::string_view bytes) {
+        if (bytes.starts_with("get odd")) return odd(connection);
+        usual(connection, bytes);
+    };
+    for (const bool used : {false, true}) { // connections that have answered before, or none
+        if (used) CHECK(world.get("before") == "value of before");
+        world.expected = world.told.size() + 9;
+        for (int i = 0; i < 4; ++i) CHECK(world.table->ask(fmt::format("a{}{}", used, i), common::Loop::now()));
+        CHECK(world.table->ask(fmt::format("odd{}", used), common::Loop::now()));
+        for (int i = 0; i < 4; ++i) CHECK(world.table->ask(fmt::format("b{}{}", used, i), common::Loop::now()));
+        world.loop.run();
+        CHECK(world.find(fmt::format("odd{}", used)).starts_with(fmt::format("!table tcp:t: odd{}: ", used)));
+        for (int i = 0; i < 4; ++i) {
+            CHECK(world.find(fmt::format("a{}{}", used, i)) == fmt::format("value of a{}{}", used, i));
+            CHECK(world.find(fmt::format("b{}{}", used, i)) == fmt::format("value of b{}{}", used, i));
+        }
+        CHECK(world.table->trouble() == "");
+    }
+}
+
 TEST_CASE("a service that is gone, mute or mad makes its table unavailable, for a moment") {
     World world(200ms);
+    // One question more than a lone odd key may be.
+    const auto several = [&] {
+        for (unsigned i = 1; i < RemoteTable::most_in_a_row; ++i) {
+            CHECK(world.get(fmt::format("before {}", i)).starts_with("!table tcp:t: before "));
+            CHECK(world.table->trouble() == "");
+        }
+    };
     SUBCASE("gone") {
         std::filesystem::remove(world.here.path() / "s");
         CHECK(world.get("a").find("cannot be reached: no such file or directory") != std::string::npos);
     }
     SUBCASE("mute") {
         world.service.heard = [](std::size_t, std::string_view) {};
+        several();
         CHECK(world.get("a") == "!table tcp:t: no answer within 200ms");
     }
     SUBCASE("closes") {
         world.service.heard = [&](std::size_t connection, std::string_view) { world.service.hang_up(connection); };
+        several();
         CHECK(world.get("a").find("closed the connection") != std::string::npos);
     }
     SUBCASE("breaks off") {
@@ -124,14 +160,17 @@ TEST_CASE("a service that is gone, mute or mad makes its table unavailable, for 
             world.service.say(connection, "200 val");
             world.service.hang_up(connection);
         };
+        several();
         CHECK(world.get("a").find("closed the connection") != std::string::npos);
     }
     SUBCASE("mad") {
         world.service.heard = [&](std::size_t connection, std::string_view) { world.service.say(connection, "hello\n"); };
+        several();
         CHECK(world.get("a").find("its answer \"hello\" is none of") != std::string::npos);
     }
     SUBCASE("chatty") {
         world.service.heard = [&](std::size_t connection, std::string_view) { world.service.say(connection, "200 a\n200 b\n"); };
+        several();
         CHECK(world.get("a") == "!table tcp:t: it says more than it was asked");
     }
     // Nobody is asked meanwhile; what is known stays so.

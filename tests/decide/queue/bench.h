@@ -52,7 +52,7 @@ public:
     }
     double seconds() const { return static_cast<double>(time.count()) / 1e6; }
 
-    // A message for these domains ("local": the local store), one recipient each.
+    // A message for these domains ("local": the local store; "local/ann": commands of ann), one recipient each.
     spool::QueueId send(std::vector<std::string> domains, Accepted how = {}) {
         const spool::QueueId id{last_id += 4096};
         recipients[id.value] = std::move(domains);
@@ -178,7 +178,7 @@ private:
             for (RecipientNumber n = 0; n < all.size(); ++n) numbers.push_back(n);
         std::vector<FinalRecipient> finals;
         for (auto n : numbers)
-            finals.push_back({n, all[n] == "local" ? Fate::local : Fate::remote, all[n], 0, nullptr,
+            finals.push_back({n, all[n].starts_with("local") ? Fate::local : Fate::remote, all[n], 0, nullptr,
                               n < keys.size() ? keys[n] : n + 1, unchecked});
         engine.categorized({a.id, finals}, now(), out);
     }

@@ -65,6 +65,49 @@ TEST_CASE("up to a batch is handed ahead to a connection that is quick, one to a
     CHECK(b.handed.size() == 20);
 }
 
+TEST_CASE("a user's slow commands leave room for others' mail, and follow one another as they end") {
+    Bench b;
+    for (int n = 0; n < 50; ++n) b.send({"local/ann"});
+    REQUIRE(b.handed.size() == 2);
+    const auto waits = b.send({"local/ann"});
+    const auto gates = b.engine.explain(waits).at(0).gates;
+    const auto window = std::ranges::find(gates, Gate::window, &GateInfo::gate);
+    REQUIRE(window != gates.end());
+    CHECK_FALSE(window->open);
+    CHECK(window->reason.text == "queue.connections_per_user");
+
+    const auto commands = b.handed;
+    b.send({"local"}); // others' mailboxes, and commands
+    b.send({"local/bob"});
+    REQUIRE(b.handed.size() == 4);
+    CHECK(b.link("store:local").connections == 4); // one link, whose limit is for all of them
+    CHECK(b.queue("store:local/ann").deliveries == 51);
+
+    b.answer(commands[0], Outcome::delivered);
+    CHECK(b.handed.size() == 4); // its next one
+    b.answer(commands[1], Outcome::deferred);
+    CHECK(b.handed.size() == 4);
+    for (int n = 0; n < 1000 && b.queue("store:local/ann").deliveries > 0; ++n) {
+        const auto next = b.handed; // all that is under way
+        for (const auto& each : next) b.answer(each, Outcome::delivered);
+        b.pass(1s);
+    }
+    CHECK(b.removed.size() == 53);
+}
+
+TEST_CASE("a user's commands that an agent takes with it make room") {
+    Bench b;
+    for (int n = 0; n < 5; ++n) b.send({"local/ann"});
+    REQUIRE(b.handed.size() == 2);
+    b.handed.clear();
+    b.engine.agent_gone(2, Departure::orderly, b.now(), b.out);
+    b.run();
+    CHECK(b.handed.empty());
+    b.engine.agent_attached(3, AgentKind::local, 100, b.now(), b.out);
+    b.run();
+    CHECK(b.handed.size() == 2);
+}
+
 TEST_CASE("idle connections are used again, and closed after a while") {
     Bench b;
     b.send({"d.example"});

@@ -546,6 +546,17 @@ TEST_CASE("queue.connections_local: deliveries to mailboxes at the same time") {
     }
 }
 
+TEST_CASE("queue.connections_per_user: commands of one user at the same time") {
+    for (const std::uint32_t most : {2u, 5u}) {
+        Bench b(with([&](Settings& s) { s.connections_per_user = most; }));
+        for (int n = 0; n < 50; ++n) b.send({"local/ann"});
+        CHECK(b.handed.size() == most);
+        b.engine.configure(with([&](Settings& s) { s.connections_per_user = most + 2; }), b.now(), b.out);
+        b.run();
+        CHECK(b.handed.size() == most + 2);
+    }
+}
+
 TEST_CASE("queue.connections_total: of all links together") {
     for (const std::uint32_t most : {60u, 9u}) {
         Bench b(with([&](Settings& s) { s.connections_total = most; }));
