@@ -89,9 +89,11 @@ std::expected<FileHeader, std::pair<HeaderFault, std::string>> decode_header(std
     if (number_at<std::uint32_t>(bytes, 124) != crc32c(bytes.substr(0, 124), seed_of(h.id)))
         return fault(HeaderFault::damaged, "checksum is wrong");
     if (number_at<std::uint16_t>(bytes, 10) > format_version)
-        return fault(HeaderFault::newer, "written by version " +
-                                             std::to_string(number_at<std::uint16_t>(bytes, 8)) +
-                                             ", which this program must not read");
+        return fault(HeaderFault::newer, "written in version " + std::to_string(number_at<std::uint16_t>(bytes, 8)) +
+                                             " of the format, to be read from version " +
+                                             std::to_string(number_at<std::uint16_t>(bytes, 10)) +
+                                             " on; this program knows version " + std::to_string(format_version) +
+                                             ": a Postrider as new as the one that wrote it can deliver it");
     if (!h.id.valid()) return fault(HeaderFault::damaged, "not a queue id");
     if (number_at<std::uint32_t>(bytes, 72) != sealed) return fault(HeaderFault::unsealed, "not sealed");
     h.envelope_offset = number_at<std::uint64_t>(bytes, 24);

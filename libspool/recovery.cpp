@@ -114,7 +114,7 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
     if (in_incoming && name == writer_mark_name) return;
     const auto id = QueueId::parse(name);
     if (!id || id->text() != name) {
-        batch.errors.push_back(Error{0, path + ": not a message file's name; left alone"});
+        batch.errors.push_back(Error{0, path + ": not a message file's name"});
         return;
     }
     const auto location = in_incoming ? Location::incoming : Location::messages;
@@ -130,7 +130,7 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
         if (being_written) return;
         const auto& damaged = std::get<Damaged>(reader.error());
         if (damaged.how == Damaged::How::newer) {
-            batch.errors.push_back(Error{0, path + ": " + damaged.what + "; left alone"});
+            batch.errors.push_back(Error{0, path + ": " + damaged.what});
             return;
         }
         // Torn while being written is what an interrupted writer leaves; in messages/ everything was

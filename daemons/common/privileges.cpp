@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <utility>
 
 namespace common {
 
@@ -82,12 +83,11 @@ std::vector<std::string> bare_environment() {
     return kept;
 }
 
-void raise_descriptor_limit() {
-    rlimit files;
-    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-        files.rlim_cur = files.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &files);
-    }
+std::uint64_t raise_descriptor_limit() {
+    rlimit files{};
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 0;
+    const auto before = std::exchange(files.rlim_cur, files.rlim_max);
+    return setrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_max : before;
 }
 
 void keep_memory_small() {

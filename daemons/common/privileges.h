@@ -31,7 +31,7 @@ void close_descriptors_except(int keep, int last = -1);
 // All that a daemon started with other rights than ours may know: a fixed PATH, and TZ.
 std::vector<std::string> bare_environment();
 // As many descriptors as the hard limit allows.
-void raise_descriptor_limit();
+std::uint64_t raise_descriptor_limit(); // to what it is then
 // Few malloc arenas: many small processes must stay small.
 void keep_memory_small();
 // For who holds secrets: its memory is in no core file, and not for other processes of its user to look into.

@@ -1,6 +1,12 @@
 #include "daemons/common/programs.h"
+#include "daemons/common/process_plan.h"
+#include "libspool/result.h"
+#include <cerrno>
 #include <climits>
+#include <fmt/format.h>
+#include <optional>
 #include <unistd.h>
+#include <utility>
 
 namespace common {
 
@@ -13,6 +19,22 @@ std::string program_path(std::string_view name) {
         if (access(path.c_str(), X_OK) == 0) return path;
     }
     return std::string(POSTRIDER_LIBEXECDIR) + '/' + std::string(name);
+}
+
+std::vector<std::string> missing_programs(const config::Config& config) {
+    std::vector<std::string> out;
+    std::optional<proto::Role> last; // workers of one role stand together
+    const auto look = [&](proto::Role role) {
+        if (std::exchange(last, role) == role) return;
+        const auto path = program_path(proto::name_of(role));
+        if (access(path.c_str(), X_OK) == 0) return;
+        out.push_back(errno == ENOENT
+                          ? fmt::format("the program {} is missing: install Postrider anew, all its programs together", path)
+                          : spool::Error::from_errno("the program " + path + " cannot be run").what);
+    };
+    look(proto::Role::master);
+    for (const auto& process : process_plan(config)) look(process.role);
+    return out;
 }
 
 } // namespace common

@@ -1,11 +1,16 @@
 // Where our other programs are: beside the running one, else where they were installed.
 #pragma once
+#include "daemons/common/config/config.h"
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace common {
 
 // The path to run; the installed place if there is none beside us, whether or not it exists.
 std::string program_path(std::string_view name);
+
+// Programs that the configuration asks for, master among them, that are not where they must be or cannot be run: a line for each, with what to do.
+std::vector<std::string> missing_programs(const config::Config& config);
 
 } // namespace common

@@ -4,18 +4,15 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace common {
 
 spool::Result<std::string> read_file(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file || file.bad()) return std::unexpected(spool::Error::from_errno("read " + path));
-    return text;
+    auto text = read_bounded(path, std::size_t{1} << 30);
+    if (!text) return std::unexpected(spool::Error::from_errno("read " + path, text.error()));
+    return *std::move(text);
 }
 
 std::expected<std::string, int> read_bounded(const std::string& path, std::size_t most) {

@@ -8,7 +8,8 @@
 
 namespace common {
 
-spool::Result<std::string> read_file(const std::string& path); // the error says "read PATH: No such file …"
+// The error says "read PATH: No such file …"; what has more than 1 GiB, or no end, is one, too.
+spool::Result<std::string> read_file(const std::string& path);
 // Of a file that others write: `most` bytes of it at the most. The error is an errno; EFBIG: there are more.
 std::expected<std::string, int> read_bounded(const std::string& path, std::size_t most);
 // The same, of a file with passwords: an error, and what to do about it, if it belongs to, or may be read by,

@@ -30,7 +30,8 @@ constexpr Row table[] = {
      "The domain's mail leads back to this host. Either it is to be delivered here (local.domains), or its MX "
      "records or its [route] must name another host."},
     {Where::route, Stage::none, ".4.3",
-     "The name servers gave no answer. Look at dns.servers, and ask them by hand: dig MX DOMAIN."},
+     "The name servers gave no answer. Are they the right ones (dns.servers; without it, /etc/resolv.conf), and does no "
+     "firewall stand between? Ask them by hand: dig MX DOMAIN. Mail goes on by itself when they answer."},
     {Where::route, Stage::none, ".4.4",
      "The domain has no host for mail. Compare: dig MX DOMAIN; dig A DOMAIN. If it is right in the DNS of the world, "
      "look at dns.servers."},
@@ -48,6 +49,9 @@ constexpr Row table[] = {
      "authority (smtp_client.tls_authorities) gave to that name. If it does not fit, the domain's postmaster can mend "
      "it. Compare: dig MX DOMAIN; curl https://mta-sts.DOMAIN/.well-known/mta-sts.txt."},
 
+    {Where::conversation, Stage::lookup, ".4.3",
+     "The name servers gave no answer about the host. Are they the right ones (dns.servers; without it, "
+     "/etc/resolv.conf)? Ask them by hand: dig A HOST. Mail goes on by itself when they answer."},
     {Where::conversation, Stage::lookup, "",
      "The host has a name and no address. Compare: dig A HOST; dig AAAA HOST. Look at dns.servers, and at "
      "smtp_client.ipv4 and ipv6."},

@@ -2,7 +2,6 @@
 #include "daemons/common/confinement.h"
 #include "daemons/common/daemon.h"
 #include "daemons/common/process_plan.h"
-#include "daemons/common/read_file.h"
 #include "daemons/master/master.h"
 #include <algorithm>
 #include <fcntl.h>
@@ -67,8 +66,8 @@ Result<> Master::reload() {
 
 // All or nothing: whatever fails, everything stays as it was.
 Result<> Master::take_new_configuration() {
-    auto text = common::read_file(options_.file);
-    if (!text) return std::unexpected(text.error());
+    auto text = config::read_text(options_.file);
+    if (!text) return std::unexpected(Error{0, text.error().to_string()});
     auto fresh = config::parse(*text, options_.file);
     if (!fresh) {
         std::string problems;

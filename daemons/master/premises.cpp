@@ -2,8 +2,9 @@
 #include "daemons/common/local_socket.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/master/port_holder.h"
-#include "daemons/master/spool_advice.h"
+#include "daemons/master/place_advice.h"
 #include "libspool/file_system.h"
+#include "libspool/layout.h"
 #include "libspool/real_disk.h"
 #include "libspool/store.h"
 #include <charconv>
@@ -53,6 +54,15 @@ Result<> make_directory(const std::string& path, mode_t mode) {
     return {};
 }
 
+// Of the processes that write messages.
+std::vector<std::uint8_t> writer_slots(const config::Config& config) {
+    std::vector<std::uint8_t> slots;
+    for (const auto& each : common::process_plan(config))
+        if (each.instance != 0 && each.role != proto::Role::smtp_client)
+            slots.push_back(static_cast<std::uint8_t>(each.instance));
+    return slots;
+}
+
 } // namespace
 
 Result<Users> look_up_users(const config::Mta& mta) {
@@ -78,12 +88,15 @@ Premises::~Premises() { leave(); }
 Result<> Premises::enter(const config::Config& config) {
     spool_ = config.spool.directory;
     run_ = spool_ + "/run";
+    if (const auto other = whose_queue(spool_); !other.empty())
+        return std::unexpected(Error{0, fmt::format("spool.directory: {} is the queue of {}: Postrider needs a directory of its own",
+                                                    spool_, other)});
     const auto entered = [&]() -> Result<> {
         TRY(make_directories(config));
         if (users_.service) TRY(give_drop_its_group());
         return lock();
     }();
-    if (!entered) return std::unexpected(advise(entered.error(), spool_, users_.service));
+    if (!entered) return std::unexpected(advise_on_spool(entered.error(), spool_, users_.service));
     return {};
 }
 
@@ -108,18 +121,28 @@ Result<> Premises::make_directories(const config::Config& config) {
     TRY(make_directory(spool_ + "/state/idempotency", 0700));
     TRY(make_directory(spool_ + "/suppression", 0700));
     TRY(make_directory(run_, 0755));
-    return make_directory(run_ + "/private", 0700);
+    TRY(make_directory(run_ + "/private", 0700));
+    return check_access(config);
+}
+
+// What was there already may be somebody else's: said here once, not by each daemon that comes across it.
+Result<> Premises::check_access(const config::Config& config) const {
+    std::vector<std::string> paths = {"incoming", "messages", "bad", "quarantine", "quarantine/incomplete", "index"};
+    for (const auto slot : writer_slots(config))
+        paths.push_back(spool::directory_of(spool::QueueId{std::uint64_t{1} << 8 | slot}, spool::Location::incoming));
+    for (const auto& each : paths) {
+        const auto path = spool_ + '/' + each;
+        if (faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) != 0)
+            return std::unexpected(Error::from_errno("write to " + path));
+    }
+    return {};
 }
 
 Result<> Premises::make_slots(const config::Config& config) {
     AsUser as(users_.service);
     TRY(as.well());
     auto disk = TRY(spool::RealDisk::open_at(spool_));
-    std::vector<std::uint8_t> slots;
-    for (const auto& each : common::process_plan(config))
-        if (each.instance != 0 && each.role != proto::Role::smtp_client)
-            slots.push_back(static_cast<std::uint8_t>(each.instance));
-    return spool::prepare_spool(*disk, slots);
+    return spool::prepare_spool(*disk, writer_slots(config));
 }
 
 // Only then may members of the group write there.
@@ -307,7 +330,7 @@ Result<common::Fd> Premises::open_errors() {
 Result<common::Fd> Premises::open_log(const std::string& path) {
     if (path.empty()) return common::Fd();
     common::Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0640));
-    if (!fd) return std::unexpected(Error::from_errno("open the log file " + path));
+    if (!fd) return std::unexpected(advise_on_log(Error::from_errno("open the log file " + path), path));
     return fd;
 }
 

@@ -71,6 +71,7 @@ private:
     spool::Result<> bind(ByAddress& bound, const std::vector<config::Listener>& wanted);
     static std::vector<Bound> listed(const ByAddress& bound);
     spool::Result<> make_directories(const config::Config& config);
+    spool::Result<> check_access(const config::Config& config) const;
     spool::Result<> give_drop_its_group();
     spool::Result<> lock();
 

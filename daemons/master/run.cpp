@@ -3,7 +3,7 @@
 #include "daemons/master/handed.h"
 #include "daemons/master/master.h"
 #include "daemons/common/privileges.h"
-#include "daemons/common/read_file.h"
+#include "daemons/common/programs.h"
 #include <csignal>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,6 +13,9 @@
 namespace master {
 
 namespace {
+
+constexpr std::uint64_t enough_descriptors = 1024;
+constexpr std::string_view more_descriptors = "raise \"ulimit -n\", or LimitNOFILE= of the unit, to 4096 or more";
 
 int refuse(const std::string& why, int status) {
     fmt::print(stderr, "postrider: {}\n", why);
@@ -27,6 +30,8 @@ int status_for(const spool::Error& error) {
     case EADDRNOTAVAIL: return 69;
     case EACCES:
     case EPERM: return 77;
+    case EMFILE:
+    case ENFILE: return 71;
     case 0: return 78; // a certificate, a table of passwords: what the configuration names is no good
     default: return 73;
     }
@@ -42,15 +47,15 @@ int run(const Options& given) {
     else common::close_descriptors_except(handed.front().fd.number(), handed.back().fd.number());
     common::keep_memory_small();
     common::keep_memory_private();
-    common::raise_descriptor_limit();
+    const auto descriptors = common::raise_descriptor_limit();
     umask(0022);
     Options options = given;
     if (auto* whole = realpath(given.file.c_str(), nullptr)) {
         options.file = whole;
         std::free(whole);
     }
-    auto text = common::read_file(options.file);
-    if (!text) return refuse(text.error().what, 66);
+    auto text = config::read_text(options.file);
+    if (!text) return refuse(text.error().to_string(), 66);
     auto config = config::parse(*text, options.file);
     if (!config) {
         for (const auto& problem : config.error()) refuse(problem.to_string(), 78);
@@ -59,6 +64,10 @@ int run(const Options& given) {
     if (const auto missing = config::missing_files(*config); !missing.empty()) {
         for (const auto& problem : missing) refuse(problem.to_string(), 78);
         return 78;
+    }
+    if (const auto missing = common::missing_programs(*config); !missing.empty()) {
+        for (const auto& each : missing) refuse(each, 69);
+        return 69;
     }
     auto listening = place(std::move(handed), config->listeners);
     if (!listening) return refuse(listening.error().what, 78);
@@ -73,9 +82,13 @@ int run(const Options& given) {
                   *log_file ? common::Fd(fcntl(log_file->number(), F_DUPFD_CLOEXEC, 3)) : common::Fd());
     Master master(loop, log, options, *std::move(text), *std::move(config), *std::move(users));
     if (auto opened = master.open(*std::move(log_file), *std::move(listening)); !opened) {
+        if (opened.error().code == EMFILE)
+            opened.error().what += fmt::format(" (a process may open {} here: {})", descriptors, more_descriptors);
         if (opened.error().code != EALREADY) log.critical("{}", opened.error().what);
         return refuse(opened.error().what, status_for(opened.error()));
     }
+    if (descriptors < enough_descriptors)
+        log.warning("only {} files may be open at a time in a process, connections included: {}", descriptors, more_descriptors);
     loop.run();
     log.flush();
     return master.status();

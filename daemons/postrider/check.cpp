@@ -92,22 +92,6 @@ void print_plan_json(const config::Config& config, const std::vector<std::string
                            .dump());
 }
 
-// A good configuration is of no use where programs are missing.
-int missing_programs(const config::Config& config) {
-    int missing = 0;
-    auto last = proto::Role::master;
-    const auto look = [&](proto::Role role) {
-        const auto path = common::program_path(proto::name_of(role));
-        if (access(path.c_str(), X_OK) == 0) return;
-        complain(fmt::format("the program {} is missing", path));
-        ++missing;
-    };
-    look(proto::Role::master);
-    for (const auto& process : common::process_plan(config))
-        if (process.role != last) look(last = process.role);
-    return missing;
-}
-
 // Warnings: an address may come up later, and its pool's others serve meanwhile.
 std::vector<std::string> foreign_addresses(const config::Config& config) {
     std::vector<std::string> out;
@@ -179,7 +163,9 @@ int check(const Arguments& arguments) {
         print_plan_json(*config, warnings);
     else
         print_plan(*config);
-    return missing_programs(*config) ? unavailable : ok;
+    const auto missing = common::missing_programs(*config); // a good configuration is of no use without
+    for (const auto& each : missing) complain(each);
+    return missing.empty() ? ok : unavailable;
 }
 
 } // namespace postrider

@@ -1,4 +1,5 @@
 #include "daemons/postrider/command.h"
+#include "daemons/common/config/draft.h"
 #include "daemons/common/config_file.h"
 #include "daemons/common/proto/control.h"
 #include <algorithm>
@@ -25,6 +26,18 @@ std::optional<config::Config> load_config(const Arguments& arguments) {
     if (loaded) return *std::move(loaded);
     for (const auto& problem : loaded.error()) complain(problem.to_string());
     return {};
+}
+
+std::optional<config::Config> load_draft(const Arguments& arguments) {
+    auto loaded = config::load_draft(common::config_file(arguments.config));
+    if (!loaded) {
+        for (const auto& problem : loaded.error()) complain(problem.to_string());
+        return {};
+    }
+    for (const auto& problem : loaded->problems) complain("warning: " + problem.to_string());
+    if (!loaded->problems.empty())
+        complain("warning: with these mistakes it would not start; while it runs it goes on with what it took over last");
+    return std::move(loaded->config);
 }
 
 spool::Result<ipc::JsonClient> ask_at(const config::Config& config, std::string_view socket) {
@@ -63,7 +76,7 @@ int status_of(std::string_view refusal) {
 
 int ask_queue(const Arguments& arguments, const nlohmann::json& request,
               const std::function<void(const nlohmann::json&)>& on_line, int seconds) {
-    const auto config = load_config(arguments);
+    const auto config = load_draft(arguments);
     if (!config) return bad_config;
     auto queue = ask_at(*config, "control");
     if (!queue) return explain(queue.error());

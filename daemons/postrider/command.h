@@ -22,6 +22,7 @@ enum Exit : int {
     not_running = 3,
     usage = 64,
     data_error = 65,
+    no_input = 66,
     refused = 67, // of a try: mail would be returned
     unavailable = 69,
     software = 70,
@@ -103,6 +104,10 @@ std::optional<config::Config> load_config(const Arguments& arguments);
 
 // What is wrong in the files that a configuration names, those that whoever asks may read.
 std::vector<config::Problem> problems_in_files(const config::Config& config);
+
+// The same, for who only asks the running mail system or looks into its spool: mistakes are warnings, as it goes on
+// with the configuration that it took over last, and `stop` must be had.
+std::optional<config::Config> load_draft(const Arguments& arguments);
 
 // A control socket below run/. Nobody there is an error of code ENOENT or ECONNREFUSED.
 spool::Result<ipc::JsonClient> ask_at(const config::Config& config, std::string_view socket);

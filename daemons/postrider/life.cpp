@@ -103,7 +103,7 @@ int start(const Arguments& arguments) {
 }
 
 int stop(const Arguments& arguments) {
-    const auto config = load_config(arguments);
+    const auto config = load_draft(arguments);
     if (!config) return bad_config;
     auto master = ask_at(*config, "master");
     if (!master && means_not_running(master.error())) {
@@ -140,7 +140,7 @@ int reload(const Arguments& arguments) {
 }
 
 int logs_reopen(const Arguments& arguments) {
-    const auto config = load_config(arguments);
+    const auto config = load_draft(arguments);
     if (!config) return bad_config;
     auto master = ask_at(*config, "master");
     if (!master) return explain(master.error());

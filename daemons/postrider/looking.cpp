@@ -205,6 +205,7 @@ void print_message(const json& m) {
                                              : "");
         if (!text_of(r, "reason").empty())
             fmt::print("    waits for: {}\n", fitted(text_of(r, "reason"), 2000));
+        if (!text_of(r, "advice").empty()) fmt::print("    {}\n", fitted(text_of(r, "advice"), 2000));
         print_attempts(r);
         print_link_failures(r);
     }
@@ -213,10 +214,12 @@ void print_message(const json& m) {
 void print_gates(const json& line) {
     fmt::print("{} for <{}>\n", text_of(line, "id"), fitted(text_of(line, "address"), 400));
     const auto blocker = text_of(line, "blocked_by");
+    std::string advice;
     for (const auto& gate : list_of(line, "gates")) {
         const auto name = text_of(gate, "gate");
         const auto until = number_of(gate, "until");
         const auto from = text_of(gate, "from"), who = text_of(gate, "who");
+        if (name == blocker) advice = text_of(gate, "advice");
         fmt::print(
             "  {} {:<12} {}{}{}{}\n", name == blocker ? "=>" : "  ", name,
             flag_of(gate, "open") ? "open" : "closed",
@@ -230,6 +233,7 @@ void print_gates(const json& line) {
     else
         fmt::print("  {} holds it up; earliest next try: {}\n", blocker,
                    next > 0 ? time_text(next) : "as soon as its turn comes");
+    if (!advice.empty()) fmt::print("  {}\n", fitted(advice, 2000));
 }
 
 // A dry run for an address: each final recipient and where it would go.
@@ -340,7 +344,7 @@ int message_show(const Arguments& arguments) {
 }
 
 int message_cat(const Arguments& arguments) {
-    const auto config = load_config(arguments);
+    const auto config = load_draft(arguments);
     if (!config) return bad_config;
     const auto id = spool::QueueId::parse(arguments.words[0]);
     if (!id) return complain(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;

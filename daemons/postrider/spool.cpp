@@ -106,7 +106,7 @@ int spool_failed(const std::string& directory, const spool::Error& error) {
 } // namespace
 
 int spool_check(const Arguments& arguments) {
-    const auto config = load_config(arguments);
+    const auto config = load_draft(arguments);
     if (!config) return bad_config;
     auto disk = spool::RealDisk::open_at(config->spool.directory);
     if (!disk) return spool_failed(config->spool.directory, disk.error());
@@ -141,7 +141,7 @@ int spool_check(const Arguments& arguments) {
 }
 
 int spool_export(const Arguments& arguments) {
-    const auto config = load_config(arguments);
+    const auto config = load_draft(arguments);
     if (!config) return bad_config;
     const auto id = spool::QueueId::parse(arguments.words[0]);
     if (!id) return complain(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;
@@ -169,13 +169,15 @@ int spool_export(const Arguments& arguments) {
 }
 
 int spool_import(const Arguments& arguments) {
-    const auto config = load_config(arguments);
+    const auto config = load_draft(arguments);
     if (!config) return bad_config;
     const auto& from = arguments.words[0];
     const auto place = place_of(from);
-    if (!place) return complain(place.error().what), data_error;
+    if (!place) return complain(place.error().what), no_input;
     auto reader = spool::MessageReader::open_path(*place->disk, place->name);
     if (!reader) {
+        if (const auto* world = std::get_if<spool::Error>(&reader.error()))
+            return complain(fmt::format("{}: {}", from, std::strerror(world->code))), no_input;
         complain(fmt::format("{}: {}", from, spool::text_of(reader.error())));
         return data_error;
     }

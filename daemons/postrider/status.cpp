@@ -173,7 +173,7 @@ std::string status_page(const Facts& facts, std::int64_t now, std::size_t width)
 }
 
 int status(const Arguments& arguments) {
-    const auto config = load_config(arguments);
+    const auto config = load_draft(arguments);
     if (!config) return bad_config;
     const auto facts = gather(*config);
     if (!facts && arguments.json && means_not_running(facts.error())) {

@@ -179,7 +179,9 @@ void Control::say_links(const Request& request, const std::string& name) {
         if (!name.empty()) line["history"] = json_of(hands_.engine.failures_of(name), {});
         server_->send(request.peer, line);
     }
-    if (!known) return refuse(request, fmt::format("there is no link \"{}\"", name), code::unknown);
+    if (!known)
+        return refuse(request, fmt::format("there is no link \"{}\": no mail is for it; \"postrider link list\" shows the links", name),
+                      code::unknown);
     if (!name.empty())
         for (const auto& queue : hands_.engine.queues(common::Loop::now(), Ages::yes))
             if (queue.link == name) server_->send(request.peer, json_of(queue));
@@ -193,15 +195,18 @@ void Control::say_queues(const Request& request, const std::string& name) {
         known = true;
         server_->send(request.peer, json_of(queue));
     }
-    if (!known) return refuse(request, fmt::format("there is no queue \"{}\"", name), code::unknown);
+    if (!known) return refuse(request, fmt::format("there is no queue \"{}\": no mail is for that domain; \"postrider queue list\" "
+                                                      "shows the queues", name), code::unknown);
     server_->finish(request.peer);
 }
 
 void Control::say_message(const Request& request, const json& body, bool explain) {
     const auto id = spool::QueueId::parse(text(body, "id"));
-    const auto info = id ? hands_.engine.message(*id, common::Loop::now()) : std::nullopt;
+    if (!id)
+        return refuse(request, fmt::format("\"{}\" is no queue id such as 0C5D183A07F310", text(body, "id")), code::bad_request);
+    const auto info = hands_.engine.message(*id, common::Loop::now());
     if (!info) {
-        const bool loading = id && hands_.situation().loading;
+        const bool loading = hands_.situation().loading;
         return refuse(request,
                       fmt::format("there is no message \"{}\"{}", text(body, "id"),
                                   loading ? " yet: the spool is still being read" : ""),

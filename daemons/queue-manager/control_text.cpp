@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/control_text.h"
+#include "daemons/queue-manager/control_advice.h"
 #include "daemons/decide/mx.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -247,6 +248,7 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, Detail d
             line["target"] = recipient.target;
             line["transport"] = recipient.transport;
             line["attempts"] = history_of(recipient);
+            line["advice"] = delivery == nullptr || recipient.accounted_for() ? "" : advice_on(*delivery, recipient);
         }
         recipients.push_back(std::move(line));
     }
@@ -341,7 +343,8 @@ std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& e
                                          {"text", gate.text},
                                          {"from", source.from},
                                          {"who", source.who},
-                                         {"until", seconds_of(gate.until)}});
+                                         {"until", seconds_of(gate.until)},
+                                         {"advice", its->active ? "" : advice_on(gate, recipient, its->queue)}});
                 if (!gate.open && !its->active && line["blocked_by"] == "")
                     line["blocked_by"] = word(gate.gate);
             }

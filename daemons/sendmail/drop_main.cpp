@@ -48,7 +48,11 @@ int main() {
     ::umask(022);
     std::signal(SIGPIPE, SIG_IGN);
     auto file = sendmail::DropFile::create(POSTRIDER_SPOOL "/drop");
-    if (!file) return fail(EX_TEMPFAIL, file.error().what);
+    if (!file)
+        return fail(EX_TEMPFAIL,
+                    file.error().what + (file.error().code == EACCES ? ": postrider-drop must belong to the directory's group "
+                                                                       "(mta.drop_group) and be set-gid to it, mode 2755"
+                                                                     : ""));
     ipc::FrameReader frames;
     Order order;
     std::array<char, 65536> buffer;

@@ -4,6 +4,7 @@
 #include "daemons/common/privileges.h"
 #include "daemons/common/queue_flush.h"
 #include "daemons/common/queue_listing.h"
+#include "daemons/common/read_file.h"
 #include "daemons/sendmail/input.h"
 #include "daemons/sendmail/options.h"
 #include "daemons/sendmail/smtp.h"
@@ -14,10 +15,7 @@
 #include <csignal>
 #include <ctime>
 #include <fmt/format.h>
-#include <fstream>
-#include <optional>
 #include <pwd.h>
-#include <sstream>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -32,18 +30,10 @@ int fail(int status, std::string_view text) {
     return status;
 }
 
-std::optional<std::string> contents_of(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return {};
-    std::ostringstream text;
-    text << file.rdbuf();
-    return std::move(text).str();
-}
-
 std::expected<config::Config, std::string> read_config(const std::string& given) {
     const auto path = common::config_file(given);
-    const auto text = contents_of(path);
-    if (!text) return std::unexpected(path + ": cannot be read");
+    const auto text = config::read_text(path);
+    if (!text) return std::unexpected(text.error().to_string());
     auto config = config::parse(*text, path); // that files it names are missing is not our affair
     if (!config) return std::unexpected(config.error().front().to_string());
     return *std::move(config);
@@ -115,9 +105,9 @@ int deliver(const config::Config& config, const Options& options) {
 int check_aliases(const config::Config& config) {
     bool good = true;
     for (const auto& path : config.local.aliases) {
-        const auto text = contents_of(path);
+        const auto text = common::read_file(path);
         if (!text) {
-            fmt::print(stderr, "{}: warning: {}: cannot be read\n", program, path);
+            fmt::print(stderr, "{}: warning: {}\n", program, text.error().what);
             continue;
         }
         const auto table = common::AliasTable::parse(*text);

@@ -158,9 +158,10 @@ void Dial::answered(dns::Type type) {
     owner_.no_address(failed ? "4.4.3" : "4.4.4",
                       fmt::format("Host or domain name not found. Name service error for name={} type={}: {}",
                                   host_->name, uses_v4() ? "A" : "AAAA",
-                                  failed    ? "Host not found, try again"
-                                  : no_name ? "Host not found"
-                                            : "Host found but no data record of requested type"));
+                                  failed    ? fmt::format("Host not found, try again ({})",
+                                                       a_->said == Said::failed ? a_->why : aaaa_->why)
+                                  : no_name ? std::string("Host not found")
+                                            : std::string("Host found but no data record of requested type")));
 }
 
 void Dial::permit(bool granted) {

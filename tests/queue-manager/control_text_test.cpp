@@ -57,6 +57,23 @@ TEST_CASE("explain: where each gate comes from") {
             CHECK(said({.gate = each, .reason = own})["from"] == own.text);
         }
     }
+    SUBCASE("what to do about it, where its kind is known") {
+        const auto advice = [](Gate gate, Reason reason) -> std::string {
+            return said({.gate = gate, .reason = std::move(reason)})["advice"];
+        };
+        CHECK(advice(Gate::route, {"4.4.3", "try again", "", ""}).find("/etc/resolv.conf") != std::string::npos);
+        CHECK(advice(Gate::link, {"4.4.1", "refused", "", "mx[192.0.2.1]:25"}).find("nc -vz 192.0.2.1 25") != std::string::npos);
+        CHECK(advice(Gate::queue, {"4.7.5", "no trust", "", "mx[192.0.2.1]:25"}).find("openssl") != std::string::npos);
+        CHECK(advice(Gate::link, reply) == "");
+        CHECK(advice(Gate::hold, {"4.4.1", "refused", "", ""}) == "");
+        auto message = state();
+        CHECK(said({.gate = Gate::ladder}, message)["advice"] == "");
+        REQUIRE(message.apply(spool::Attempt{.recipients = {0},
+                                             .time = noon,
+                                             .reply = {450, "4.2.0", "Greylisted", spool::Stage::rcpt},
+                                             .outcome = spool::Outcome::deferred}));
+        CHECK(std::string(said({.gate = Gate::ladder}, message)["advice"]).find("Greylisting") != std::string::npos);
+    }
     SUBCASE("ladder: the recipient's last reply") {
         auto message = state();
         REQUIRE(message.apply(spool::Attempt{.recipients = {0},

@@ -232,7 +232,7 @@ def test_postfix_commands(busy, command, option, words, status, out):
 @pytest.mark.parametrize("words, status", [
     (["dance"], 64), (["status", "--dance"], 64), (["status", "now"], 64), (["message"], 64), (["message", "dance"], 64),
     (["queue", "show"], 64), (["message", "show", "0A0A0A0A0A0A10"], 1), (["message", "hold", "0A0A0A0A0A0A10"], 1),
-    (["message", "show", "no-id"], 1), (["message", "hold", "colour=red"], 64), (["link", "show", "no-such-link"], 1),
+    (["message", "show", "no-id"], 64), (["message", "hold", "colour=red"], 64), (["link", "show", "no-such-link"], 1),
     (["queue", "show", "no-such.example"], 1), (["message", "reroute", "nonsense", "all"], 64), (["message", "priority", "urgent", "all"], 64),
     (["pause", "planet", "mars"], 64), (["message", "requeue", "0A0A0A0A0A0A10", "--policy", "no-such"], 64),
 ], ids=lambda words: " ".join(words) if isinstance(words, list) else str(words))

@@ -163,3 +163,4 @@ def test_the_drop_helper_is_the_only_way_in(mta, tmp_path):
                           capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split("\n")[:3] == ["12345 64992 644", "status 75", "1"], done.stdout + done.stderr
+    assert "/var/spool/postrider/drop: Permission denied: postrider-drop must belong to the directory's group" in done.stderr

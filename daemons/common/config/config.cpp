@@ -1,4 +1,5 @@
 #include "daemons/common/config/config.h"
+#include "daemons/common/read_file.h"
 #include "daemons/common/config/tables.h"
 #include <algorithm>
 #include <cerrno>
@@ -126,21 +127,31 @@ System System::here() {
     return system;
 }
 
+namespace {
+
+std::string why_unreadable(int code, const System& system) {
+    std::string why = std::strerror(code);
+    if (code == ENOENT)
+        why += ": -c FILE, or POSTRIDER_CONFIG in the environment, names another one; postrider.toml(5) says what may be in it";
+    if (code == EACCES)
+        why += fmt::format(": this runs as {}, who must be let read it and pass the directories above it", system.user);
+    if (code == EFBIG) why += ": not a configuration";
+    if (code == EISDIR) why += ": the name of a file is wanted, such as postrider.toml in it";
+    return why;
+}
+
+} // namespace
+
+std::expected<std::string, Problem> read_text(const std::string& file) {
+    auto text = common::read_bounded(file, largest_text);
+    if (!text) return std::unexpected(Problem{file, 0, 0, why_unreadable(text.error(), System::here())});
+    return *std::move(text);
+}
+
 std::expected<Config, std::vector<Problem>> load(const std::string& file, const System& system) {
-    const auto failed = [&](int code) {
-        return std::unexpected(std::vector<Problem>{{file, 0, 0, std::strerror(code)}});
-    };
-    const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0) return failed(errno);
-    std::string text;
-    char block[16384];
-    ssize_t n = 0;
-    while ((n = read(fd, block, sizeof block)) > 0 && text.size() <= 4 * MiB)
-        text.append(block, static_cast<std::size_t>(n));
-    const int code = errno;
-    close(fd);
-    if (n < 0) return failed(code);
-    auto config = parse(text, file, system);
+    const auto text = read_text(file);
+    if (!text) return std::unexpected(std::vector<Problem>{text.error()});
+    auto config = parse(*text, file, system);
     if (!config) return config;
     auto missing = missing_files(*config);
     if (!missing.empty()) return std::unexpected(std::move(missing));

@@ -31,6 +31,7 @@ namespace config {
 using smtp::Duration;
 using namespace std::chrono_literals;
 inline constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
+inline constexpr std::size_t largest_text = 4 * MiB; // of a configuration
 
 // Who said what this system is called.
 enum class NameSource { configuration, mailname, system, hostname };
@@ -356,7 +357,9 @@ std::expected<Config, std::vector<Problem>> parse(std::string_view text, std::st
 // Reads and parses; that the file cannot be read, or files it names are missing, is a Problem too.
 std::expected<Config, std::vector<Problem>> load(const std::string& file,
                                                  const System& system = System::here());
-// What load() adds to parse(), for who has the text already.
+// The file's text; a problem says why it cannot be had and what to do.
+std::expected<std::string, Problem> read_text(const std::string& file);
+// What load() adds to both, for who has the text already.
 std::vector<Problem> missing_files(const Config& config);
 
 // The annotated sample (conf/postrider.toml) and the manual's page (man/postrider.toml.5), made from the same

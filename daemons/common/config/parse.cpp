@@ -1,5 +1,6 @@
 // The configuration from its text: the sections there are, each checked by itself. What they mean together is
 // settled in settle.cpp.
+#include "daemons/common/config/draft.h"
 #include "daemons/common/config/settle.h"
 #include "daemons/common/config/toml_reader.h"
 #include <algorithm>
@@ -213,22 +214,44 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
                              fmt::format("{}.next_hop: equals must all speak SMTP or all speak LMTP", path));
 }
 
+struct Parsed {
+    Draft draft;
+    bool is_toml = false;
+};
+
+Parsed parse_all(std::string_view text, std::string_view file, const System& system) {
+    Parsed out;
+    auto& config = out.draft.config;
+    config.file = file;
+    TomlReader toml(file);
+    if (text.size() > largest_text) {
+        toml.problem({}, "larger than 4MiB: not a configuration");
+    } else {
+        Reader reader(config, toml);
+        out.is_toml = reader.read(text);
+        if (out.is_toml) settle(config, toml, reader.listeners_named(), system);
+    }
+    out.draft.problems = toml.problems();
+    return out;
+}
+
 } // namespace
 
 std::expected<Config, std::vector<Problem>> parse(std::string_view text, std::string_view file,
                                                   const System& system) {
-    Config config;
-    config.file = file;
-    TomlReader toml(file);
-    if (text.size() > 4 * MiB) {
-        toml.problem({}, "larger than 4MiB: not a configuration");
-        return std::unexpected(toml.problems());
-    }
-    Reader reader(config, toml);
-    if (reader.read(text)) settle(config, toml, reader.listeners_named(), system);
-    auto problems = toml.problems();
-    if (!problems.empty()) return std::unexpected(std::move(problems));
-    return config;
+    auto parsed = parse_all(text, file, system);
+    if (!parsed.draft.problems.empty()) return std::unexpected(std::move(parsed.draft.problems));
+    return std::move(parsed.draft.config);
+}
+
+std::expected<Draft, std::vector<Problem>> load_draft(const std::string& file, const System& system) {
+    const auto text = read_text(file);
+    if (!text) return std::unexpected(std::vector<Problem>{text.error()});
+    auto parsed = parse_all(*text, file, system);
+    const bool spool_is_known = std::ranges::none_of(
+        parsed.draft.problems, [](const Problem& each) { return each.message.find("spool") != std::string::npos; });
+    if (!parsed.is_toml || !spool_is_known) return std::unexpected(std::move(parsed.draft.problems));
+    return std::move(parsed.draft);
 }
 
 } // namespace config

@@ -128,7 +128,10 @@ bool TomlReader::read(std::string_view text, std::span<Section> fixed, std::span
         Inside{*this, fixed, named}.read(root);
         return true;
     } catch (const toml::parse_error& error) {
-        problem(place_of(error.source()), std::string(error.description()));
+        std::string what(error.description());
+        if (what.find("could not determine value type") != what.npos)
+            what += ": a text stands in quotation marks, as in hostname = \"mail.example.com\"";
+        problem(place_of(error.source()), std::move(what));
         return false;
     }
 }

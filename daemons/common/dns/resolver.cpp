@@ -1,5 +1,7 @@
 #include "daemons/common/dns/resolver.h"
+#include "daemons/common/dns/servers.h"
 #include "daemons/common/random.h"
+#include "daemons/common/read_file.h"
 #include <algorithm>
 #include <ares.h>
 #include <arpa/nameser.h>
@@ -34,17 +36,24 @@ std::string said_by(int status) {
     }
 }
 
-// Whoever can put himself between us and another host can set a bit.
-bool only_on_loopback(ares_channel channel) {
+std::vector<common::Endpoint> servers_of(ares_channel channel) {
+    std::vector<common::Endpoint> out;
     ares_addr_port_node* servers = nullptr;
-    if (ares_get_servers_ports(channel, &servers) != ARES_SUCCESS) return false;
-    bool only = servers != nullptr;
-    for (const auto* each = servers; each; each = each->next)
-        only = only && (each->family == AF_INET
-                            ? (ntohl(each->addr.addr4.s_addr) >> 24) == 127
-                            : IN6_IS_ADDR_LOOPBACK(reinterpret_cast<const in6_addr*>(&each->addr.addr6)) != 0);
+    if (ares_get_servers_ports(channel, &servers) != ARES_SUCCESS) return out;
+    for (const auto* each = servers; each; each = each->next) {
+        char text[INET6_ADDRSTRLEN] = "";
+        inet_ntop(each->family, &each->addr, text, sizeof text);
+        const auto port = each->udp_port == 0 ? NS_DEFAULTPORT : each->udp_port;
+        if (const auto address = common::IpAddress::parse(text))
+            out.push_back({*address, static_cast<std::uint16_t>(port)});
+    }
     ares_free_data(servers);
-    return only;
+    return out;
+}
+
+// Whoever can put himself between us and another host can set a bit.
+bool only_on_loopback(const std::vector<common::Endpoint>& servers) {
+    return !servers.empty() && std::ranges::all_of(servers, [](const auto& each) { return each.address.is_loopback(); });
 }
 
 } // namespace
@@ -99,7 +108,12 @@ Resolver::Resolver(common::Loop& loop, const config::Dns& settings)
         status = ares_set_servers_ports_csv(channel_, servers.c_str());
     }
     if (status != ARES_SUCCESS) broken_ = std::string("resolver: ") + ares_strerror(status);
-    trusts_ad_ = status == ARES_SUCCESS && settings.trust_ad && only_on_loopback(channel_);
+    if (status != ARES_SUCCESS) return;
+    const auto servers = servers_of(channel_);
+    trusts_ad_ = settings.trust_ad && only_on_loopback(servers);
+    const auto from = settings.servers.empty() ? ServersFrom::resolv_conf : ServersFrom::dns_servers;
+    const auto resolv_conf = from == ServersFrom::resolv_conf ? common::read_file("/etc/resolv.conf") : std::string();
+    asked_ = servers_text(servers, from, resolv_conf ? &*resolv_conf : nullptr);
 }
 
 Resolver::~Resolver() {
@@ -182,6 +196,7 @@ void Resolver::on_answer(void* asked, int status, int, unsigned char* packet, in
         answer = parse_answer({packet, static_cast<std::size_t>(size)}, question.name, question.type);
     else
         answer.why = said_by(status);
+    if (answer.said == Said::failed) answer.why += ": " + self.asked_;
     answer.secure = answer.secure && self.trusts_ad_;
     self.answered(question, std::move(answer));
 }

@@ -78,6 +78,7 @@ private:
     config::Dns settings_;
     ares_channeldata* channel_ = nullptr;
     std::string broken_; // why there is no channel
+    std::string asked_;  // servers_text(), for the reasons of failures
     std::map<int, common::Handle<uv_poll_t>> sockets_;
     common::Timer timer_;
     common::TurnHook hook_;

@@ -55,10 +55,11 @@ inline constexpr std::string_view messages = "messages";
 // "id". One line: as above, and "location", "client", "helo", "protocol", "submitter", "envelope_id",
 // "policy", "problem", "held_by", "held_why", "rerouted_to", and for each recipient also "tries", "in_doubt",
 // "attempts": [{"first","last","count","host","outcome","stage","code","status","text","in_doubt","tls","source"}],
-// "link_failures": [{"time","phase" (connecting, session),"status","text"}] since it came: of its link, not of itself.
+// "link_failures": [{"time","phase" (connecting, session),"status","text"}] since it came: of its link, not of itself,
+// "advice" (what to do about what it waits for, or "").
 inline constexpr std::string_view message = "message";
 // "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","from","who",
-// "until"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, ladder, rate, window, turn),
+// "until","advice"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, ladder, rate, window, turn),
 // "blocked_by" (the gate; "" when it is in flight), "next_attempt". "from": where the gate comes from
 // (configuration key, command, remote reply).
 inline constexpr std::string_view explain = "explain";

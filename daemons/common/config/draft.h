@@ -1,0 +1,20 @@
+// A configuration as it stands in its file, mistakes and all: for commands that need to know no more than where the
+// running mail system is, which goes on with the configuration it took over last. Nothing is started with it.
+#pragma once
+#include "daemons/common/config/config.h"
+#include <expected>
+#include <string>
+#include <vector>
+
+namespace config {
+
+struct Draft {
+    Config config; // what has a problem is as if it were not there
+    std::vector<Problem> problems;
+};
+
+// The files that it names need not be there. An error: it cannot be read, is no TOML, or where the spool lies is among
+// its mistakes.
+std::expected<Draft, std::vector<Problem>> load_draft(const std::string& file, const System& system = System::here());
+
+} // namespace config
