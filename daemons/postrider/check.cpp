@@ -119,6 +119,8 @@ std::vector<std::string> foreign_addresses(const config::Config& config) {
     return out;
 }
 
+} // namespace
+
 // Of those files that whoever checks may read; master judges them all when it starts or reloads.
 std::vector<config::Problem> problems_in_files(const config::Config& config) {
     std::vector<config::Problem> problems;
@@ -156,8 +158,6 @@ std::vector<config::Problem> problems_in_files(const config::Config& config) {
     }
     return problems;
 }
-
-} // namespace
 
 int check(const Arguments& arguments) {
     const auto config = config::load(common::config_file(arguments.config));

@@ -85,6 +85,7 @@ int spool_export(const Arguments&);
 int spool_import(const Arguments&);
 int activate(const Arguments&);
 int deactivate(const Arguments&);
+int import_from_postfix(const Arguments&);
 
 // All of them, in the order of the help.
 std::span<const Verb> verbs();
@@ -99,6 +100,9 @@ void print_json(const nlohmann::json& line);
 
 // The configuration named or in the usual place; its problems are printed.
 std::optional<config::Config> load_config(const Arguments& arguments);
+
+// What is wrong in the files that a configuration names, those that whoever asks may read.
+std::vector<config::Problem> problems_in_files(const config::Config& config);
 
 // A control socket below run/. Nobody there is an error of code ENOENT or ECONNREFUSED.
 spool::Result<ipc::JsonClient> ask_at(const config::Config& config, std::string_view socket);

@@ -46,6 +46,7 @@ constexpr Option of_dkim_key[] = {{"--file", "FILE", "where the private key goes
                                   {"--ed25519", "", "an Ed25519 key, instead of RSA"},
                                   {"--bits", "N", "of an RSA key; 2048"}};
 
+constexpr Option of_import[] = {{"-o", "FILE", "write there instead; a file that exists is left alone"}};
 constexpr Option of_map[] = {{"--query", "KEY", "print what the tables say of it; 1: none has it"},
                              {"--check", "", "look whether these, or all of the configuration, can be asked"}};
 
@@ -114,6 +115,7 @@ constexpr Verb table[] = {
     {"dkim-key", "DOMAIN SELECTOR", 2, 2, of_dkim_key, "make a key to sign with, and print what to publish of it",
      dkim_key},
     {"map", "FILE...|TABLE...", 0, any, of_map, "compile lookup tables, or ask them", map},
+    {"import-postfix", "DIR", 1, 1, of_import, "read Postfix's configuration there and print ours", import_from_postfix},
     {"simulate", "", 0, 0, of_simulate, "play a scenario of traffic and outages against the configuration",
      play},
 };

@@ -21,6 +21,8 @@ def busy(of_the_module):
     (mta.folder / "passwords").touch(mode=0o600)
     mta.config["auth"] = {"passwords": str(mta.folder / "passwords")}
     mta.config["listen.submission"]["auth"] = False
+    (mta.folder / "postfix").mkdir()
+    (mta.folder / "postfix/main.cf").write_text("myhostname = mail.options.example\n")
     mta.config["retry.patient"] = {"kind": "fixed", "interval": "9m"}
     mta.start()
     mta.command("pause", "all")
@@ -116,6 +118,8 @@ POSTRIDER = [
     row("dkim-key", "--ed25519", "dkim-key", "test.example", "s2", "--ed25519", "--file", "{folder}/two.pem", out="k=ed25519"),
     row("dkim-key", "--bits", "dkim-key", "test.example", "s3", "--bits", "1024", "--file", "{folder}/three.pem", out="k=rsa",
         then=lambda mta, i, done: None if len(done.stdout) < 700 else pytest.fail(done.stdout)),
+    row("import-postfix", "-o", "import-postfix", "{folder}/postfix", "-o", "{folder}/imported.toml", err="carried over 1,",
+        then=made("imported.toml", '^hostname = "mail.options.example"$')),
     row("simulate", "--world", "simulate", "--world", "{source}/conf/scenario.toml", "--until", "30m", "--json", "-c", "{file}", then=is_json),
     row("simulate", "--seed", "simulate", "--world", "{source}/conf/scenario.toml", "--until", "30m", "--seed", "77", "-c", "{file}", out="77"),
     row("simulate", "--until", "simulate", "--world", "{source}/conf/scenario.toml", "--until", "soon", "-c", "{file}", status=64, err="--until"),

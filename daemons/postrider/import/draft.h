@@ -1,0 +1,46 @@
+// A postrider.toml being drawn up: sections, keys with where they come from, remarks. Knows TOML's form and nothing of
+// what keys mean. Pure.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace postrider {
+
+// A TOML text, list or number, as it is written.
+std::string toml(std::string_view text);
+std::string toml(const std::vector<std::string>& texts);
+inline std::string toml(const char* text) { return toml(std::string_view(text)); }
+inline std::string toml(bool flag) { return flag ? "true" : "false"; }
+inline std::string toml(std::uint64_t number) { return std::to_string(number); }
+
+class Draft {
+public:
+    struct Key {
+        std::string name, value; // "expiry", "\"5d\"" as TOML writes it
+        std::string origin;      // the setting it comes from, "maximal_queue_lifetime"; "" none
+        std::uint32_t line = 0;  // of text(), once that was made
+    };
+    struct Section {
+        std::string name; // "queue", "route.\"*\""
+        std::vector<Key> keys;
+    };
+
+    // Sets the key or sets it anew. `path`: section and key, "queue.expiry", "route.\"a.b\".tls".
+    void set(std::string_view path, std::string value, std::string_view origin = "");
+    const Key* find(std::string_view path) const; // null: not set
+    bool has_section(std::string_view name) const;
+    void remove(std::string_view path); // "listen.smtp.": the whole section
+    // The key that stands in that line of the text made last, "queue.expiry"; "listen.smtp." for the heading of a
+    // section; "" none.
+    std::string at_line(std::uint32_t line) const;
+
+    // Remarks before everything, then the sections in the order of the manual.
+    std::string text(const std::vector<std::string>& remarks);
+
+private:
+    std::vector<Section> sections_;
+};
+
+} // namespace postrider

@@ -1,0 +1,32 @@
+// Any two texts as main.cf and master.cf (parted by a line "---") are either a Postfix configuration that is carried
+// over, or refused with a file and a reason; what comes out is text for a terminal, and values have their bound.
+#include "daemons/postrider/import/import.h"
+#include "libsmtp/utf8.h"
+#include <cstdlib>
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    using namespace postrider;
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    const auto cut = text.find("\n---\n");
+    const std::string main(text.substr(0, cut)), master(cut == text.npos ? "" : text.substr(cut + 5));
+    World world;
+    world.directory = "/pf", world.hostname = "host.example";
+    world.read = [&](const std::string& path) -> std::expected<std::string, std::string> {
+        if (path == "/pf/main.cf") return main;
+        if (path == "/pf/master.cf") return master;
+        if (path.starts_with("/t")) return main; // a table, of whatever is there
+        return std::unexpected(std::string("No such file or directory"));
+    };
+    world.exists = [](const std::string& path) { return path.starts_with("/pf/") || path.starts_with("/t"); };
+    world.user_name = [](std::uint32_t) { return std::string("vmail"); };
+    auto read = import_postfix(world);
+    if (!read) {
+        if (read.error().file.empty() || read.error().message.empty()) std::abort();
+        return 0;
+    }
+    const auto out = read->text();
+    for (const unsigned char c : out)
+        if ((c < 0x20 && c != '\n') || c == 0x7f) std::abort();
+    if (read->count(Verdict::Kind::carried) + read->count(Verdict::Kind::noted) + read->count(Verdict::Kind::without) != read->verdicts.size()) std::abort();
+    return 0;
+}
