@@ -111,7 +111,7 @@ json as_json(const Imported& imported, const std::string& text) {
     constexpr const char* names[] = {"carried", "noted", "without"};
     json settings = json::array();
     for (const auto& verdict : imported.verdicts)
-        settings.push_back({{"name", verdict.name}, {"file", verdict.file}, {"line", verdict.line}, {"became", names[static_cast<int>(verdict.kind)]}, {"remarks", verdict.remarks}});
+        settings.push_back({{"name", verdict.name}, {"file", verdict.file}, {"line", verdict.line}, {"value", verdict.value}, {"became", names[static_cast<int>(verdict.kind)]}, {"remarks", verdict.remarks}});
     return {{"version", 1}, {"carried", imported.count(Verdict::Kind::carried)}, {"noted", imported.count(Verdict::Kind::noted)},
             {"without", imported.count(Verdict::Kind::without)}, {"settings", settings}, {"text", text}};
 }

@@ -127,7 +127,7 @@ void Imported::take_back(const std::string& path, const std::string& why) {
     const auto from = key ? key->origin.substr(0, key->origin.find_first_of(" ,")) : "";
     draft.remove(path);
     const auto found = std::ranges::find(verdicts, from, &Verdict::name);
-    auto& verdict = found != verdicts.end() ? *found : verdicts.emplace_back(Verdict{path, "main.cf", 0, Verdict::Kind::without, {}});
+    auto& verdict = found != verdicts.end() ? *found : verdicts.emplace_back(Verdict{path, "main.cf", 0, Verdict::Kind::without, {}, {}});
     verdict.kind = Verdict::Kind::without;
     verdict.remarks.push_back(fmt::format("left out, for Postrider does not take it: {}", why));
 }
@@ -135,7 +135,7 @@ void Imported::take_back(const std::string& path, const std::string& why) {
 Import::Import(const World& world_, postfix::Values values_, std::vector<postfix::Service> services_)
     : world(world_), values(std::move(values_)), services(std::move(services_)) {
     for (const auto& [name, setting] : values.all())
-        verdicts_.push_back({name, "main.cf", setting.line, Verdict::Kind::carried, {}});
+        verdicts_.push_back({name, "main.cf", setting.line, Verdict::Kind::carried, {}, {}});
     std::ranges::stable_sort(verdicts_, {}, &Verdict::line);
 }
 
@@ -210,7 +210,7 @@ void Import::service(const postfix::Service& of, Verdict::Kind kind, std::string
             if (!remark.empty()) each.remarks.push_back(std::move(remark));
             return;
         }
-    verdicts_.push_back({std::move(name), "master.cf", of.line, kind, {}});
+    verdicts_.push_back({std::move(name), "master.cf", of.line, kind, {}, {}});
     if (!remark.empty()) verdicts_.back().remarks.push_back(std::move(remark));
 }
 
@@ -239,6 +239,7 @@ std::set<std::string, std::less<>> names_used(const Import& import) {
 Imported Import::finish() {
     const auto used = names_used(*this);
     for (auto& verdict : verdicts_) {
+        if (verdict.file == "main.cf") verdict.value = value(verdict.name);
         if (verdict.file != "main.cf" || said_.contains(verdict.name)) continue;
         const auto* row = correspondence_of(verdict.name);
         const auto standard = values.standard(verdict.name);

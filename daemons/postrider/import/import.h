@@ -34,6 +34,7 @@ struct Verdict {
     std::uint32_t line = 0;
     Kind kind = Kind::carried;
     std::vector<std::string> remarks;
+    std::string value = {}; // of main.cf: with everything put in
 };
 
 struct Imported {
