@@ -20,11 +20,12 @@ namespace {
 
 // A file of sane size; pipes and devices would never end.
 std::expected<std::string, std::string> read_regular(const std::string& path) {
-    struct stat info{};
+    struct stat info {};
     if (stat(path.c_str(), &info) != 0) return std::unexpected(std::string(std::strerror(errno)));
     if (!S_ISREG(info.st_mode)) return std::unexpected(std::string("this is no regular file"));
     if (static_cast<std::uint64_t>(info.st_size) > postfix::longest_file)
-        return std::unexpected(fmt::format("it has {} bytes; more than {} are not read", info.st_size, postfix::longest_file));
+        return std::unexpected(
+            fmt::format("it has {} bytes; more than {} are not read", info.st_size, postfix::longest_file));
     auto text = common::read_file(path);
     if (!text) return std::unexpected(std::string(std::strerror(text.error().code)));
     return *std::move(text);
@@ -37,10 +38,12 @@ int prefix_of(const sockaddr* mask) {
         for (std::size_t i = 0; i < size; ++i) bits += __builtin_popcount(bytes[i]);
     };
     if (mask->sa_family == AF_INET) {
-        count(reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in*>(mask)->sin_addr), 4);
+        count(reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in*>(mask)->sin_addr),
+              4);
         return 96 + bits;
     }
-    count(reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr), 16);
+    count(reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr),
+          16);
     return bits;
 }
 
@@ -50,7 +53,8 @@ std::vector<World::Interface> interfaces() {
     if (getifaddrs(&all) != 0) return out;
     for (const auto* each = all; each; each = each->ifa_next)
         if (each->ifa_addr)
-            if (const auto address = common::IpAddress::of(each->ifa_addr)) out.push_back({*address, prefix_of(each->ifa_netmask)});
+            if (const auto address = common::IpAddress::of(each->ifa_addr))
+                out.push_back({*address, prefix_of(each->ifa_netmask)});
     freeifaddrs(all);
     return out;
 }
@@ -66,12 +70,14 @@ std::vector<config::Problem> judged(const std::string& text, const std::string& 
     if (!config) return config.error();
     auto problems = config::missing_files(*config);
     if (!problems.empty()) return problems;
-    // The user of the daemons may come with the package, later: until then only root can be the owner of secrets.
+    // The user of the daemons may come with the package, later: until then only root can be the owner of
+    // secrets.
     if (!common::look_up_user(config->mta.user)) config->mta.users = false;
     return problems_in_files(*config);
 }
 
-// What the check refuses is taken out again, with the reason, until nothing is refused; what is left is nobody's key.
+// What the check refuses is taken out again, with the reason, until nothing is refused; what is left is
+// nobody's key.
 std::vector<config::Problem> settle(Imported& imported, std::string& text, const std::string& name) {
     constexpr int most_rounds = 100;
     for (int round = 0;; ++round) {
@@ -80,7 +86,9 @@ std::vector<config::Problem> settle(Imported& imported, std::string& text, const
         if (problems.empty() || round == most_rounds) return problems;
         std::set<std::string> taken;
         for (const auto& problem : problems)
-            if (const auto key = imported.draft.at_line(problem.line); !key.empty() && taken.insert(key).second) imported.take_back(key, problem.message);
+            if (const auto key = imported.draft.at_line(problem.line);
+                !key.empty() && taken.insert(key).second)
+                imported.take_back(key, problem.message);
         if (taken.empty()) return problems;
     }
 }
@@ -88,7 +96,9 @@ std::vector<config::Problem> settle(Imported& imported, std::string& text, const
 // Never over a file that is there.
 int write_file(const std::string& path, const std::string& text) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0 && errno == EEXIST) return complain(fmt::format("{} is there already, and is left alone: name another file", path)), cannot_create;
+    if (fd < 0 && errno == EEXIST)
+        return complain(fmt::format("{} is there already, and is left alone: name another file", path)),
+               cannot_create;
     if (fd < 0) return complain(fmt::format("{}: {}", path, std::strerror(errno))), cannot_create;
     std::string_view rest = text;
     while (!rest.empty()) {
@@ -111,17 +121,28 @@ json as_json(const Imported& imported, const std::string& text) {
     constexpr const char* names[] = {"carried", "noted", "without"};
     json settings = json::array();
     for (const auto& verdict : imported.verdicts)
-        settings.push_back({{"name", verdict.name}, {"file", verdict.file}, {"line", verdict.line}, {"became", names[static_cast<int>(verdict.kind)]}, {"remarks", verdict.remarks}});
-    return {{"version", 1}, {"carried", imported.count(Verdict::Kind::carried)}, {"noted", imported.count(Verdict::Kind::noted)},
-            {"without", imported.count(Verdict::Kind::without)}, {"settings", settings}, {"text", text}};
+        settings.push_back({{"name", verdict.name},
+                            {"file", verdict.file},
+                            {"line", verdict.line},
+                            {"value", verdict.value},
+                            {"became", names[static_cast<int>(verdict.kind)]},
+                            {"remarks", verdict.remarks}});
+    return {{"version", 1},
+            {"carried", imported.count(Verdict::Kind::carried)},
+            {"noted", imported.count(Verdict::Kind::noted)},
+            {"without", imported.count(Verdict::Kind::without)},
+            {"settings", settings},
+            {"text", text}};
 }
 
 } // namespace
 
 int import_from_postfix(const Arguments& arguments) {
     World world;
-    const std::unique_ptr<char, decltype(&std::free)> directory(realpath(arguments.words[0].c_str(), nullptr), std::free);
-    if (!directory) return complain(fmt::format("{}: {}", arguments.words[0], std::strerror(errno))), data_error;
+    const std::unique_ptr<char, decltype(&std::free)> directory(realpath(arguments.words[0].c_str(), nullptr),
+                                                                std::free);
+    if (!directory)
+        return complain(fmt::format("{}: {}", arguments.words[0], std::strerror(errno))), data_error;
     world.directory = directory.get();
     world.hostname = config::System::here().hostname;
     world.interfaces = interfaces();
@@ -141,10 +162,13 @@ int import_from_postfix(const Arguments& arguments) {
     }
     if (arguments.json) print_json(as_json(*imported, text));
     for (const auto& problem : problems) complain(problem.to_string());
-    if (std::fflush(stdout) != 0) return complain(fmt::format("standard output: {}", std::strerror(errno))), disk_error;
-    complain(fmt::format("{}: carried over {}, noted {}, without a counterpart {}", arguments.words[0], imported->count(Verdict::Kind::carried),
-                         imported->count(Verdict::Kind::noted), imported->count(Verdict::Kind::without)));
-    if (!problems.empty()) return complain("the result is not good: mend these lines, and ask postrider check"), bad_config;
+    if (std::fflush(stdout) != 0)
+        return complain(fmt::format("standard output: {}", std::strerror(errno))), disk_error;
+    complain(fmt::format("{}: carried over {}, noted {}, without a counterpart {}", arguments.words[0],
+                         imported->count(Verdict::Kind::carried), imported->count(Verdict::Kind::noted),
+                         imported->count(Verdict::Kind::without)));
+    if (!problems.empty())
+        return complain("the result is not good: mend these lines, and ask postrider check"), bad_config;
     return ok;
 }
 

@@ -1,5 +1,6 @@
-// Any two texts as main.cf and master.cf (parted by a line "---") are either a Postfix configuration that is carried
-// over, or refused with a file and a reason; what comes out is text for a terminal, and values have their bound.
+// Any two texts as main.cf and master.cf (parted by a line "---") are either a Postfix configuration that is
+// carried over, or refused with a file and a reason; what comes out is text for a terminal, and values have
+// their bound.
 #include "daemons/postrider/import/import.h"
 #include "libsmtp/utf8.h"
 #include <cstdlib>
@@ -27,6 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto out = read->text();
     for (const unsigned char c : out)
         if ((c < 0x20 && c != '\n') || c == 0x7f) std::abort();
-    if (read->count(Verdict::Kind::carried) + read->count(Verdict::Kind::noted) + read->count(Verdict::Kind::without) != read->verdicts.size()) std::abort();
+    if (read->count(Verdict::Kind::carried) + read->count(Verdict::Kind::noted) +
+            read->count(Verdict::Kind::without) !=
+        read->verdicts.size())
+        std::abort();
     return 0;
 }

@@ -119,7 +119,7 @@ POSTRIDER = [
     row("dkim-key", "--bits", "dkim-key", "test.example", "s3", "--bits", "1024", "--file", "{folder}/three.pem", out="k=rsa",
         then=lambda mta, i, done: None if len(done.stdout) < 700 else pytest.fail(done.stdout)),
     row("import-postfix", "-o", "import-postfix", "{folder}/postfix", "-o", "{folder}/imported.toml", err="carried over 1,",
-        then=made("imported.toml", '^hostname = "mail.options.example"$')),
+        then=made("imported.toml", 'hostname = "mail.options.example"')),
     row("simulate", "--world", "simulate", "--world", "{source}/conf/scenario.toml", "--until", "30m", "--json", "-c", "{file}", then=is_json),
     row("simulate", "--seed", "simulate", "--world", "{source}/conf/scenario.toml", "--until", "30m", "--seed", "77", "-c", "{file}", out="77"),
     row("simulate", "--until", "simulate", "--world", "{source}/conf/scenario.toml", "--until", "soon", "-c", "{file}", status=64, err="--until"),

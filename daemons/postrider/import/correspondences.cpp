@@ -63,10 +63,14 @@ bool fits(std::string_view pattern, std::string_view name) {
 std::string escaped(std::string_view text) {
     std::string out;
     for (const char c : text) {
-        if (c == '\\') out += "\\e";
-        else if (c == '"') out += "\\(dq";
-        else if (c == '-') out += "\\-";
-        else out += c;
+        if (c == '\\')
+            out += "\\e";
+        else if (c == '"')
+            out += "\\(dq";
+        else if (c == '-')
+            out += "\\-";
+        else
+            out += c;
     }
     return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
 }
@@ -77,7 +81,8 @@ std::string folded(std::string_view text) {
     while (!text.empty()) {
         const auto space = std::min(text.find(' '), text.size());
         const auto word = text.substr(0, space);
-        if (!line.empty() && escaped(line).size() + escaped(word).size() > 78) out += escaped(line) + '\n', line.clear();
+        if (!line.empty() && escaped(line).size() + escaped(word).size() > 78)
+            out += escaped(line) + '\n', line.clear();
         line += line.empty() ? "" : " ";
         line += word;
         if (word.ends_with('.') || word.ends_with(".)")) out += escaped(line) + '\n', line.clear();
@@ -121,9 +126,12 @@ std::string correspondences_manual() {
         out += fmt::format(".Ss {}\n.Bl -tag -width Ds\n", subject.title);
         for (const auto& row : subject.rows) {
             out += fmt::format(".It Cm {}\n", escaped(row.name));
-            if (!row.key.empty()) out += fmt::format(".Li {}", escaped(row.key)) + (row.note.empty() ? "\n" : " :\n");
-            else if (row.way == moot) out += "Not needed.\n";
-            else if (row.way == none) out += "No counterpart.\n";
+            if (!row.key.empty())
+                out += fmt::format(".Li {}", escaped(row.key)) + (row.note.empty() ? "\n" : " :\n");
+            else if (row.way == moot)
+                out += "Not needed.\n";
+            else if (row.way == none)
+                out += "No counterpart.\n";
             out += folded(row.note);
         }
         out += ".El\n";

@@ -103,7 +103,7 @@ constexpr Correspondence local[] = {
     {"command_time_limit", "local.command_timeout", seconds, ""},
     {"mailbox_delivery_lock", "", moot, "Mailboxes are locked with fcntl(2) and a dot lock."},
     {"deliver_lock_*", "", none, "local.lock_timeout says how long a locked mailbox is waited for."},
-    {"stale_lock_time", "", moot, "A dot lock left behind is noticed."},
+    {"stale_lock_time", "", moot, "local.lock_timeout says how long a locked mailbox is waited for."},
     {"strict_mailbox_ownership", "", moot, "A mailbox that is not its user's own is never written."},
     {"require_home_directory", "", none, "Mail of a user whose home directory is missing goes to his mailbox all the same, if that is not in it."},
     {"local_command_shell", "", moot, "Commands are run by sh(1)."},

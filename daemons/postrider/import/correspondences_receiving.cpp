@@ -55,7 +55,7 @@ constexpr Correspondence receiving_[] = {
     {"smtpd_proxy_*", "", none, "No filter stands within the SMTP session; use a [milter]."},
     {"smtpd_authorized_verp_clients", "", none, "There is no VERP in SMTP."},
     {"smtpd_log_access_permit_actions", "", moot, "Every decision is in the log."},
-    {"smtpd_client_port_logging", "", moot, "The port is in the log at level debug."},
+    {"smtpd_client_port_logging", "", none, "The log has the client's name and address."},
     {"smtpd_delay_open_until_valid_rcpt", "", moot, "A queue id is given at MAIL."},
     {"smtpd_history_flush_threshold", "", moot, ""},
     {"smtpd_service_name", "", moot, ""},

@@ -7,10 +7,13 @@ namespace postrider {
 
 namespace {
 
-constexpr std::string_view order[] = {"mta", "spool", "log", "local", "listen", "relay", "route", "virtual_alias", "virtual_mailbox",
-                                      "canonical", "relocated", "transport", "sender_relay", "table", "tls", "auth", "queue",
-                                      "smtpd", "policy", "dns_list", "milter", "content", "copies", "smtp_client", "pool",
-                                      "submit", "bounce"};
+constexpr std::string_view order[] = {
+    "mta",       "spool",     "log",           "local",           "listen",
+    "relay",     "route",     "virtual_alias", "virtual_mailbox", "canonical",
+    "relocated", "transport", "sender_relay",  "table",           "tls",
+    "auth",      "queue",     "smtpd",         "policy",          "dns_list",
+    "milter",    "content",   "copies",        "smtp_client",     "pool",
+    "submit",    "bounce"};
 
 std::size_t rank(std::string_view section) {
     const auto word = section.substr(0, section.find('.'));
@@ -28,10 +31,14 @@ std::pair<std::string_view, std::string_view> parted(std::string_view path) {
 std::string toml(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) {
-        if (c == '"' || c == '\\') out += '\\', out += c;
-        else if (c == '\t') out += "\\t";
-        else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) out += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
-        else out += c;
+        if (c == '"' || c == '\\')
+            out += '\\', out += c;
+        else if (c == '\t')
+            out += "\\t";
+        else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+            out += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
+        else
+            out += c;
     }
     return out + '"';
 }
@@ -40,7 +47,8 @@ std::string toml(const std::vector<std::string>& texts) {
     std::vector<std::string> words;
     std::size_t length = 0;
     for (const auto& text : texts) length += words.emplace_back(toml(text)).size() + 2;
-    return length <= 90 ? fmt::format("[{}]", fmt::join(words, ", ")) : fmt::format("[\n    {},\n]", fmt::join(words, ",\n    "));
+    return length <= 90 ? fmt::format("[{}]", fmt::join(words, ", "))
+                        : fmt::format("[\n    {},\n]", fmt::join(words, ",\n    "));
 }
 
 void Draft::set(std::string_view path, std::string value, std::string_view origin) {
@@ -48,7 +56,8 @@ void Draft::set(std::string_view path, std::string value, std::string_view origi
     auto section = std::ranges::find(sections_, name, &Section::name);
     if (section == sections_.end()) section = sections_.insert(sections_.end(), {std::string(name), {}});
     auto found = std::ranges::find(section->keys, key, &Key::name);
-    if (found == section->keys.end()) found = section->keys.insert(section->keys.end(), Key{std::string(key), {}, {}});
+    if (found == section->keys.end())
+        found = section->keys.insert(section->keys.end(), Key{std::string(key), {}, {}});
     found->value = std::move(value);
     found->origin = origin;
 }
@@ -61,7 +70,9 @@ const Draft::Key* Draft::find(std::string_view path) const {
     return found == section->keys.end() ? nullptr : &*found;
 }
 
-bool Draft::has_section(std::string_view name) const { return std::ranges::find(sections_, name, &Section::name) != sections_.end(); }
+bool Draft::has_section(std::string_view name) const {
+    return std::ranges::find(sections_, name, &Section::name) != sections_.end();
+}
 
 void Draft::remove(std::string_view path) {
     const auto [name, key] = parted(path);
@@ -79,7 +90,8 @@ std::string Draft::at_line(std::uint32_t line) const {
         for (const auto& key : section.keys) {
             // A list may go on over further lines; a heading stands right above its first key.
             if (key.line <= line && (!nearest || key.line > nearest->line)) nearest = &key, in = &section;
-            if (&key == &section.keys.front() && line < key.line && line + 2 >= key.line) return section.name + ".";
+            if (&key == &section.keys.front() && line < key.line && line + 2 >= key.line)
+                return section.name + ".";
         }
     return nearest ? in->name + "." + nearest->name : "";
 }

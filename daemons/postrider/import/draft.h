@@ -1,5 +1,5 @@
-// A postrider.toml being drawn up: sections, keys with where they come from, remarks. Knows TOML's form and nothing of
-// what keys mean. Pure.
+// A postrider.toml being drawn up: sections, keys with where they come from, remarks. Knows TOML's form and
+// nothing of what keys mean. Pure.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -32,8 +32,8 @@ public:
     const Key* find(std::string_view path) const; // null: not set
     bool has_section(std::string_view name) const;
     void remove(std::string_view path); // "listen.smtp.": the whole section
-    // The key that stands in that line of the text made last, "queue.expiry"; "listen.smtp." for the heading of a
-    // section; "" none.
+    // The key that stands in that line of the text made last, "queue.expiry"; "listen.smtp." for the heading
+    // of a section; "" none.
     std::string at_line(std::uint32_t line) const;
 
     // Remarks before everything, then the sections in the order of the manual.

@@ -13,7 +13,8 @@ using postfix::Read;
 namespace {
 
 // What Postfix takes itself to be called where main.cf does not say.
-std::map<std::string, std::string, std::less<>> host_defaults(const World& world, const std::vector<postfix::Setting>& main) {
+std::map<std::string, std::string, std::less<>> host_defaults(const World& world,
+                                                              const std::vector<postfix::Setting>& main) {
     std::string myhostname = world.hostname, mydomain = "localdomain", set_domain;
     for (const auto& setting : main) {
         if (setting.name == "mydomain") set_domain = setting.value;
@@ -21,9 +22,12 @@ std::map<std::string, std::string, std::less<>> host_defaults(const World& world
     }
     if (myhostname.find('.') == myhostname.npos && myhostname.find('$') == myhostname.npos)
         myhostname += "." + (set_domain.empty() ? mydomain : set_domain);
-    if (const auto dot = myhostname.find('.'); dot != myhostname.npos && myhostname.find('$') == myhostname.npos)
+    if (const auto dot = myhostname.find('.');
+        dot != myhostname.npos && myhostname.find('$') == myhostname.npos)
         mydomain = myhostname.substr(dot + 1);
-    return {{"myhostname", std::move(myhostname)}, {"mydomain", std::move(mydomain)}, {"config_directory", world.directory},
+    return {{"myhostname", std::move(myhostname)},
+            {"mydomain", std::move(mydomain)},
+            {"config_directory", world.directory},
             {"process_name", "postrider"}};
 }
 
@@ -62,10 +66,13 @@ std::string duration(std::uint64_t seconds) {
 // The rows that are carried over as they stand.
 void carry_over(Import& import, const Correspondence& row) {
     const auto name = row.name;
-    if (row.key.empty() || row.way == Way::part || (!import.given(name) && !row.unset_too && row.way != Way::tables)) return;
+    if (row.key.empty() || row.way == Way::part ||
+        (!import.given(name) && !row.unset_too && row.way != Way::tables))
+        return;
     const auto value = import.value(name);
     if (import.fault || (value.empty() && !import.given(name))) return;
-    if (value.empty() && row.way != Way::text && row.way != Way::tables) return import.wrong(name, "the value is missing");
+    if (value.empty() && row.way != Way::text && row.way != Way::tables)
+        return import.wrong(name, "the value is missing");
     switch (row.way) {
     case Way::text:
         if (value.empty()) return import.carried(name);
@@ -76,7 +83,8 @@ void carry_over(Import& import, const Correspondence& row) {
     case Way::size:
         if (const auto number = import.number(name)) {
             if (*number == 0 && name != "mailbox_size_limit")
-                return import.noted(name, fmt::format("0 means no limit in Postfix; {} keeps its default", row.key));
+                return import.noted(
+                    name, fmt::format("0 means no limit in Postfix; {} keeps its default", row.key));
             import.set(row.key, toml(*number), name);
         }
         return;
@@ -85,11 +93,11 @@ void carry_over(Import& import, const Correspondence& row) {
     case Way::days:
         for (const auto& [way, unit] : units)
             if (way == row.way)
-                if (const auto seconds = import.seconds(name, unit)) import.set(row.key, toml(duration(*seconds)), name);
+                if (const auto seconds = import.seconds(name, unit))
+                    import.set(row.key, toml(duration(*seconds)), name);
         return;
     case Way::yes_no:
-    case Way::no_yes:
-        return import.set(row.key, toml(import.yes(name) == (row.way == Way::yes_no)), name);
+    case Way::no_yes: return import.set(row.key, toml(import.yes(name) == (row.way == Way::yes_no)), name);
     case Way::tables:
         if (const auto tables = import.tables(name); !tables.empty()) import.set(row.key, toml(tables), name);
         return import.carried(name);
@@ -106,16 +114,19 @@ std::size_t Imported::count(Verdict::Kind kind) const {
 }
 
 std::string Imported::text() {
-    std::vector<std::string> remarks = {"Made by \"postrider import-postfix\" out of Postfix's main.cf and master.cf.",
-                                        "postrider-from-postfix(7) says what is different, and how to move over."};
+    std::vector<std::string> remarks = {
+        "Made by \"postrider import-postfix\" out of Postfix's main.cf and master.cf.",
+        "postrider-from-postfix(7) says what is different, and how to move over."};
     for (const auto kind : {Verdict::Kind::without, Verdict::Kind::noted}) {
         if (count(kind) == 0) continue;
         remarks.emplace_back();
-        remarks.emplace_back(kind == Verdict::Kind::without ? "What has no counterpart:" : "What is not quite as it was:");
+        remarks.emplace_back(kind == Verdict::Kind::without ? "What has no counterpart:"
+                                                            : "What is not quite as it was:");
         for (const auto& verdict : verdicts) {
             if (verdict.kind != kind) continue;
             remarks.push_back(verdict.line == 0 ? fmt::format("  {}: {}", verdict.file, shown(verdict.name))
-                                                : fmt::format("  {} line {}: {}", verdict.file, verdict.line, shown(verdict.name)));
+                                                : fmt::format("  {} line {}: {}", verdict.file, verdict.line,
+                                                              shown(verdict.name)));
             for (const auto& remark : verdict.remarks) folded(shown(remark), "    ", remarks);
         }
     }
@@ -127,7 +138,9 @@ void Imported::take_back(const std::string& path, const std::string& why) {
     const auto from = key ? key->origin.substr(0, key->origin.find_first_of(" ,")) : "";
     draft.remove(path);
     const auto found = std::ranges::find(verdicts, from, &Verdict::name);
-    auto& verdict = found != verdicts.end() ? *found : verdicts.emplace_back(Verdict{path, "main.cf", 0, Verdict::Kind::without, {}});
+    auto& verdict = found != verdicts.end()
+                        ? *found
+                        : verdicts.emplace_back(Verdict{path, "main.cf", 0, Verdict::Kind::without, {}, {}});
     verdict.kind = Verdict::Kind::without;
     verdict.remarks.push_back(fmt::format("left out, for Postrider does not take it: {}", why));
 }
@@ -135,7 +148,7 @@ void Imported::take_back(const std::string& path, const std::string& why) {
 Import::Import(const World& world_, postfix::Values values_, std::vector<postfix::Service> services_)
     : world(world_), values(std::move(values_)), services(std::move(services_)) {
     for (const auto& [name, setting] : values.all())
-        verdicts_.push_back({name, "main.cf", setting.line, Verdict::Kind::carried, {}});
+        verdicts_.push_back({name, "main.cf", setting.line, Verdict::Kind::carried, {}, {}});
     std::ranges::stable_sort(verdicts_, {}, &Verdict::line);
 }
 
@@ -158,7 +171,8 @@ bool Import::yes(std::string_view name) {
 std::optional<std::uint64_t> Import::seconds(std::string_view name, char unit) {
     const auto text = value(name);
     const auto read = postfix::seconds_of(text, unit);
-    if (!read && !fault) wrong(name, fmt::format("\"{}\" is not a time such as 300s, 5m, 4h or 5d", postfix::excerpt(text)));
+    if (!read && !fault)
+        wrong(name, fmt::format("\"{}\" is not a time such as 300s, 5m, 4h or 5d", postfix::excerpt(text)));
     return read;
 }
 
@@ -171,8 +185,10 @@ std::optional<std::uint64_t> Import::number(std::string_view name) {
 
 void Import::set(std::string_view path, std::string value, std::string_view from) {
     const auto* setting = values.given(from);
-    draft.set(path, std::move(value), setting ? fmt::format("{}, main.cf line {}", from, setting->line)
-                                              : from.empty() ? "" : fmt::format("{}, as Postfix has it by default", from));
+    draft.set(path, std::move(value),
+              setting        ? fmt::format("{}, main.cf line {}", from, setting->line)
+              : from.empty() ? ""
+                             : fmt::format("{}, as Postfix has it by default", from));
     carried(from);
 }
 
@@ -199,7 +215,8 @@ void Import::without(std::string_view name, std::string remark) {
 
 void Import::wrong(std::string_view name, std::string message) {
     const auto* setting = values.given(name);
-    if (!fault) fault = Fault{values.file(), setting ? setting->line : 0, fmt::format("{}: {}", name, message)};
+    if (!fault)
+        fault = Fault{values.file(), setting ? setting->line : 0, fmt::format("{}: {}", name, message)};
 }
 
 void Import::service(const postfix::Service& of, Verdict::Kind kind, std::string remark) {
@@ -210,7 +227,7 @@ void Import::service(const postfix::Service& of, Verdict::Kind kind, std::string
             if (!remark.empty()) each.remarks.push_back(std::move(remark));
             return;
         }
-    verdicts_.push_back({std::move(name), "master.cf", of.line, kind, {}});
+    verdicts_.push_back({std::move(name), "master.cf", of.line, kind, {}, {}});
     if (!remark.empty()) verdicts_.back().remarks.push_back(std::move(remark));
 }
 
@@ -222,16 +239,21 @@ std::set<std::string, std::less<>> names_used(const Import& import) {
     const auto look = [&](std::string_view value) {
         for (auto at = value.find('$'); at < value.size(); at = value.find('$', at + 1)) {
             auto first = at + 1;
-            while (first < value.size() && (value[first] == '{' || value[first] == '(' || value[first] == ' ')) ++first;
+            while (first < value.size() &&
+                   (value[first] == '{' || value[first] == '(' || value[first] == ' '))
+                ++first;
             auto end = first;
-            while (end < value.size() && (std::isalnum(static_cast<unsigned char>(value[end])) || value[end] == '_')) ++end;
+            while (end < value.size() &&
+                   (std::isalnum(static_cast<unsigned char>(value[end])) || value[end] == '_'))
+                ++end;
             if (end > first) out.emplace(value.substr(first, end - first));
         }
     };
     for (const auto& [name, setting] : import.values.all()) look(setting.value);
     for (const auto& service : import.services)
         for (const auto& over : service.overrides) look(over.value);
-    for (auto& word : Import::split(import.values.raw("smtpd_restriction_classes"))) out.insert(std::move(word));
+    for (auto& word : Import::split(import.values.raw("smtpd_restriction_classes")))
+        out.insert(std::move(word));
     return out;
 }
 
@@ -239,6 +261,7 @@ std::set<std::string, std::less<>> names_used(const Import& import) {
 Imported Import::finish() {
     const auto used = names_used(*this);
     for (auto& verdict : verdicts_) {
+        if (verdict.file == "main.cf") verdict.value = value(verdict.name);
         if (verdict.file != "main.cf" || said_.contains(verdict.name)) continue;
         const auto* row = correspondence_of(verdict.name);
         const auto standard = values.standard(verdict.name);
@@ -247,7 +270,8 @@ Imported Import::finish() {
         if (!row) {
             if (used.contains(verdict.name)) continue; // a name of the site's own, put in where it is used
             verdict.kind = Verdict::Kind::noted;
-            verdict.remarks.emplace_back("Postfix 3.7 has no such setting, and nothing in main.cf or master.cf uses it");
+            verdict.remarks.emplace_back(
+                "Postfix 3.7 has no such setting, and nothing in main.cf or master.cf uses it");
             continue;
         }
         verdict.kind = Verdict::Kind::without;
@@ -273,12 +297,13 @@ Read<Imported> import_postfix(const World& world) {
     auto host = host_defaults(world, *main);
     postfix::Values values(main_file, *std::move(main), std::move(host));
     Import import(world, std::move(values), std::move(services));
-    for (const auto& [name, setting] : import.values.all()) import.value(name); // each must make sense, used or not
+    for (const auto& [name, setting] : import.values.all())
+        import.value(name); // each must make sense, used or not
     for (const auto& subject : correspondences())
         for (const auto& row : subject.rows)
             if (!import.fault) carry_over(import, row);
-    for (const auto part : {import_names, import_local, import_addresses, import_security, import_listeners, import_restrictions,
-                            import_filters, import_sending, import_queue})
+    for (const auto part : {import_names, import_local, import_addresses, import_security, import_listeners,
+                            import_restrictions, import_filters, import_sending, import_queue})
         if (!import.fault) part(import);
     if (import.fault) return std::unexpected(*import.fault);
     return import.finish();

@@ -1,5 +1,6 @@
-// From what Postfix's files say to a postrider.toml: the work as a whole, and what its parts share. The machine is asked
-// through a World only, so that a test brings its own. Knows both configurations; decides nothing about mail.
+// From what Postfix's files say to a postrider.toml: the work as a whole, and what its parts share. The
+// machine is asked through a World only, so that a test brings its own. Knows both configurations; decides
+// nothing about mail.
 #pragma once
 #include "daemons/common/network.h"
 #include "daemons/postrider/import/correspondences.h"
@@ -21,7 +22,8 @@ struct World {
         int bits = 128; // of its network, of 128
     };
     std::vector<Interface> interfaces;
-    std::function<std::expected<std::string, std::string>(const std::string& path)> read; // the error: "No such file …"
+    std::function<std::expected<std::string, std::string>(const std::string& path)>
+        read; // the error: "No such file …"
     std::function<bool(const std::string& path)> exists;
     std::function<std::string(std::uint32_t uid)> user_name; // "" nobody
 };
@@ -29,11 +31,12 @@ struct World {
 // What became of one setting or service, for the comments and the summary.
 struct Verdict {
     enum class Kind { carried, noted, without }; // as it was; otherwise, or with a remark; not at all
-    std::string name;  // "relayhost"; "smtp inet"
-    std::string file;  // "main.cf"
+    std::string name;                            // "relayhost"; "smtp inet"
+    std::string file;                            // "main.cf"
     std::uint32_t line = 0;
     Kind kind = Kind::carried;
     std::vector<std::string> remarks;
+    std::string value = {}; // of main.cf: with everything put in
 };
 
 struct Imported {
@@ -90,7 +93,8 @@ public:
     // The same of services of master.cf.
     void service(const postfix::Service& service, Verdict::Kind kind, std::string remark = "");
 
-    // Words of a list, of which files' names and tables are replaced by what stands in them (the keys of tables).
+    // Words of a list, of which files' names and tables are replaced by what stands in them (the keys of
+    // tables).
     std::vector<std::string> listed(std::string_view name);
     // The lookup tables of a list, named in our way. What has no counterpart is noted at `name`.
     std::vector<std::string> tables(std::string_view name);
@@ -106,7 +110,8 @@ public:
 
     // A next hop of Postfix's in our words; nothing: it makes no sense to us.
     static std::optional<std::string> next_hop(std::string_view text);
-    static std::optional<std::string> lmtp_hop(std::string_view text, const std::function<std::string(std::string_view)>& path);
+    static std::optional<std::string> lmtp_hop(std::string_view text,
+                                               const std::function<std::string(std::string_view)>& path);
     static std::vector<std::string> split(std::string_view text);
 
     Imported finish();
@@ -116,7 +121,8 @@ private:
     std::optional<std::string> file_table(std::string_view name, const std::string& type, std::string path);
     std::optional<std::string> sqlite_table(std::string_view name, const std::string& path);
     std::optional<std::string> inline_table(std::string_view name, std::string_view text);
-    std::optional<std::string> service_table(std::string_view name, const std::string& type, std::string_view text);
+    std::optional<std::string> service_table(std::string_view name, const std::string& type,
+                                             std::string_view text);
 
     std::vector<Verdict> verdicts_;
     std::set<std::string, std::less<>> said_; // settings some part has spoken of

@@ -22,7 +22,9 @@ void names(Import& import) {
         origin = postfix::trimmed(std::string_view(text).substr(0, text.find('\n')));
     }
     if (const auto name = config::domain_name(origin); !name.empty())
-        import.set("mta.origin", toml(name.find('.') == name.npos && name != "localhost" ? name + ".localdomain" : name), "myorigin");
+        import.set("mta.origin",
+                   toml(name.find('.') == name.npos && name != "localhost" ? name + ".localdomain" : name),
+                   "myorigin");
     else if (!import.fault)
         import.without("myorigin", fmt::format("\"{}\" is no domain", origin));
 }
@@ -32,14 +34,17 @@ class Classes {
 public:
     explicit Classes(Import& import) : import_(import) {}
 
-    void take(std::string_view name, std::string_view key, const std::vector<std::string>& words, bool below) {
+    void take(std::string_view name, std::string_view key, const std::vector<std::string>& words,
+              bool below) {
         std::vector<std::string> out;
         for (const auto& word : words) {
             if (word.starts_with('!')) {
-                import_.noted(name, fmt::format("\"{}\": exceptions have no counterpart; it is left out", word));
+                import_.noted(name,
+                              fmt::format("\"{}\": exceptions have no counterpart; it is left out", word));
                 continue;
             }
-            if (word.find('@') != word.npos || postfix::typed(word)) continue; // an address; a table that was noted
+            if (word.find('@') != word.npos || postfix::typed(word))
+                continue; // an address; a table that was noted
             const bool under = word.starts_with('.');
             const auto domain = config::domain_name(std::string_view(word).substr(under ? 1 : 0));
             if (domain.empty() || (under && !below)) {
@@ -56,7 +61,8 @@ public:
     }
 
 private:
-    void add(std::string_view name, std::string_view key, const std::string& domain, std::vector<std::string>& out) {
+    void add(std::string_view name, std::string_view key, const std::string& domain,
+             std::vector<std::string>& out) {
         const auto [found, fresh] = seen_.emplace(domain, key);
         if (fresh)
             out.push_back(domain);
@@ -75,21 +81,30 @@ void domains(Import& import) {
     const auto aliases = import.value("virtual_alias_domains");
     if (!aliases.empty()) {
         auto listed = import.listed("virtual_alias_domains");
-        if (aliases == import.value("virtual_alias_maps")) std::erase_if(listed, [](const auto& key) { return key.find('@') != key.npos || key.find('.') == key.npos; });
+        if (aliases == import.value("virtual_alias_maps"))
+            std::erase_if(listed, [](const auto& key) {
+                return key.find('@') != key.npos || key.find('.') == key.npos;
+            });
         classes.take("virtual_alias_domains", "virtual_alias.domains", listed, false);
     }
     const auto boxes = import.value("virtual_mailbox_domains");
     if (!boxes.empty()) {
         auto listed = import.listed("virtual_mailbox_domains");
-        if (boxes == import.value("virtual_mailbox_maps")) std::erase_if(listed, [](const auto& key) { return key.find('@') != key.npos || key.find('.') == key.npos; });
+        if (boxes == import.value("virtual_mailbox_maps"))
+            std::erase_if(listed, [](const auto& key) {
+                return key.find('@') != key.npos || key.find('.') == key.npos;
+            });
         classes.take("virtual_mailbox_domains", "virtual_mailbox.domains", listed, false);
     }
     const auto parents = import.words("parent_domain_matches_subdomains");
-    classes.take("relay_domains", "relay.domains", import.listed("relay_domains"), std::ranges::find(parents, "relay_domains") != parents.end());
+    classes.take("relay_domains", "relay.domains", import.listed("relay_domains"),
+                 std::ranges::find(parents, "relay_domains") != parents.end());
     import.carried("parent_domain_matches_subdomains");
-    if (import.draft.find("virtual_alias.domains") && !import.draft.find("virtual_alias.tables") && !import.fault) {
+    if (import.draft.find("virtual_alias.domains") && !import.draft.find("virtual_alias.tables") &&
+        !import.fault) {
         import.draft.remove("virtual_alias.domains");
-        import.without("virtual_alias_domains", "there is no table of their addresses that could be carried over: list one in virtual_alias.tables");
+        import.without("virtual_alias_domains", "there is no table of their addresses that could be carried "
+                                                "over: list one in virtual_alias.tables");
     }
 }
 
@@ -108,7 +123,8 @@ std::vector<std::string> own_networks(Import& import) {
             if (style == "class" && address.is_v4())
                 network.bits = 96 + (address.bytes[12] < 128 ? 8 : address.bytes[12] < 192 ? 16 : 24);
             for (int bit = network.bits; bit < 128; ++bit)
-                network.base.bytes[static_cast<std::size_t>(bit / 8)] &= static_cast<std::uint8_t>(~(0x80 >> (bit % 8)));
+                network.base.bytes[static_cast<std::size_t>(bit / 8)] &=
+                    static_cast<std::uint8_t>(~(0x80 >> (bit % 8)));
         }
         add(network.to_string());
     }
@@ -121,12 +137,19 @@ void networks(Import& import) {
         out = own_networks(import);
     } else {
         for (const auto& word : import.listed("mynetworks")) {
-            if (common::Network::parse(word)) out.push_back(word);
-            else if (word.starts_with('!')) import.without("mynetworks", fmt::format("\"{}\": exceptions have no counterpart: list the networks around it", word));
-            else if (!postfix::typed(word)) import.without("mynetworks", fmt::format("\"{}\" is no network in figures", word));
+            if (common::Network::parse(word))
+                out.push_back(word);
+            else if (word.starts_with('!'))
+                import.without(
+                    "mynetworks",
+                    fmt::format("\"{}\": exceptions have no counterpart: list the networks around it", word));
+            else if (!postfix::typed(word))
+                import.without("mynetworks", fmt::format("\"{}\" is no network in figures", word));
         }
     }
-    import.set("relay.networks", toml(out), import.given("mynetworks") || !import.given("mynetworks_style") ? "mynetworks" : "mynetworks_style");
+    import.set("relay.networks", toml(out),
+               import.given("mynetworks") || !import.given("mynetworks_style") ? "mynetworks"
+                                                                               : "mynetworks_style");
     import.carried("mynetworks");
     import.carried("mynetworks_style");
 }
@@ -138,7 +161,8 @@ void import_names(Import& import) {
     domains(import);
     networks(import);
     const auto delimiter = import.value("recipient_delimiter");
-    if (delimiter.size() > 1) import.noted("recipient_delimiter", fmt::format("only \"{}\", the first of them", delimiter.front()));
+    if (delimiter.size() > 1)
+        import.noted("recipient_delimiter", fmt::format("only \"{}\", the first of them", delimiter.front()));
     import.set("local.recipient_delimiter", toml(delimiter.substr(0, 1)), "recipient_delimiter");
 }
 

@@ -1,5 +1,5 @@
-// smtpd_*_restrictions: what of them Postrider's rules already are, what becomes a section of its own, and what nothing
-// corresponds to, word by word.
+// smtpd_*_restrictions: what of them Postrider's rules already are, what becomes a section of its own, and
+// what nothing corresponds to, word by word.
 #include "daemons/common/service_address.h"
 #include "daemons/postrider/import/import.h"
 #include "daemons/postrider/import/postfix_lists.h"
@@ -17,31 +17,48 @@ struct List {
     std::string_view name, stage; // when a policy server in it is asked
 };
 // With smtpd_delay_reject, as it is by default, the first ones are all judged at RCPT.
-constexpr List lists[] = {{"smtpd_client_restrictions", "rcpt"}, {"smtpd_helo_restrictions", "rcpt"}, {"smtpd_sender_restrictions", "rcpt"},
-                          {"smtpd_relay_restrictions", "rcpt"}, {"smtpd_recipient_restrictions", "rcpt"}, {"smtpd_data_restrictions", "data"},
+constexpr List lists[] = {{"smtpd_client_restrictions", "rcpt"},
+                          {"smtpd_helo_restrictions", "rcpt"},
+                          {"smtpd_sender_restrictions", "rcpt"},
+                          {"smtpd_relay_restrictions", "rcpt"},
+                          {"smtpd_recipient_restrictions", "rcpt"},
+                          {"smtpd_data_restrictions", "data"},
                           {"smtpd_end_of_data_restrictions", "end_of_data"}};
 
 // What Postrider does anyway, or what only orders the list.
-constexpr std::string_view fixed[] = {"permit", "permit_mynetworks", "permit_sasl_authenticated", "reject_unauth_destination", "defer_unauth_destination",
-                                      "permit_auth_destination", "reject_unauth_pipelining", "reject_unlisted_recipient", "reject_multi_recipient_bounce",
+constexpr std::string_view fixed[] = {"permit",
+                                      "permit_mynetworks",
+                                      "permit_sasl_authenticated",
+                                      "reject_unauth_destination",
+                                      "defer_unauth_destination",
+                                      "permit_auth_destination",
+                                      "reject_unauth_pipelining",
+                                      "reject_unlisted_recipient",
+                                      "reject_multi_recipient_bounce",
                                       "permit_inet_interfaces"};
 // Followed by a word of their own.
-constexpr std::string_view with_word[] = {"check_policy_service", "reject_rbl_client", "permit_dnswl_client", "reject_rhsbl_client", "reject_rhsbl_helo",
-                                          "reject_rhsbl_sender", "reject_rhsbl_recipient", "reject_rhsbl_reverse_client", "permit_rhswl_client", "sleep"};
+constexpr std::string_view with_word[] = {"check_policy_service",   "reject_rbl_client",
+                                          "permit_dnswl_client",    "reject_rhsbl_client",
+                                          "reject_rhsbl_helo",      "reject_rhsbl_sender",
+                                          "reject_rhsbl_recipient", "reject_rhsbl_reverse_client",
+                                          "permit_rhswl_client",    "sleep"};
 
 struct Advice {
     std::string_view begin, text;
 };
 constexpr Advice advice[] = {
-    {"check_recipient_access", "relocated.tables refuse single recipients with 5.1.6; for the rest a policy service"},
+    {"check_recipient_access",
+     "relocated.tables refuse single recipients with 5.1.6; for the rest a policy service"},
     {"check_client_access", "a [dns_list] of your own, relay.networks, or a policy service"},
     {"check_sender_access", "a policy service, or content.header_checks on Return-Path and From"},
     {"check_", "a policy service can look such a table up"},
-    {"reject_unverified_", "addresses are not verified by probes: relay.recipients and virtual_mailbox.users list who is there"},
+    {"reject_unverified_",
+     "addresses are not verified by probes: relay.recipients and virtual_mailbox.users list who is there"},
     {"reject_rhsbl_", "lists of domains are asked by a milter, such as rspamd"},
     {"permit_rhswl_", "lists of domains are asked by a milter, such as rspamd"},
     {"reject_unknown_", "a milter, such as rspamd, weighs names that are not in the DNS"},
-    {"reject_non_fqdn_", "addresses without a domain are completed for programs of our own; a milter weighs the rest"},
+    {"reject_non_fqdn_",
+     "addresses without a domain are completed for programs of our own; a milter weighs the rest"},
     {"reject_invalid_", "a milter, such as rspamd, weighs odd names"},
     {"permit_tls_", "nobody may relay by a certificate: let those clients authenticate"},
     {"reject_plaintext_session", "say tls = \"require\" for the listener"},
@@ -78,16 +95,21 @@ public:
         for (const auto& list : lists) read(door, list);
         if (door.submission) return submitters(door);
         if (relays_) some_relay_ = true;
-        if (refused_) say(door, "smtpd_client_restrictions", "clients outside mynetworks are all refused in Postfix; let the listener have an inner address, or a packet filter decide");
+        if (refused_)
+            say(door, "smtpd_client_restrictions",
+                "clients outside mynetworks are all refused in Postfix; let the listener have an inner "
+                "address, or a packet filter decide");
     }
 
     void write() {
         for (const auto& [zone, list] : dns_lists_) {
             const auto section = fmt::format("dns_list.\"{}\"", zone);
-            import_.draft.set(section + ".weight", toml(static_cast<std::uint64_t>(list.weight)), list.origin);
+            import_.draft.set(section + ".weight", toml(static_cast<std::uint64_t>(list.weight)),
+                              list.origin);
             if (list.allow) import_.draft.set(section + ".allow", "true");
             if (!list.answers.empty()) import_.draft.set(section + ".answers", toml(list.answers));
-            if (list.listeners != all_relays()) import_.draft.set(section + ".listeners", toml(list.listeners));
+            if (list.listeners != all_relays())
+                import_.draft.set(section + ".listeners", toml(list.listeners));
         }
         std::size_t number = 0;
         for (const auto& policy : policies_) {
@@ -95,10 +117,13 @@ public:
             import_.draft.set(section + ".address", toml(policy.address), policy.origin);
             import_.draft.set(section + ".stage", toml(policy.stage));
             import_.draft.set(section + ".timeout", toml(policy.timeout));
-            if (!policy.on_failure.empty()) import_.draft.set(section + ".on_failure", toml(policy.on_failure));
-            if (policy.listeners != all_relays()) import_.draft.set(section + ".listeners", toml(policy.listeners));
+            if (!policy.on_failure.empty())
+                import_.draft.set(section + ".on_failure", toml(policy.on_failure));
+            if (policy.listeners != all_relays())
+                import_.draft.set(section + ".listeners", toml(policy.listeners));
         }
-        const bool any = std::ranges::any_of(import_.doors, [](const auto& door) { return !door.submission; });
+        const bool any =
+            std::ranges::any_of(import_.doors, [](const auto& door) { return !door.submission; });
         if (any && !some_relay_) {
             import_.set("relay.networks", "[]", "mynetworks");
             import_.noted("mynetworks", "no permit_mynetworks lets these networks relay, so none is listed");
@@ -106,9 +131,11 @@ public:
     }
 
     // "ZONE" or "ZONE=127.0.0.[2..4]"; false: the answers make no sense.
-    bool dns_list(std::string_view text, bool allow, int weight, std::string_view listener, std::string origin) {
+    bool dns_list(std::string_view text, bool allow, int weight, std::string_view listener,
+                  std::string origin) {
         const auto equals = std::min(text.find('='), text.size());
-        const auto answers = equals < text.size() ? postfix::addresses_of(text.substr(equals + 1)) : std::vector<std::string>{};
+        const auto answers = equals < text.size() ? postfix::addresses_of(text.substr(equals + 1))
+                                                  : std::vector<std::string>{};
         if (!answers) return false;
         auto zone = std::string(text.substr(0, equals));
         auto& list = dns_lists_[zone];
@@ -116,7 +143,8 @@ public:
         list.allow = allow, list.weight = weight;
         for (const auto& answer : *answers)
             if (std::ranges::find(list.answers, answer) == list.answers.end()) list.answers.push_back(answer);
-        if (std::ranges::find(list.listeners, listener) == list.listeners.end()) list.listeners.emplace_back(listener);
+        if (std::ranges::find(list.listeners, listener) == list.listeners.end())
+            list.listeners.emplace_back(listener);
         return true;
     }
 
@@ -130,9 +158,12 @@ private:
 
     // Of a list the service sets itself, of the service; else of main.cf's setting.
     void say(const Import::Door& door, std::string_view list, std::string remark) {
-        const bool own = std::ranges::find(door.service->overrides, list, &postfix::Setting::name) != door.service->overrides.end();
-        if (own) import_.service(*door.service, Verdict::Kind::without, fmt::format("{}: {}", list, remark));
-        else import_.without(list, std::move(remark));
+        const bool own = std::ranges::find(door.service->overrides, list, &postfix::Setting::name) !=
+                         door.service->overrides.end();
+        if (own)
+            import_.service(*door.service, Verdict::Kind::without, fmt::format("{}: {}", list, remark));
+        else
+            import_.without(list, std::move(remark));
     }
 
     void read(const Import::Door& door, const List& list) {
@@ -142,26 +173,48 @@ private:
         bool over = false; // a list ends at reject and permit
         for (std::size_t i = 0; i < cut->size() && !over; ++i) {
             auto word = std::string((*cut)[i]);
-            const bool takes = std::ranges::find(with_word, word) != std::end(with_word) || (word.starts_with("check_") && word.ends_with("_access"));
+            const bool takes = std::ranges::find(with_word, word) != std::end(with_word) ||
+                               (word.starts_with("check_") && word.ends_with("_access"));
             const auto more = takes && i + 1 < cut->size() ? (*cut)[++i] : "";
-            const bool relaying = list.name == "smtpd_relay_restrictions" || list.name == "smtpd_recipient_restrictions";
-            if (word == "permit_mynetworks") relays_ = relays_ || relaying;
-            else if (word == "reject" || word == "defer") over = true, refused_ = refused_ || (list.name == "smtpd_client_restrictions" && !door.submission);
-            else if (word == "permit" || (word == "permit_sasl_authenticated" && door.submission)) over = true; // who else is there?
-            else if (std::ranges::find(fixed, word) != std::end(fixed)) continue;
-            else if (word == "reject_rbl_client" || word == "permit_dnswl_client") on_list(door, list, word, more);
-            else if (word == "check_policy_service") policy(door, list, more);
-            else if (word == "reject_sender_login_mismatch" || word == "reject_authenticated_sender_login_mismatch") import_.set("auth.sender_match", "true", "smtpd_sender_login_maps");
-            else if (word == "warn_if_reject" && i + 1 < cut->size()) say(door, list.name, fmt::format("warn_if_reject {}: only what is refused is logged", (*cut)[++i]));
-            else if (word == "defer_if_permit" || word == "defer_if_reject") say(door, list.name, fmt::format("{}: no counterpart", word));
-            else say(door, list.name, fmt::format("{}{}{}: no counterpart; {}", word, more.empty() ? "" : " ", more, advice_on(word)));
+            const bool relaying =
+                list.name == "smtpd_relay_restrictions" || list.name == "smtpd_recipient_restrictions";
+            if (word == "permit_mynetworks")
+                relays_ = relays_ || relaying;
+            else if (word == "reject" || word == "defer")
+                over = true,
+                refused_ = refused_ || (list.name == "smtpd_client_restrictions" && !door.submission);
+            else if (word == "permit" || (word == "permit_sasl_authenticated" && door.submission))
+                over = true; // who else is there?
+            else if (std::ranges::find(fixed, word) != std::end(fixed))
+                continue;
+            else if (word == "reject_rbl_client" || word == "permit_dnswl_client")
+                on_list(door, list, word, more);
+            else if (word == "check_policy_service")
+                policy(door, list, more);
+            else if (word == "reject_sender_login_mismatch" ||
+                     word == "reject_authenticated_sender_login_mismatch")
+                import_.set("auth.sender_match", "true", "smtpd_sender_login_maps");
+            else if (word == "warn_if_reject" && i + 1 < cut->size())
+                say(door, list.name,
+                    fmt::format("warn_if_reject {}: only what is refused is logged", (*cut)[++i]));
+            else if (word == "defer_if_permit" || word == "defer_if_reject")
+                say(door, list.name, fmt::format("{}: no counterpart", word));
+            else
+                say(door, list.name,
+                    fmt::format("{}{}{}: no counterpart; {}", word, more.empty() ? "" : " ", more,
+                                advice_on(word)));
         }
     }
 
     void on_list(const Import::Door& door, const List& list, std::string_view word, const std::string& more) {
-        if (door.submission) return say(door, list.name, fmt::format("{} {}: lists are asked about clients of relay listeners only", word, more));
-        if (more.empty() || !dns_list(more, word == "permit_dnswl_client", 1, door.name, fmt::format("{} in {}", word, list.name)))
-            say(door, list.name, fmt::format("{} {}: list the answers that count in dns_list.\"ZONE\".answers", word, more));
+        if (door.submission)
+            return say(
+                door, list.name,
+                fmt::format("{} {}: lists are asked about clients of relay listeners only", word, more));
+        if (more.empty() || !dns_list(more, word == "permit_dnswl_client", 1, door.name,
+                                      fmt::format("{} in {}", word, list.name)))
+            say(door, list.name,
+                fmt::format("{} {}: list the answers that count in dns_list.\"ZONE\".answers", word, more));
     }
 
     // "inet:host:port", "unix:private/x", "{ inet:…, timeout=10s, default_action=DUNNO }"
@@ -169,29 +222,47 @@ private:
         Policy out;
         out.stage = list.stage, out.origin = fmt::format("check_policy_service in {}", list.name);
         auto words = Import::split(postfix::unbraced(text));
-        auto timeout = import_.value("smtpd_policy_service_timeout"), action = import_.value("smtpd_policy_service_default_action");
+        auto timeout = import_.value("smtpd_policy_service_timeout"),
+             action = import_.value("smtpd_policy_service_default_action");
         for (std::size_t i = 1; i < words.size(); ++i) {
             const auto bare = postfix::unbraced(words[i]);
             const auto equals = std::min(bare.find('='), bare.size());
-            const auto name = trimmed(bare.substr(0, equals)), value = equals < bare.size() ? trimmed(bare.substr(equals + 1)) : "";
-            if (name == "timeout") timeout = value;
-            else if (name == "default_action") action = value;
+            const auto name = trimmed(bare.substr(0, equals)),
+                       value = equals < bare.size() ? trimmed(bare.substr(equals + 1)) : "";
+            if (name == "timeout")
+                timeout = value;
+            else if (name == "default_action")
+                action = value;
         }
         const auto hop = words.empty() ? std::nullopt : postfix::destination_of(words[0]);
-        if (hop && hop->path) out.address = "unix:" + import_.queue_path(hop->host);
-        else if (hop) out.address = fmt::format("inet:{}:{}", hop->host == "localhost" ? "127.0.0.1" : hop->host.find(':') != std::string::npos ? "[" + hop->host + "]" : hop->host, hop->port);
+        if (hop && hop->path)
+            out.address = "unix:" + import_.queue_path(hop->host);
+        else if (hop)
+            out.address = fmt::format("inet:{}:{}",
+                                      hop->host == "localhost"                   ? "127.0.0.1"
+                                      : hop->host.find(':') != std::string::npos ? "[" + hop->host + "]"
+                                                                                 : hop->host,
+                                      hop->port);
         if (!common::ServiceAddress::parse(out.address))
-            return say(door, list.name, fmt::format("check_policy_service {}: write its address in figures in a [policy.NAME]", text));
+            return say(door, list.name,
+                       fmt::format("check_policy_service {}: write its address in figures in a [policy.NAME]",
+                                   text));
         out.timeout = fmt::format("{}s", postfix::seconds_of(timeout, 's').value_or(100));
-        out.on_failure = action.starts_with("DUNNO") || action.starts_with("dunno") || action.starts_with("permit") ? "accept" : action.starts_with('5') || action.starts_with("REJECT") ? "reject" : "tempfail";
+        out.on_failure =
+            action.starts_with("DUNNO") || action.starts_with("dunno") || action.starts_with("permit")
+                ? "accept"
+            : action.starts_with('5') || action.starts_with("REJECT") ? "reject"
+                                                                      : "tempfail";
         for (auto& same : policies_)
             if (same.address == out.address && same.stage == out.stage) {
-                if (std::ranges::find(same.listeners, door.name) == same.listeners.end()) same.listeners.push_back(door.name);
+                if (std::ranges::find(same.listeners, door.name) == same.listeners.end())
+                    same.listeners.push_back(door.name);
                 return;
             }
         out.listeners = {door.name};
         policies_.push_back(std::move(out));
-        import_.carried("smtpd_policy_service_timeout"), import_.carried("smtpd_policy_service_default_action");
+        import_.carried("smtpd_policy_service_timeout"),
+            import_.carried("smtpd_policy_service_default_action");
     }
 
     // Who may send over a submission listener without AUTH.
@@ -207,13 +278,21 @@ private:
         const auto clients = Import::split(import_.value(door.values, "smtpd_client_restrictions"));
         const bool closed = !clients.empty() && clients.back() == "reject";
         const bool mine = closed ? std::ranges::find(clients, "permit_mynetworks") != clients.end() : relays_;
-        if (mine) import_.draft.set(key + ".submitters", import_.given("mynetworks") ? toml(own) : import_.draft.find("relay.networks")->value, "permit_mynetworks");
+        if (mine)
+            import_.draft.set(key + ".submitters",
+                              import_.given("mynetworks") ? toml(own)
+                                                          : import_.draft.find("relay.networks")->value,
+                              "permit_mynetworks");
         const auto* auth = import_.draft.find(key + ".auth");
         if (mine || (auth && auth->value == "true")) return;
-        for (const auto* each : {"addresses", "service", "tls", "auth", "auth_without_tls", "client_certificates", "xclient_networks", "xforward_networks", "proxy_networks", "vrfy", "smtputf8",
-                                 "message_size", "recipients", "sessions_per_network"})
+        for (const auto* each :
+             {"addresses", "service", "tls", "auth", "auth_without_tls", "client_certificates",
+              "xclient_networks", "xforward_networks", "proxy_networks", "vrfy", "smtputf8", "message_size",
+              "recipients", "sessions_per_network"})
             import_.draft.remove(fmt::format("{}.{}", key, each));
-        import_.service(*door.service, Verdict::Kind::without, "nobody could send there: name auth.passwords or auth.dovecot, and write a listener whose service is \"submission\"");
+        import_.service(*door.service, Verdict::Kind::without,
+                        "nobody could send there: name auth.passwords or auth.dovecot, and write a listener "
+                        "whose service is \"submission\"");
     }
 
     Import& import_;
@@ -224,21 +303,26 @@ private:
 
 // postscreen's lists and its pause before the greeting.
 void postscreen(Import& import, Restrictions& restrictions) {
-    const auto door = std::ranges::find_if(import.doors, [](const auto& each) { return each.service->command == "postscreen"; });
+    const auto door = std::ranges::find_if(
+        import.doors, [](const auto& each) { return each.service->command == "postscreen"; });
     if (door == import.doors.end()) return;
     if (const auto wait = postfix::seconds_of(import.value("postscreen_greet_wait"), 's'))
         import.set("smtpd.greeting_delay", toml(fmt::format("{}s", *wait)), "postscreen_greet_wait");
-    if (const auto threshold = import.number("postscreen_dnsbl_threshold"); threshold && !import.value("postscreen_dnsbl_sites").empty())
+    if (const auto threshold = import.number("postscreen_dnsbl_threshold");
+        threshold && !import.value("postscreen_dnsbl_sites").empty())
         import.set("smtpd.dns_list_threshold", toml(*threshold), "postscreen_dnsbl_threshold");
     for (const auto& word : import.words("postscreen_dnsbl_sites")) {
         const auto star = std::min(word.find('*'), word.size());
         const auto site = word.substr(0, star);
         int weight = 1;
         if (star < word.size()) weight = static_cast<int>(std::strtol(word.c_str() + star + 1, nullptr, 10));
-        if (weight == 0 || weight == INT_MIN || !restrictions.dns_list(site, weight < 0, std::abs(weight), door->name, "postscreen_dnsbl_sites"))
-            import.without("postscreen_dnsbl_sites", fmt::format("{}: list the answers that count in dns_list.\"ZONE\".answers", word));
+        if (weight == 0 || weight == INT_MIN ||
+            !restrictions.dns_list(site, weight < 0, std::abs(weight), door->name, "postscreen_dnsbl_sites"))
+            import.without("postscreen_dnsbl_sites",
+                           fmt::format("{}: list the answers that count in dns_list.\"ZONE\".answers", word));
     }
-    import.carried("postscreen_dnsbl_sites"), import.carried("postscreen_dnsbl_threshold"), import.carried("postscreen_greet_wait");
+    import.carried("postscreen_dnsbl_sites"), import.carried("postscreen_dnsbl_threshold"),
+        import.carried("postscreen_greet_wait");
 }
 
 } // namespace
@@ -252,14 +336,18 @@ void import_restrictions(Import& import) {
     if (const auto words = import.words("smtpd_etrn_restrictions"); !words.empty()) {
         if (words.size() == 2 && words[0] == "permit_mynetworks" && words[1] == "reject") {
             for (const auto& door : import.doors)
-                if (const auto* networks = import.draft.find("relay.networks")) import.draft.set(fmt::format("listen.{}.etrn_networks", door.name), networks->value, "smtpd_etrn_restrictions");
+                if (const auto* networks = import.draft.find("relay.networks"))
+                    import.draft.set(fmt::format("listen.{}.etrn_networks", door.name), networks->value,
+                                     "smtpd_etrn_restrictions");
             import.carried("smtpd_etrn_restrictions");
         } else {
             import.without("smtpd_etrn_restrictions", "name the networks in listen.NAME.etrn_networks");
         }
     }
     if (import.given("smtpd_sender_login_maps") && import.draft.find("auth.sender_match"))
-        import.noted("smtpd_sender_login_maps", "users send as themselves; whom else they may send as is said with postrider passwd --addresses");
+        import.noted(
+            "smtpd_sender_login_maps",
+            "users send as themselves; whom else they may send as is said with postrider passwd --addresses");
 }
 
 } // namespace postrider

@@ -49,7 +49,10 @@ private:
     void add(std::string_view name, const std::string& certificate, const std::string& key) {
         for (const auto& path : {certificate, key})
             if (!import_.world.exists(import_.located(path)))
-                return import_.without(name, fmt::format("{}: there is no such file: it is left out; set tls.certificates and tls.keys once it is there, and tls of the listeners", path));
+                return import_.without(
+                    name, fmt::format("{}: there is no such file: it is left out; set tls.certificates and "
+                                      "tls.keys once it is there, and tls of the listeners",
+                                      path));
         const auto place = import_.located(certificate);
         if (std::ranges::find(certificates_, place) != certificates_.end()) return;
         certificates_.push_back(place);
@@ -65,7 +68,9 @@ void certificates(Import& import) {
     std::string_view from = "smtpd_tls_chain_files";
     if (const auto list = import.words("smtpd_tls_chain_files"); !list.empty()) {
         chains.files("smtpd_tls_chain_files", list);
-        for (const auto* name : {"smtpd_tls_cert_file", "smtpd_tls_key_file", "smtpd_tls_eccert_file", "smtpd_tls_eckey_file"}) import.carried(name); // not heeded
+        for (const auto* name :
+             {"smtpd_tls_cert_file", "smtpd_tls_key_file", "smtpd_tls_eccert_file", "smtpd_tls_eckey_file"})
+            import.carried(name); // not heeded
     } else {
         from = "smtpd_tls_cert_file";
         chains.pair("smtpd_tls_cert_file", "smtpd_tls_key_file");
@@ -73,7 +78,8 @@ void certificates(Import& import) {
     }
     for (const auto& word : import.words("tls_server_sni_maps"))
         if (const auto entries = import.entries("tls_server_sni_maps", word))
-            for (const auto& entry : *entries) chains.files("tls_server_sni_maps", Import::split(entry.value));
+            for (const auto& entry : *entries)
+                chains.files("tls_server_sni_maps", Import::split(entry.value));
     import.carried("tls_server_sni_maps");
     chains.write(from);
 }
@@ -88,7 +94,9 @@ void versions(Import& import, std::string_view name, std::string_view key) {
         for (auto& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
         if (word == ">=tlsv1.3" || word == ">=0304" || word == "!tlsv1.2") only_13 = true;
         if (word == ">=tlsv1.3" || word == ">=tlsv1.2" || word == ">=0303" || word == "!tlsv1.1") old = false;
-        if (word.starts_with("tlsv") || word.starts_with("sslv")) ++named, named_12 = named_12 || word == "tlsv1.2", old = old && (word != "tlsv1.2" && word != "tlsv1.3");
+        if (word.starts_with("tlsv") || word.starts_with("sslv"))
+            ++named, named_12 = named_12 || word == "tlsv1.2",
+                     old = old && (word != "tlsv1.2" && word != "tlsv1.3");
     }
     if (named > 0 && !named_12) only_13 = true;
     import.set(key, toml(only_13 ? "1.3" : "1.2"), name);
@@ -100,15 +108,22 @@ void client_level(Import& import) {
     std::string_view from = "smtp_tls_security_level";
     if (level.empty() && import.yes("smtp_enforce_tls")) level = "encrypt", from = "smtp_enforce_tls";
     if (level.empty() && import.yes("smtp_use_tls")) level = "may", from = "smtp_use_tls";
-    for (const auto* name : {"smtp_tls_security_level", "smtp_enforce_tls", "smtp_use_tls"}) import.carried(name);
+    for (const auto* name : {"smtp_tls_security_level", "smtp_enforce_tls", "smtp_use_tls"})
+        import.carried(name);
     if (level.empty()) return;
     if (level == "secure" || level == "fingerprint") {
-        import.noted(from, fmt::format("\"{}\" is taken for \"verify\": the certificate must prove the name of the host", level));
+        import.noted(
+            from,
+            fmt::format("\"{}\" is taken for \"verify\": the certificate must prove the name of the host",
+                        level));
         level = "verify";
     }
     import.set("smtp_client.tls", toml(level), from);
-    if (const auto path = import.value("smtp_tls_CApath"); !path.empty() && !import.given("smtp_tls_CAfile") && path != "/etc/ssl/certs" && path != "/etc/ssl/certs/")
-        import.without("smtp_tls_CApath", "put the certificates of the authorities into one file, smtp_client.tls_authorities");
+    if (const auto path = import.value("smtp_tls_CApath");
+        !path.empty() && !import.given("smtp_tls_CAfile") && path != "/etc/ssl/certs" &&
+        path != "/etc/ssl/certs/")
+        import.without("smtp_tls_CApath",
+                       "put the certificates of the authorities into one file, smtp_client.tls_authorities");
     import.carried("smtp_tls_CApath");
 }
 
@@ -116,8 +131,11 @@ void authentication(Import& import) {
     bool wanted = import.yes("smtpd_sasl_auth_enable");
     for (const auto& service : import.services)
         for (const auto& over : service.overrides)
-            wanted = wanted || (over.name == "smtpd_sasl_auth_enable" && postfix::flag_of(over.value).value_or(false));
-    for (const auto* name : {"smtpd_sasl_auth_enable", "smtpd_sasl_type", "smtpd_sasl_path", "smtpd_sasl_security_options", "smtpd_sasl_tls_security_options"}) import.carried(name);
+            wanted = wanted ||
+                     (over.name == "smtpd_sasl_auth_enable" && postfix::flag_of(over.value).value_or(false));
+    for (const auto* name : {"smtpd_sasl_auth_enable", "smtpd_sasl_type", "smtpd_sasl_path",
+                             "smtpd_sasl_security_options", "smtpd_sasl_tls_security_options"})
+        import.carried(name);
     if (!wanted) return;
     // Services may name it for themselves; one decides for all.
     auto type = import.value("smtpd_sasl_type"), path = import.value("smtpd_sasl_path");
@@ -126,18 +144,30 @@ void authentication(Import& import) {
         const auto own = import.values.of(service, import.world.directory + "/master.cf");
         for (const auto& over : service.overrides) {
             if (over.name == "smtpd_sasl_type" && type != "dovecot") type = import.value(own, over.name);
-            if (over.name == "smtpd_sasl_path" && !import.given("smtpd_sasl_path")) path = import.value(own, over.name);
+            if (over.name == "smtpd_sasl_path" && !import.given("smtpd_sasl_path"))
+                path = import.value(own, over.name);
         }
     }
     if (type != "dovecot") {
-        import.without("smtpd_sasl_auth_enable", fmt::format("\"{}\" SASL has no counterpart: let Dovecot decide (auth.dovecot), or make a file of users with postrider passwd (auth.passwords), and say auth = true for the listeners", type));
+        import.without(
+            "smtpd_sasl_auth_enable",
+            fmt::format(
+                "\"{}\" SASL has no counterpart: let Dovecot decide (auth.dovecot), or make a file of users "
+                "with postrider passwd (auth.passwords), and say auth = true for the listeners",
+                type));
         return import.without("smtpd_sasl_type", "only dovecot has a counterpart");
     }
-    if (path.starts_with("inet:")) return import.without("smtpd_sasl_path", "Dovecot is asked through a UNIX socket: add a unix_listener of type auth-client to its service auth, and name it in auth.dovecot");
-    import.set("auth.dovecot", toml(import.queue_path(path.starts_with("unix:") ? path.substr(5) : path)), import.given(from) ? from : "smtpd_sasl_auth_enable");
+    if (path.starts_with("inet:"))
+        return import.without("smtpd_sasl_path",
+                              "Dovecot is asked through a UNIX socket: add a unix_listener of type "
+                              "auth-client to its service auth, and name it in auth.dovecot");
+    import.set("auth.dovecot", toml(import.queue_path(path.starts_with("unix:") ? path.substr(5) : path)),
+               import.given(from) ? from : "smtpd_sasl_auth_enable");
     const auto options = import.words("smtpd_sasl_tls_security_options");
     if (std::ranges::find(options, "noplaintext") != options.end())
-        import.set("auth.mechanisms", toml(std::vector<std::string>{"SCRAM-SHA-256"}), import.given("smtpd_sasl_tls_security_options") ? "smtpd_sasl_tls_security_options" : "smtpd_sasl_security_options");
+        import.set("auth.mechanisms", toml(std::vector<std::string>{"SCRAM-SHA-256"}),
+                   import.given("smtpd_sasl_tls_security_options") ? "smtpd_sasl_tls_security_options"
+                                                                   : "smtpd_sasl_security_options");
 }
 
 } // namespace

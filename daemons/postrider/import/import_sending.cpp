@@ -21,7 +21,8 @@ std::optional<std::string> Import::next_hop(std::string_view text) {
     return parsed ? std::optional(parsed->to_string()) : std::nullopt;
 }
 
-std::optional<std::string> Import::lmtp_hop(std::string_view text, const std::function<std::string(std::string_view)>& path) {
+std::optional<std::string> Import::lmtp_hop(std::string_view text,
+                                            const std::function<std::string(std::string_view)>& path) {
     const auto hop = postfix::destination_of(text);
     if (!hop) return {};
     auto out = hop->path ? "lmtp:" + path(hop->host) : fmt::format("lmtp:[{}]", hop->host);
@@ -38,8 +39,10 @@ bool bracketed(std::string_view hop) { return hop.starts_with('['); }
 void relayhost(Import& import) {
     std::vector<std::string> hops;
     const auto add = [&](std::string_view name, std::string_view word) {
-        if (const auto hop = Import::next_hop(word)) hops.push_back(*hop);
-        else import.without(name, fmt::format("\"{}\" is no next hop that is understood", word));
+        if (const auto hop = Import::next_hop(word))
+            hops.push_back(*hop);
+        else
+            import.without(name, fmt::format("\"{}\" is no next hop that is understood", word));
     };
     std::string_view from = "relayhost";
     for (const auto& word : import.words("relayhost")) add("relayhost", word);
@@ -47,13 +50,19 @@ void relayhost(Import& import) {
     if (const auto type = postfix::typed(transport); import.given("default_transport")) {
         const auto bare = type ? type->type : transport;
         if (bare != "smtp" && bare != "relay")
-            import.without("default_transport", fmt::format("\"{}\" has no counterpart{}", transport, bare == "error" || bare == "retry" ? ": postrider pause all keeps mail from leaving" : ": mail leaves by SMTP"));
-        else if (type && !type->name.empty() && hops.empty()) from = "default_transport", add("default_transport", type->name);
+            import.without("default_transport",
+                           fmt::format("\"{}\" has no counterpart{}", transport,
+                                       bare == "error" || bare == "retry"
+                                           ? ": postrider pause all keeps mail from leaving"
+                                           : ": mail leaves by SMTP"));
+        else if (type && !type->name.empty() && hops.empty())
+            from = "default_transport", add("default_transport", type->name);
     }
     import.carried("relayhost"), import.carried("default_transport");
     if (hops.empty()) return;
     if (hops.size() > 1 && !std::ranges::all_of(hops, bracketed)) {
-        import.noted(from, fmt::format("several next hops must all be hosts in brackets; only {} is used", hops.front()));
+        import.noted(from, fmt::format("several next hops must all be hosts in brackets; only {} is used",
+                                       hops.front()));
         hops.resize(1);
     }
     import.set("route.\"*\".next_hop", hops.size() == 1 ? toml(hops.front()) : toml(hops), from);
@@ -61,7 +70,8 @@ void relayhost(Import& import) {
 
 // Routes that only say how mail to everywhere is sent.
 std::string everywhere(Import& import) {
-    if (!import.draft.find("route.\"*\".next_hop")) import.draft.set("route.\"*\".next_hop", toml("mx"), "for what follows");
+    if (!import.draft.find("route.\"*\".next_hop"))
+        import.draft.set("route.\"*\".next_hop", toml("mx"), "for what follows");
     return "route.\"*\"";
 }
 
@@ -69,13 +79,17 @@ void fallback(Import& import) {
     std::vector<std::string> hops;
     for (const auto& word : import.words("smtp_fallback_relay")) {
         const auto hop = Import::next_hop(word);
-        if (hop && bracketed(*hop)) hops.push_back(*hop);
-        else import.without("smtp_fallback_relay", fmt::format("\"{}\": write the host in brackets", word));
+        if (hop && bracketed(*hop))
+            hops.push_back(*hop);
+        else
+            import.without("smtp_fallback_relay", fmt::format("\"{}\": write the host in brackets", word));
     }
     import.carried("smtp_fallback_relay");
     if (hops.empty()) return;
     const auto* now = import.draft.find("route.\"*\".next_hop");
-    if (now && now->value.find('[') != now->value.npos) return import.noted("smtp_fallback_relay", "next_hop of route.\"*\" names hosts: list these behind them");
+    if (now && now->value.find('[') != now->value.npos)
+        return import.noted("smtp_fallback_relay",
+                            "next_hop of route.\"*\" names hosts: list these behind them");
     import.set(everywhere(import) + ".fallback", toml(hops), "smtp_fallback_relay");
 }
 
@@ -87,12 +101,17 @@ void relay_transport(Import& import) {
     if (!import.given("relay_transport") || transport == "relay" || transport == "smtp") return;
     std::optional<std::string> hop;
     if (type && (type->type == "relay" || type->type == "smtp")) hop = Import::next_hop(type->name);
-    if (type && type->type == "lmtp") hop = Import::lmtp_hop(type->name, [&](auto path) { return import.queue_path(path); });
-    if (!hop) return import.without("relay_transport", fmt::format("\"{}\" has no counterpart: write a [route] for each of relay.domains", transport));
+    if (type && type->type == "lmtp")
+        hop = Import::lmtp_hop(type->name, [&](auto path) { return import.queue_path(path); });
+    if (!hop)
+        return import.without(
+            "relay_transport",
+            fmt::format("\"{}\" has no counterpart: write a [route] for each of relay.domains", transport));
     std::vector<std::string> domains;
     for (const auto& word : import.listed("relay_domains"))
         if (auto name = config::domain_name(word); !name.empty()) domains.push_back(std::move(name));
-    const bool below = import.value("parent_domain_matches_subdomains").find("relay_domains") != std::string::npos;
+    const bool below =
+        import.value("parent_domain_matches_subdomains").find("relay_domains") != std::string::npos;
     for (const auto& domain : domains)
         for (const auto& pattern : below ? std::vector{domain, "." + domain} : std::vector{domain})
             import.set(fmt::format("route.\"{}\".next_hop", pattern), toml(*hop), "relay_transport");
@@ -104,16 +123,30 @@ void accounts(Import& import) {
     const auto maps = import.words("smtp_sasl_password_maps");
     for (const auto& word : maps) {
         const auto type = postfix::typed(word);
-        if (!type || maps.size() > 1 || !import.entries("smtp_sasl_password_maps", word) || type->type == "inline") {
-            if (!import.fault) import.without("smtp_sasl_password_maps", fmt::format("{}: write a file as in postrider-credentials(5) and name it in smtp_client.credentials", maps.size() > 1 ? "several tables" : postfix::excerpt(type ? type->type : word)));
+        if (!type || maps.size() > 1 || !import.entries("smtp_sasl_password_maps", word) ||
+            type->type == "inline") {
+            if (!import.fault)
+                import.without("smtp_sasl_password_maps",
+                               fmt::format("{}: write a file as in postrider-credentials(5) and name it in "
+                                           "smtp_client.credentials",
+                                           maps.size() > 1 ? "several tables"
+                                                           : postfix::excerpt(type ? type->type : word)));
             return;
         }
         const auto path = import.located(type->name);
         const auto read = auth::Credentials::parse(import.file("smtp_sasl_password_maps", path));
-        if (!read) return import.without("smtp_sasl_password_maps", fmt::format("{}: {}. Write a file as in postrider-credentials(5) and name it in smtp_client.credentials", path, read.error().why));
+        if (!read)
+            return import.without("smtp_sasl_password_maps",
+                                  fmt::format("{}: {}. Write a file as in postrider-credentials(5) and name "
+                                              "it in smtp_client.credentials",
+                                              path, read.error().why));
         import.set("smtp_client.credentials", toml(path), "smtp_sasl_password_maps");
         for (const auto& entry : *import.entries("smtp_sasl_password_maps", word))
-            if (!entry.key.starts_with('[') && !import.fault) import.noted("smtp_sasl_password_maps", fmt::format("line {}: accounts are looked up by the name of the host that is connected to, not by the domain whose MX host it is", entry.line));
+            if (!entry.key.starts_with('[') && !import.fault)
+                import.noted("smtp_sasl_password_maps",
+                             fmt::format("line {}: accounts are looked up by the name of the host that is "
+                                         "connected to, not by the domain whose MX host it is",
+                                         entry.line));
     }
 }
 
@@ -127,18 +160,34 @@ void tls_policies(Import& import) {
         for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
             const auto words = Import::split(entry.value);
             auto level = words.front();
-            if (words.size() > 1) import.noted("smtp_tls_policy_maps", fmt::format("{}: \"{}\" and the like have no counterpart", entry.key, postfix::excerpt(words[1])));
-            if (level == "secure" || level == "fingerprint") level = "verify", import.noted("smtp_tls_policy_maps", fmt::format("{}: {} is taken for verify", entry.key, words.front()));
+            if (words.size() > 1)
+                import.noted("smtp_tls_policy_maps",
+                             fmt::format("{}: \"{}\" and the like have no counterpart", entry.key,
+                                         postfix::excerpt(words[1])));
+            if (level == "secure" || level == "fingerprint")
+                level = "verify",
+                import.noted("smtp_tls_policy_maps",
+                             fmt::format("{}: {} is taken for verify", entry.key, words.front()));
             const auto hop = Import::next_hop(entry.key);
             if (hop && toml(*hop) == relay) {
                 import.set("route.\"*\".tls", toml(level), "smtp_tls_policy_maps");
             } else if (entry.key.starts_with('[') || entry.key.find(':') != entry.key.npos) {
-                import.without("smtp_tls_policy_maps", fmt::format("{}: say it as tls of the [route] with that next hop", entry.key));
-            } else if (const auto domain = config::domain_name(std::string_view(entry.key).substr(entry.key.starts_with('.') ? 1 : 0)); !domain.empty()) {
-                const auto route = fmt::format("route.\"{}{}\"", entry.key.starts_with('.') ? "." : "", domain);
-                if (!relay.empty()) import.noted("smtp_tls_policy_maps", fmt::format("{}: Postfix heeds it only where mail does not go to relayhost; it is left out", entry.key));
+                import.without("smtp_tls_policy_maps",
+                               fmt::format("{}: say it as tls of the [route] with that next hop", entry.key));
+            } else if (const auto domain = config::domain_name(
+                           std::string_view(entry.key).substr(entry.key.starts_with('.') ? 1 : 0));
+                       !domain.empty()) {
+                const auto route =
+                    fmt::format("route.\"{}{}\"", entry.key.starts_with('.') ? "." : "", domain);
+                if (!relay.empty())
+                    import.noted(
+                        "smtp_tls_policy_maps",
+                        fmt::format(
+                            "{}: Postfix heeds it only where mail does not go to relayhost; it is left out",
+                            entry.key));
                 else {
-                    if (!import.draft.find(route + ".next_hop")) import.draft.set(route + ".next_hop", toml("mx"), "smtp_tls_policy_maps");
+                    if (!import.draft.find(route + ".next_hop"))
+                        import.draft.set(route + ".next_hop", toml("mx"), "smtp_tls_policy_maps");
                     import.set(route + ".tls", toml(level), "smtp_tls_policy_maps");
                 }
             }
@@ -156,17 +205,22 @@ void limits(Import& import) {
     connections("default_destination_concurrency_limit", {"queue.connections_mx", "queue.connections_route"});
     connections("smtp_destination_concurrency_limit", {"queue.connections_mx"});
     connections("relay_destination_concurrency_limit", {"queue.connections_route"});
-    if (import.draft.find("route.\"*\".next_hop") && import.given("smtp_destination_concurrency_limit")) connections("smtp_destination_concurrency_limit", {"route.\"*\".connections"});
+    if (import.draft.find("route.\"*\".next_hop") && import.given("smtp_destination_concurrency_limit"))
+        connections("smtp_destination_concurrency_limit", {"route.\"*\".connections"});
     for (const auto* name : {"default_destination_rate_delay", "smtp_destination_rate_delay"}) {
         import.carried(name);
         if (!import.given(name)) continue;
         const auto delay = import.seconds(name);
         if (!delay || *delay == 0) continue;
-        if (*delay == 1) import.set(everywhere(import) + ".messages_per_second", "1", name);
-        else import.set(everywhere(import) + ".messages_per_hour", toml(std::max<std::uint64_t>(3600 / *delay, 1)), name);
+        if (*delay == 1)
+            import.set(everywhere(import) + ".messages_per_second", "1", name);
+        else
+            import.set(everywhere(import) + ".messages_per_hour",
+                       toml(std::max<std::uint64_t>(3600 / *delay, 1)), name);
     }
     if (import.given("smtp_connection_reuse_count_limit"))
-        if (const auto number = import.number("smtp_connection_reuse_count_limit"); number && *number > 0) import.set("queue.messages_per_connection", toml(*number), "smtp_connection_reuse_count_limit");
+        if (const auto number = import.number("smtp_connection_reuse_count_limit"); number && *number > 0)
+            import.set("queue.messages_per_connection", toml(*number), "smtp_connection_reuse_count_limit");
     import.carried("smtp_connection_reuse_count_limit");
 }
 
@@ -176,11 +230,14 @@ void sources(Import& import) {
         const auto text = import.value(name);
         import.carried(name);
         if (text.empty()) continue;
-        if (common::IpAddress::parse(text)) out.push_back(text);
-        else import.without(name, fmt::format("\"{}\" is no address in figures", text));
+        if (common::IpAddress::parse(text))
+            out.push_back(text);
+        else
+            import.without(name, fmt::format("\"{}\" is no address in figures", text));
     }
     if (out.empty()) return;
-    import.set("pool.postfix.addresses", toml(out), import.given("smtp_bind_address") ? "smtp_bind_address" : "smtp_bind_address6");
+    import.set("pool.postfix.addresses", toml(out),
+               import.given("smtp_bind_address") ? "smtp_bind_address" : "smtp_bind_address6");
     import.draft.set(everywhere(import) + ".pool", toml("postfix"));
 }
 
@@ -198,15 +255,24 @@ void import_sending(Import& import) {
     import.carried("smtp_tls_wrappermode");
     if (import.yes("smtp_tls_wrappermode")) {
         const auto* hop = import.draft.find("route.\"*\".next_hop");
-        if (hop && hop->value.find('[') != hop->value.npos) import.set("route.\"*\".tls_wrap", "true", "smtp_tls_wrappermode");
-        else import.without("smtp_tls_wrappermode", "say tls_wrap = true in the [route] whose next hop it is for; it needs hosts in brackets");
+        if (hop && hop->value.find('[') != hop->value.npos)
+            import.set("route.\"*\".tls_wrap", "true", "smtp_tls_wrappermode");
+        else
+            import.without(
+                "smtp_tls_wrappermode",
+                "say tls_wrap = true in the [route] whose next hop it is for; it needs hosts in brackets");
     }
     import.carried("disable_dns_lookups");
-    if (import.yes("disable_dns_lookups")) import.without("disable_dns_lookups", "give next hops as addresses or names in brackets; MX records of other domains are always looked up");
+    if (import.yes("disable_dns_lookups"))
+        import.without("disable_dns_lookups", "give next hops as addresses or names in brackets; MX records "
+                                              "of other domains are always looked up");
     for (const auto& word : import.words("smtp_discard_ehlo_keywords")) {
-        if (word == "pipelining") import.set("smtp_client.pipelining", "false", "smtp_discard_ehlo_keywords");
-        else if (word == "chunking") import.set("smtp_client.chunking", "false", "smtp_discard_ehlo_keywords");
-        else if (word != "silent-discard") import.without("smtp_discard_ehlo_keywords", fmt::format("\"{}\" has no counterpart", word));
+        if (word == "pipelining")
+            import.set("smtp_client.pipelining", "false", "smtp_discard_ehlo_keywords");
+        else if (word == "chunking")
+            import.set("smtp_client.chunking", "false", "smtp_discard_ehlo_keywords");
+        else if (word != "silent-discard")
+            import.without("smtp_discard_ehlo_keywords", fmt::format("\"{}\" has no counterpart", word));
     }
     import.carried("smtp_discard_ehlo_keywords");
 }

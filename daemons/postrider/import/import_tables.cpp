@@ -49,8 +49,11 @@ std::optional<std::vector<postfix::Entry>> Import::entries(std::string_view name
             for (const auto& pair : pairs ? *pairs : std::vector<std::string>{}) {
                 const auto bare = postfix::unbraced(pair);
                 const auto equals = bare.find('=');
-                if (equals == bare.npos) return wrong(name, fmt::format("\"{}\": expected key=value", postfix::excerpt(bare))), std::nullopt;
-                out.push_back({std::string(trimmed(bare.substr(0, equals))), std::string(trimmed(bare.substr(equals + 1))), 0});
+                if (equals == bare.npos)
+                    return wrong(name, fmt::format("\"{}\": expected key=value", postfix::excerpt(bare))),
+                           std::nullopt;
+                out.push_back({std::string(trimmed(bare.substr(0, equals))),
+                               std::string(trimmed(bare.substr(equals + 1))), 0});
             }
             return out;
         }
@@ -59,7 +62,8 @@ std::optional<std::vector<postfix::Entry>> Import::entries(std::string_view name
     }
     const auto path = located(table->name);
     if (table->type == "lmdb" && !world.exists(path) && world.exists(path + ".lmdb")) {
-        noted(name, fmt::format("{}: only the compiled table is there; what stands in it was not copied", path));
+        noted(name,
+              fmt::format("{}: only the compiled table is there; what stands in it was not copied", path));
         return {};
     }
     const auto text = file(name, path);
@@ -77,18 +81,25 @@ std::vector<std::string> Import::listed(std::string_view name) {
         if (out.size() > most_listed) return wrong(name, fmt::format("more than {} words", most_listed)), out;
         const auto table = postfix::typed(word);
         if (word.starts_with('/')) {
-            if (++files > most_deep) return wrong(name, fmt::format("more than {} files in one list", most_deep)), out;
+            if (++files > most_deep)
+                return wrong(name, fmt::format("more than {} files in one list", most_deep)), out;
             const auto lines = postfix::logical_lines(file(name, word), located(word));
             if (!lines && !fault) fault = lines.error();
             if (fault) return out;
             for (const auto& line : *lines)
                 for (auto& each : split(line.text)) open.push_back(std::move(each));
-        } else if (table && is_any_of(table->type, {"pcre", "regexp", "mysql", "pgsql", "ldap", "sqlite", "memcache", "socketmap", "tcp", "nis", "static", "unix", "cidr", "pipemap", "unionmap", "randmap", "proxy", "hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm", "inline"})) {
+        } else if (table &&
+                   is_any_of(table->type,
+                             {"pcre",      "regexp",  "mysql", "pgsql",  "ldap", "sqlite",   "memcache",
+                              "socketmap", "tcp",     "nis",   "static", "unix", "cidr",     "pipemap",
+                              "unionmap",  "randmap", "proxy", "hash",   "lmdb", "texthash", "btree",
+                              "dbm",       "cdb",     "sdbm",  "inline"})) {
             if (table->type == "cidr") {
                 const auto lines = postfix::logical_lines(file(name, table->name), located(table->name));
                 if (!lines && !fault) fault = lines.error();
                 if (fault) return out;
-                for (const auto& line : *lines) out.push_back(line.text.substr(0, line.text.find_first_of(" \t")));
+                for (const auto& line : *lines)
+                    out.push_back(line.text.substr(0, line.text.find_first_of(" \t")));
             } else if (const auto read = entries(name, word)) {
                 for (const auto& entry : *read) out.push_back(entry.key);
             }
@@ -111,25 +122,29 @@ std::optional<std::string> Import::table(std::string_view name, std::string_view
     if (fault) return {};
     while (word.starts_with("proxy:")) word.remove_prefix(6);
     auto what = postfix::typed(word);
-    if (!what && word.starts_with('/')) what = postfix::Typed{value("default_database_type"), std::string(word)};
+    if (!what && word.starts_with('/'))
+        what = postfix::Typed{value("default_database_type"), std::string(word)};
     if (!what) {
         without(name, fmt::format("\"{}\" names no table", word));
         return {};
     }
     const auto& [type, rest] = *what;
-    if (is_any_of(type, {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm", "regexp", "pcre", "cidr"}))
+    if (is_any_of(type,
+                  {"hash", "lmdb", "texthash", "btree", "dbm", "cdb", "sdbm", "regexp", "pcre", "cidr"}))
         return file_table(name, type, rest);
     if (type == "inline") return inline_table(name, rest);
     if (type == "sqlite") return sqlite_table(name, rest);
     if (type == "socketmap" || type == "tcp") return service_table(name, type, rest);
     without(name, fmt::format("{}: tables of type \"{}\" have no counterpart: {}", word, type,
-                              type == "static"                ? "write a regexp: table with one pattern that fits everything"
-                              : is_any_of(type, {"unix", "nis"}) ? "users of this system are known without a table"
-                                                              : "write the entries to a text file, or ask them by a socketmap"));
+                              type == "static" ? "write a regexp: table with one pattern that fits everything"
+                              : is_any_of(type, {"unix", "nis"})
+                                  ? "users of this system are known without a table"
+                                  : "write the entries to a text file, or ask them by a socketmap"));
     return {};
 }
 
-std::optional<std::string> Import::file_table(std::string_view name, const std::string& type, std::string path) {
+std::optional<std::string> Import::file_table(std::string_view name, const std::string& type,
+                                              std::string path) {
     if (!path.starts_with('/')) {
         without(name, fmt::format("{}:{}: the path is not absolute", type, path));
         return {};
@@ -141,7 +156,8 @@ std::optional<std::string> Import::file_table(std::string_view name, const std::
     if (fault) return {};
     if (type == "regexp") noted(name, fmt::format("{}: its patterns are now read as Perl's (PCRE2)", path));
     if (!rules)
-        if (const auto read = postfix::read_table(text, path); !read && !fault) return fault = read.error(), std::nullopt;
+        if (const auto read = postfix::read_table(text, path); !read && !fault)
+            return fault = read.error(), std::nullopt;
     return fmt::format("{}:{}", type == "cidr" ? "cidr" : rules ? "regexp" : "text", path);
 }
 
@@ -167,11 +183,16 @@ std::optional<std::string> Import::sqlite_table(std::string_view name, const std
         if (setting.name == "dbpath") database = setting.value;
         if (setting.name == "query") query = setting.value;
         if (is_any_of(setting.name, {"domain", "result_format", "expansion_limit"}))
-            noted(name, fmt::format("{}: \"{}\" has no counterpart: let the query do it", path, setting.name));
+            noted(name,
+                  fmt::format("{}: \"{}\" has no counterpart: let the query do it", path, setting.name));
     }
-    for (auto at = query.find("'%s'"); at != query.npos; at = query.find("'%s'")) query.replace(at, 4, ":key");
-    if (database.empty() || query.empty() || query.find('%') != query.npos || query.find(":key") == query.npos) {
-        without(name, fmt::format("{}: only a dbpath and a query with '%s' are carried over; write a [table.NAME] of kind sqlite", path));
+    for (auto at = query.find("'%s'"); at != query.npos; at = query.find("'%s'"))
+        query.replace(at, 4, ":key");
+    if (database.empty() || query.empty() || query.find('%') != query.npos ||
+        query.find(":key") == query.npos) {
+        without(name, fmt::format("{}: only a dbpath and a query with '%s' are carried over; write a "
+                                  "[table.NAME] of kind sqlite",
+                                  path));
         return {};
     }
     const auto section = fmt::format("{}_{}", name, ++tables_made_);
@@ -181,12 +202,16 @@ std::optional<std::string> Import::sqlite_table(std::string_view name, const std
     return "table:" + section;
 }
 
-std::optional<std::string> Import::service_table(std::string_view name, const std::string& type, std::string_view text) {
+std::optional<std::string> Import::service_table(std::string_view name, const std::string& type,
+                                                 std::string_view text) {
     auto address = type == "tcp" ? fmt::format("tcp:inet:{}", text) : fmt::format("socketmap:{}", text);
     if (const auto at = address.find("unix:"); at != address.npos && !address.substr(at + 5).starts_with('/'))
         address.insert(at + 5, value("queue_directory") + "/");
     if (tables::Specification::parse(address)) return address;
-    without(name, fmt::format("{}:{}: write the address of the service in figures, \"socketmap:inet:127.0.0.1:3000:NAME\"", type, text));
+    without(name,
+            fmt::format(
+                "{}:{}: write the address of the service in figures, \"socketmap:inet:127.0.0.1:3000:NAME\"",
+                type, text));
     return {};
 }
 

@@ -1,5 +1,5 @@
-// The texts of Postfix's main.cf, master.cf and of tables in its postmap(1) form, as values with the lines they stand
-// in. Knows Postfix's syntax and nothing of us; opens no files. Pure.
+// The texts of Postfix's main.cf, master.cf and of tables in its postmap(1) form, as values with the lines
+// they stand in. Knows Postfix's syntax and nothing of us; opens no files. Pure.
 #pragma once
 #include <cstdint>
 #include <expected>
@@ -18,13 +18,14 @@ struct Fault {
     bool operator==(const Fault&) const = default;
 };
 
-template <class T>
-using Read = std::expected<T, Fault>;
+template <class T> using Read = std::expected<T, Fault>;
 
 // What a reader takes; more is a Fault.
-inline constexpr std::size_t longest_file = 8 << 20, longest_value = 1 << 20, most_lines = 200'000, most_settings = 5'000;
+inline constexpr std::size_t longest_file = 8 << 20, longest_value = 1 << 20, most_lines = 200'000,
+                             most_settings = 5'000;
 
-// Lines as Postfix joins them: empty lines and remarks left out, what begins with a blank belongs to the line before.
+// Lines as Postfix joins them: empty lines and remarks left out, what begins with a blank belongs to the line
+// before.
 struct LogicalLine {
     std::string text; // not empty; begins with no blank
     std::uint32_t line = 0;
@@ -42,17 +43,17 @@ Read<std::vector<Setting>> read_main(std::string_view text, const std::string& f
 
 // One line of master.cf.
 struct Service {
-    std::string name, type; // "submission", "inet"
-    std::string chroot, process_limit; // as written: "y", "-"
-    std::string command;               // "smtpd"
-    std::vector<Setting> overrides;    // -o name=value
+    std::string name, type;             // "submission", "inet"
+    std::string chroot, process_limit;  // as written: "y", "-"
+    std::string command;                // "smtpd"
+    std::vector<Setting> overrides;     // -o name=value
     std::vector<std::string> arguments; // all others
     std::uint32_t line = 0;
 };
 Read<std::vector<Service>> read_master(std::string_view text, const std::string& file);
 
-// "key value" of a table that postmap(1) reads (colons: "name: value" of aliases(5)). A key in quotation marks is
-// given without them. Lines without a value are Faults.
+// "key value" of a table that postmap(1) reads (colons: "name: value" of aliases(5)). A key in quotation
+// marks is given without them. Lines without a value are Faults.
 struct Entry {
     std::string key, value;
     std::uint32_t line = 0;

@@ -1,5 +1,5 @@
-// The small languages inside values of main.cf: lists with groups in braces, times, yes and no, names of ports, next
-// hops. Knows Postfix's syntax and nothing of us. Pure.
+// The small languages inside values of main.cf: lists with groups in braces, times, yes and no, names of
+// ports, next hops. Knows Postfix's syntax and nothing of us. Pure.
 #pragma once
 #include <cstdint>
 #include <expected>
@@ -11,11 +11,13 @@
 namespace postrider::postfix {
 
 std::string_view trimmed(std::string_view text); // without blanks and line ends around it
-std::string excerpt(std::string_view text); // at most 60 characters of it, for messages
+std::string excerpt(std::string_view text);      // at most 60 characters of it, for messages
 
 // Words between any of `separators`; "{ a b }" is one word, braces included. The error says what is wrong.
-std::expected<std::vector<std::string>, std::string> split(std::string_view text, std::string_view separators);
-// A list as most settings have it: between commas and blanks. An unclosed brace leaves what there is as one word.
+std::expected<std::vector<std::string>, std::string> split(std::string_view text,
+                                                           std::string_view separators);
+// A list as most settings have it: between commas and blanks. An unclosed brace leaves what there is as one
+// word.
 std::vector<std::string> words_of(std::string_view text);
 // "{ a b }" is "a b"; anything else stays.
 std::string_view unbraced(std::string_view text);
@@ -25,7 +27,8 @@ struct Typed {
 };
 std::optional<Typed> typed(std::string_view text);
 
-// "4h", "300", "1h30m" is none: a whole number and one of s, m, h, d, w; without a letter in `unit`s. Seconds.
+// "4h", "300", "1h30m" is none: a whole number and one of s, m, h, d, w; without a letter in `unit`s.
+// Seconds.
 std::optional<std::uint64_t> seconds_of(std::string_view text, char unit);
 std::optional<std::uint64_t> number_of(std::string_view text);
 std::optional<bool> flag_of(std::string_view text); // yes, no
@@ -33,8 +36,8 @@ std::optional<bool> flag_of(std::string_view text); // yes, no
 // A port's number or its usual name ("submission").
 std::optional<std::uint16_t> port_of(std::string_view text);
 
-// "127.0.0.[2..4;9]", as in reject_rbl_client and postscreen_dnsbl_sites: the addresses it stands for, at most 256;
-// nothing: it makes no sense, or they are more.
+// "127.0.0.[2..4;9]", as in reject_rbl_client and postscreen_dnsbl_sites: the addresses it stands for, at
+// most 256; nothing: it makes no sense, or they are more.
 std::optional<std::vector<std::string>> addresses_of(std::string_view pattern);
 
 // "[host]:port", "host", "inet:host:port", "unix:/path".

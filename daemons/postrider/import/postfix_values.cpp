@@ -38,10 +38,12 @@ int compare_words(std::string_view a, std::string_view b) {
 // One expansion: the names it is within, and how much has come of it.
 class Values::Expansion {
 public:
-    Expansion(const Values& values, std::string_view where, std::uint32_t line) : values_(values), where_(where), line_(line) {}
+    Expansion(const Values& values, std::string_view where, std::uint32_t line)
+        : values_(values), where_(where), line_(line) {}
 
     bool text(std::string_view in, std::string& out) {
-        if (depth_ == 2 * deepest) return wrong(fmt::format("braces in braces more than {} deep", 2 * deepest));
+        if (depth_ == 2 * deepest)
+            return wrong(fmt::format("braces in braces more than {} deep", 2 * deepest));
         steps_ += in.size() / bytes_per_step;
         ++depth_;
         const bool good = pieces(in, out);
@@ -56,7 +58,8 @@ private:
     bool pieces(std::string_view in, std::string& out) {
         for (std::size_t at = 0; at < in.size();) {
             if (++steps_ > most_steps || out.size() > longest)
-                return wrong(fmt::format("its value becomes too long when \"$name\" is put in (more than {} bytes)", longest));
+                return wrong(fmt::format(
+                    "its value becomes too long when \"$name\" is put in (more than {} bytes)", longest));
             if (in[at] != '$') {
                 const auto dollar = std::min(in.find('$', at), in.size());
                 out += in.substr(at, dollar - at), at = dollar;
@@ -64,14 +67,17 @@ private:
                 out += '$', at += 2;
             } else if (at + 1 < in.size() && (in[at + 1] == '{' || in[at + 1] == '(')) {
                 const auto end = closing(in, at + 1);
-                if (end == in.npos) return wrong(fmt::format("\"{}\": the brace is never closed", excerpt(in.substr(at))));
+                if (end == in.npos)
+                    return wrong(fmt::format("\"{}\": the brace is never closed", excerpt(in.substr(at))));
                 if (!braces(in.substr(at + 2, end - at - 2), out)) return false;
                 at = end + 1;
             } else {
                 auto end = at + 1;
                 while (end < in.size() && is_letter(in[end])) ++end;
                 if (end == at + 1)
-                    return wrong(fmt::format("\"{}\": no name follows the \"$\" (a dollar sign is written \"$$\")", excerpt(in.substr(at))));
+                    return wrong(
+                        fmt::format("\"{}\": no name follows the \"$\" (a dollar sign is written \"$$\")",
+                                    excerpt(in.substr(at))));
                 if (!name(in.substr(at + 1, end - at - 1), out)) return false;
                 at = end;
             }
@@ -79,7 +85,8 @@ private:
         return true;
     }
     bool wrong(std::string message) {
-        if (message_.empty()) message_ = where_.empty() ? std::move(message) : fmt::format("{}: {}", where_, message);
+        if (message_.empty())
+            message_ = where_.empty() ? std::move(message) : fmt::format("{}: {}", where_, message);
         return false;
     }
 
@@ -95,7 +102,8 @@ private:
 
     bool name(std::string_view word, std::string& out) {
         if (std::ranges::find(within_, word) != within_.end())
-            return wrong(fmt::format("${{{}}} is in its own value ({}, {})", word, fmt::join(within_, ", "), word));
+            return wrong(
+                fmt::format("${{{}}} is in its own value ({}, {})", word, fmt::join(within_, ", "), word));
         if (within_.size() == deepest) return wrong(fmt::format("names in names more than {} deep", deepest));
         const auto raw = values_.raw(word);
         within_.emplace_back(word);
@@ -123,7 +131,8 @@ private:
         if (rest.starts_with(':') && asks) {
             if (!branch(rest.substr(1), second, rest)) return false;
         }
-        if (!rest.empty()) return wrong(fmt::format("\"{}\": nothing may stand behind the brace", excerpt(rest)));
+        if (!rest.empty())
+            return wrong(fmt::format("\"{}\": nothing may stand behind the brace", excerpt(rest)));
         return text(is == asks ? first : second, out);
     }
 
@@ -155,13 +164,20 @@ private:
         if (!text(left, a) || !text(right, b)) return false;
         const int order = level ? compare_levels(trimmed(a), trimmed(b)) : compare_words(a, b);
         bool is;
-        if (sign == "==") is = order == 0;
-        else if (sign == "!=") is = order != 0;
-        else if (sign == "<") is = order < 0;
-        else if (sign == "<=") is = order <= 0;
-        else if (sign == ">") is = order > 0;
-        else if (sign == ">=") is = order >= 0;
-        else return wrong(fmt::format("\"{}\" compares nothing: ==, !=, <, <=, >, >= do", excerpt(sign)));
+        if (sign == "==")
+            is = order == 0;
+        else if (sign == "!=")
+            is = order != 0;
+        else if (sign == "<")
+            is = order < 0;
+        else if (sign == "<=")
+            is = order <= 0;
+        else if (sign == ">")
+            is = order > 0;
+        else if (sign == ">=")
+            is = order >= 0;
+        else
+            return wrong(fmt::format("\"{}\" compares nothing: ==, !=, <, <=, >, >= do", excerpt(sign)));
         if (rest.empty()) return out += is ? "bool:true" : "", true; // Postfix's word for it
         if (rest.front() != '?' && rest.front() != ':')
             return wrong(fmt::format("\"{}\": expected \"?\" or \":\"", excerpt(rest)));
@@ -176,7 +192,8 @@ private:
     std::string message_;
 };
 
-Values::Values(std::string file, std::vector<Setting> main, std::map<std::string, std::string, std::less<>> host)
+Values::Values(std::string file, std::vector<Setting> main,
+               std::map<std::string, std::string, std::less<>> host)
     : file_(std::move(file)), host_(std::move(host)) {
     for (auto& setting : main) {
         auto name = setting.name;

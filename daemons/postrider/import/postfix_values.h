@@ -1,5 +1,5 @@
-// What Postfix's settings are once "$name" is put in: main.cf, the -o of a service over it, and Postfix's defaults
-// below. Knows Postfix's rules and nothing of us. Pure and bounded.
+// What Postfix's settings are once "$name" is put in: main.cf, the -o of a service over it, and Postfix's
+// defaults below. Knows Postfix's rules and nothing of us. Pure and bounded.
 #pragma once
 #include "daemons/postrider/import/postfix_files.h"
 #include <map>

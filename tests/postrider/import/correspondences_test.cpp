@@ -1,5 +1,5 @@
-#include "daemons/postrider/import/correspondences.h"
 #include "daemons/common/config/config.h"
+#include "daemons/postrider/import/correspondences.h"
 #include "daemons/postrider/import/postfix_defaults.h"
 #include <algorithm>
 #include <doctest/doctest.h>
@@ -19,17 +19,22 @@ std::map<std::string, std::set<std::string>> keys_there_are() {
     std::istringstream sample(config::sample());
     std::string section;
     for (std::string line; std::getline(sample, line);) {
-        if (line.starts_with("#[") || line.starts_with("[")) section = line.substr(line.find('[') + 1), section = section.substr(0, section.find_first_of(".]"));
-        else if (line.starts_with("#") && line.find(" = ") != line.npos && !line.starts_with("# ")) out[section].insert(line.substr(1, line.find(" = ") - 1));
+        if (line.starts_with("#[") || line.starts_with("["))
+            section = line.substr(line.find('[') + 1),
+            section = section.substr(0, section.find_first_of(".]"));
+        else if (line.starts_with("#") && line.find(" = ") != line.npos && !line.starts_with("# "))
+            out[section].insert(line.substr(1, line.find(" = ") - 1));
     }
     return out;
 }
 
 // One that Postfix only takes for the default of a newer one.
 bool is_old_name(std::string_view name) {
-    for (const auto part : {postfix::defaults_a_to_l(), postfix::defaults_m_to_smtp(), postfix::defaults_smtpd_to_z()})
+    for (const auto part :
+         {postfix::defaults_a_to_l(), postfix::defaults_m_to_smtp(), postfix::defaults_smtpd_to_z()})
         for (const auto& each : part)
-            if (each.value == fmt::format("${}", name) || each.value.starts_with(fmt::format("${{{}:", name))) return true;
+            if (each.value == fmt::format("${}", name) || each.value.starts_with(fmt::format("${{{}:", name)))
+                return true;
     return false;
 }
 
@@ -45,7 +50,8 @@ TEST_CASE("every row has a name of its own, and keys that there are") {
             CAPTURE(row.name);
             CHECK(names.insert(row.name).second);
             if (row.name.find('*') == row.name.npos) {
-                CHECK_MESSAGE((postfix::default_of(row.name) || is_old_name(row.name)), "Postfix 3.7 has no such setting");
+                CHECK_MESSAGE((postfix::default_of(row.name) || is_old_name(row.name)),
+                              "Postfix 3.7 has no such setting");
                 ++exact;
             }
             CHECK((row.way == Way::moot || row.way == Way::none || row.way == Way::part || !row.key.empty()));
@@ -59,7 +65,9 @@ TEST_CASE("every row has a name of its own, and keys that there are") {
                 const auto key = std::string(path.substr(path.rfind('.') + 1));
                 CAPTURE(path);
                 REQUIRE(known.contains(section));
-                if (path != "policy.NAME" && path != "milter.NAME" && path != "listen.NAME" && !path.ends_with('"')) CHECK(known.at(section).contains(key));
+                if (path != "policy.NAME" && path != "milter.NAME" && path != "listen.NAME" &&
+                    !path.ends_with('"'))
+                    CHECK(known.at(section).contains(key));
             }
         }
     CHECK(exact > 250);
@@ -67,7 +75,8 @@ TEST_CASE("every row has a name of its own, and keys that there are") {
 
 TEST_CASE("every row is the row of something, and what Postfix does not know has none") {
     std::set<const Correspondence*> used;
-    for (const auto part : {postfix::defaults_a_to_l(), postfix::defaults_m_to_smtp(), postfix::defaults_smtpd_to_z()}) {
+    for (const auto part :
+         {postfix::defaults_a_to_l(), postfix::defaults_m_to_smtp(), postfix::defaults_smtpd_to_z()}) {
         CHECK(std::ranges::is_sorted(part, {}, &postfix::Default::name));
         for (const auto& [name, value] : part) {
             CAPTURE(name);
@@ -93,9 +102,11 @@ TEST_CASE("the manual's list is that of the table") {
     const std::string path = std::string(SOURCE_ROOT) + "/man/postrider-from-postfix.7";
     std::ifstream file(path);
     const std::string page{std::istreambuf_iterator<char>(file), {}};
-    const std::string begin = ".\\\" The list begins: build/daemons/postrider/correspondences prints it.\n", end = ".\\\" The list ends.\n";
+    const std::string begin = ".\\\" The list begins: build/daemons/postrider/correspondences prints it.\n",
+                      end = ".\\\" The list ends.\n";
     const auto from = page.find(begin), to = page.find(end);
     REQUIRE(from != page.npos);
     REQUIRE(to != page.npos);
-    CHECK_MESSAGE(page.substr(from + begin.size(), to - from - begin.size()) == correspondences_manual(), "run build/daemons/postrider/correspondences and put it there");
+    CHECK_MESSAGE(page.substr(from + begin.size(), to - from - begin.size()) == correspondences_manual(),
+                  "run build/daemons/postrider/correspondences and put it there");
 }

@@ -4,9 +4,13 @@
 using namespace postrider::postfix;
 
 TEST_CASE("main.cf: remarks, empty lines and lines that go on") {
-    const auto read = read_main("# remark\n\nmynetworks = 127.0.0.0/8,\n  # remark within\n\n\t10.0.0.0/8  \r\nempty =\n a=b\nrelayhost=[x]:25\n", "main.cf");
+    const auto read = read_main("# remark\n\nmynetworks = 127.0.0.0/8,\n  # remark within\n\n\t10.0.0.0/8  "
+                                "\r\nempty =\n a=b\nrelayhost=[x]:25\n",
+                                "main.cf");
     REQUIRE(read);
-    CHECK(*read == std::vector<Setting>{{"mynetworks", "127.0.0.0/8, 10.0.0.0/8", 3}, {"empty", "a=b", 7}, {"relayhost", "[x]:25", 9}});
+    CHECK(*read == std::vector<Setting>{{"mynetworks", "127.0.0.0/8, 10.0.0.0/8", 3},
+                                        {"empty", "a=b", 7},
+                                        {"relayhost", "[x]:25", 9}});
 }
 
 TEST_CASE("what is wrong is said with file and line") {
@@ -17,7 +21,8 @@ TEST_CASE("what is wrong is said with file and line") {
         {std::string("a = b\nc = \0\n", 12), "main.cf:2: a zero byte: this is no text"},
         {"a b = c\n", "main.cf:1: \"a b\" is not the name of a setting"},
         {"= c\n", "main.cf:1: \"\" is not the name of a setting"},
-        {"a = b\n" + std::string(9 << 20, '#'), "main.cf: it has 9437190 bytes; more than 8388608 are not read"},
+        {"a = b\n" + std::string(9 << 20, '#'),
+         "main.cf: it has 9437190 bytes; more than 8388608 are not read"},
         {"a = b\n" + std::string(300'000, '\n'), "main.cf:200001: more than 200000 lines are not read"},
     };
     for (const auto& [text, said] : cases) {
@@ -27,14 +32,17 @@ TEST_CASE("what is wrong is said with file and line") {
     }
     std::string many, longest = "a = b\n";
     for (int i = 0; i < 6000; ++i) many += "name" + std::to_string(i) + " = x\n";
-    CHECK(read_main(many, "main.cf").error().to_string() == "main.cf:5001: more than 5000 settings are not read");
+    CHECK(read_main(many, "main.cf").error().to_string() ==
+          "main.cf:5001: more than 5000 settings are not read");
     for (int i = 0; i < 100; ++i) longest += " " + std::string(20'000, 'x') + "\n";
-    CHECK(read_main(longest, "main.cf").error().to_string() == "main.cf:1: with the lines that continue it, it has more than 1048576 bytes");
+    CHECK(read_main(longest, "main.cf").error().to_string() ==
+          "main.cf:1: with the lines that continue it, it has more than 1048576 bytes");
 }
 
 TEST_CASE("master.cf: columns, -o in all its forms, arguments") {
     const auto read = read_master("smtp inet n - y - 10 smtpd\n  -o a=b -oc=d\n  -o { e = f g }\n  -v {h i}\n"
-                                  "mailman unix - n n - - pipe flags=FR user=list argv=/x ${nexthop}\n", "master.cf");
+                                  "mailman unix - n n - - pipe flags=FR user=list argv=/x ${nexthop}\n",
+                                  "master.cf");
     REQUIRE(read);
     REQUIRE(read->size() == 2);
     const auto& smtp = read->front();
@@ -46,11 +54,14 @@ TEST_CASE("master.cf: columns, -o in all its forms, arguments") {
     CHECK(smtp.overrides == std::vector<Setting>{{"a", "b", 1}, {"c", "d", 1}, {"e", "f g", 1}});
     CHECK(smtp.arguments == std::vector<std::string>{"-v", "h i"});
     CHECK(read->back().arguments.back() == "${nexthop}");
-    for (const auto& [text, said] : {std::pair{"smtp inet n - y - 10\n", "master.cf:1: a service has at least eight columns (name, type, private, unprivileged, "
-                                                                         "chroot, wakeup, process limit, command), this line has 7"},
-                                     {"smtp inet n - y - 10 smtpd -o\n", "master.cf:1: -o is the last word: name=value is missing behind it"},
-                                     {"smtp inet n - y - 10 smtpd -o x\n", "master.cf:1: \"x\": there is no \"=\" behind the name"},
-                                     {"smtp inet n - y - 10 smtpd -o { a = b\n", "master.cf:1: \"{ a = b\": the brace is never closed"}})
+    for (const auto& [text, said] :
+         {std::pair{"smtp inet n - y - 10\n",
+                    "master.cf:1: a service has at least eight columns (name, type, private, unprivileged, "
+                    "chroot, wakeup, process limit, command), this line has 7"},
+          {"smtp inet n - y - 10 smtpd -o\n",
+           "master.cf:1: -o is the last word: name=value is missing behind it"},
+          {"smtp inet n - y - 10 smtpd -o x\n", "master.cf:1: \"x\": there is no \"=\" behind the name"},
+          {"smtp inet n - y - 10 smtpd -o { a = b\n", "master.cf:1: \"{ a = b\": the brace is never closed"}})
         CHECK(read_master(text, "master.cf").error().to_string() == said);
 }
 
@@ -61,5 +72,6 @@ TEST_CASE("tables: keys with blanks stand in quotation marks") {
     CHECK(read->at(0).value == "c, d");
     CHECK(read->at(1).key == "\"x y\"@z");
     CHECK(read->at(2).key == "p q");
-    CHECK(read_table("lonely\n", "virtual").error().to_string() == "virtual:1: \"lonely\": the key has no value behind it");
+    CHECK(read_table("lonely\n", "virtual").error().to_string() ==
+          "virtual:1: \"lonely\": the key has no value behind it");
 }
