@@ -136,6 +136,10 @@ void Connection::operator()(smtp::event::EndOfData&) {
 
 void Connection::review() {
     auto& transaction = *transaction_;
+    const auto message_id = transaction.fixup ? smtp::printable(transaction.fixup->message_id(), 998)
+                                              : transaction.header.message_id();
+    service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text, // whatever becomes of it
+                                    message_id.empty() ? "<>" : message_id);
     if (screen_)
         screen_->facts.message = &transaction.review.emplace(*transaction.writer, transaction.envelope);
     screened(Stage::end_of_data, [this] { commit(); });
@@ -170,10 +174,6 @@ void Connection::committed(spool::Result<spool::DurableReceipt> receipt, const s
     auto& transaction = *transaction_;
     if (receipt) {
         KILL_POINT("smtpd.after_sync");
-        const auto message_id = transaction.fixup ? smtp::printable(transaction.fixup->message_id(), 998)
-                                                  : transaction.header.message_id();
-        service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text,
-                                        message_id.empty() ? "<>" : message_id);
         service_.outbox.submit(*receipt, hint);
         if (transaction.hold) return service_.keys.settle(std::move(transaction.hold), [this] { taken(); });
         return taken();
