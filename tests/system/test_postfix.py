@@ -68,3 +68,19 @@ def test_tls_as_it_offers_it(mta, postfix):
     mta.submit("reader@postfix.example", subject="sealed")
     assert "with ESMTPS" in str(wait_for(server, 1)[0]["Received"])
     assert mta.logged(r"TLS connection established to .*TLSv1\.3")
+
+
+def test_mail_that_goes_round_between_us_comes_back_once(mta, postfix, remote):
+    """Aliases there and here that name one another: both put Delivered-To before what they send on, and know their own."""
+    sink = remote()
+    mta.route("far.example", sink)
+    mta.aliases.write_text("joe: reader@postfix.example\n")
+    postfix(alias_maps="inline:{reader=joe@test.example}", relayhost=f"[{mta.address}]:{mta.relay_port}",
+            disable_dns_lookups="yes")
+    mta.start()
+    mta.submit("joe@test.example", "round and round", sender="sender@far.example")
+    report = sink.wait_for_one_to("sender@far.example", 30).text
+    assert "Status: 5.4.6" in report and "mail forwarding loop for joe@test.example" in report
+    assert re.findall(r"^Delivered-To: (\S+)\r$", report, re.M) == ["reader@postfix.example", "joe@test.example"]
+    mta.wait_until_empty()
+    assert len(mta.logged(r"to=<reader@postfix\.example>.*status=sent")) == 1

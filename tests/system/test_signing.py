@@ -46,10 +46,14 @@ def test_both_verifiers_find_both_signatures_good(mta, remote, keys, server):
     sink = remote() if server == "takes 8 bits" else remote(extensions=SEVEN_BIT)
     mta.route("remote.example", sink)
     use(mta, "test.example", keys.make("test.example", "rsa"), keys.make("test.example", "ed", "--ed25519"))
+    mta.aliases.write_text("joe: joe@remote.example\n")
     mta.start()
     for number, (name, letter) in enumerate(LETTERS.items(), 1):
-        submit(mta, letter)
-        content = sink.wait_for(number, 30)[-1].content
+        sent_on = number % 2 == 1  # with a field that is nobody's to sign
+        submit(mta, letter, recipient="joe@test.example" if sent_on else "joe@remote.example")
+        got = sink.wait_for(number, 30)[-1]
+        content = got.content
+        assert got.header("Delivered-To") == ("joe@test.example" if sent_on else None), name
         made = signatures(content)
         assert [(s["a"], s["d"], s["s"], s["c"]) for s in made] == [
             ("rsa-sha256", "test.example", "rsa", "relaxed/relaxed"),
