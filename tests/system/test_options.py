@@ -135,6 +135,8 @@ def test_postrider(busy, command, option, words, status, out, err, input, then):
     given = run_elsewhere(busy, queue_id, words)
     if command == "message release":
         busy.command("message", "hold", queue_id)
+    if command == "deactivate":
+        busy.command("activate", "--root", str(busy.folder / "root"))
     done = busy.run("postrider", *given, input=input, seconds=60)
     assert status is None or done.returncode == status, (done.returncode, done.stdout, done.stderr)
     assert re.search(out.format(id=queue_id) if "{id}" in out else out, done.stdout, re.M), done.stdout + done.stderr
