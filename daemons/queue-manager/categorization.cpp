@@ -152,7 +152,8 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
     return out;
 }
 
-std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer) {
+std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer,
+                               smtp::WallTime now) {
     std::map<std::uint32_t, std::vector<const proto::categorize::Outcome*>> by_origin;
     for (const auto& outcome : answer.outcomes) by_origin[outcome.index].push_back(&outcome);
 
@@ -162,7 +163,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     std::size_t answered = 0;
     std::map<std::array<std::string, 4>, std::vector<std::uint32_t>> local, sent_on; // by user, target, transport, reverse-path
     spool::Expanded expansion;
-    std::vector<spool::Decided> failures; // among the added: their reasons must outlive a restart
+    std::map<std::array<std::string, 2>, std::vector<std::uint32_t>> failed; // by status, text
     for (const auto& asked : subject.open) {
         auto found = by_origin.find(asked.index);
         if (found == by_origin.end()) return {};
@@ -178,6 +179,8 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             if (outcome.fate == proto::categorize::Fate::local) local[std::move(where)].push_back(asked.index);
             else if (outcome.fate == proto::categorize::Fate::remote && where != decltype(where){})
                 sent_on[std::move(where)].push_back(asked.index);
+            else if (outcome.fate == proto::categorize::Fate::failed)
+                failed[{outcome.status, outcome.text}].push_back(asked.index);
             out.recipients.push_back(settled_by_answer(asked.index, asked.address, outcome, subject.trace));
             continue;
         }
@@ -197,10 +200,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
                                        outcome->reverse_path, outcome->target, outcome->transport, outcome->list});
             out.recipients.push_back(settled_by_answer(next_number, outcome->address, *outcome, subject.trace));
             if (outcome->fate == proto::categorize::Fate::failed)
-                failures.push_back({.recipients = {next_number},
-                                    .status = spool::Status::failed,
-                                    .reply = {.status = outcome->status, .text = outcome->text},
-                                    .who = "categorizer"});
+                failed[{outcome->status, outcome->text}].push_back(next_number);
             ++next_number;
         }
     }
@@ -214,8 +214,9 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     if (!expansion.replaced.empty()) {
         out.expanded = true;
         out.records.push_back(std::move(expansion));
-        for (auto& failure : failures) out.records.push_back(std::move(failure));
     }
+    for (auto& [reason, numbers] : failed)
+        out.records.push_back(failed_untried(std::move(numbers), {reason[0], reason[1], {}, {}}, "categorizer", now));
     return out;
 }
 

@@ -52,7 +52,8 @@ struct Judgement {
 };
 
 // An answer that names what was not asked is not believed: nullopt.
-std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer);
+std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer,
+                               smtp::WallTime now = {});
 
 // The engine's form. Views into both; groups those with equal reverse-paths. `rerouted_to`: where all remote
 // ones go, "" each to its own domain.
