@@ -58,12 +58,14 @@ struct Subject {
 struct Judgement {
     std::vector<spool::Property> records; // to be written before the engine is told
     bool expanded = false; // … and synced: new recipients and places, not to be found out anew after a crash
+    std::vector<std::uint32_t> unchanged; // served as they stand, elsewhere: to be written before it could matter
     std::vector<Settled> recipients;
     std::vector<decide::queue::Unreported> told; // what senders are to hear of expansions
 };
 
 // An answer that names what was not asked is not believed: nullopt.
-std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer);
+std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer,
+                               smtp::WallTime now = {});
 
 // The engine's form. Views into both; groups those whose reverse-path and field
 // Delivered-To are the same. `rerouted_to`: where all remote
