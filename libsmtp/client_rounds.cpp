@@ -10,10 +10,11 @@
 namespace smtp {
 namespace {
 
-// Nothing that could end a command before its time, nor bytes that are no text.
-bool can_be_sent(std::string_view address) {
-    return std::ranges::none_of(address, [](unsigned char c) { return c < 0x20 || c == 0x7f; }) &&
-           is_utf8_text(address);
+// Why the address must not stand in a command, "" if it may: what is none could end the command before its time, or go
+// on as its parameters.
+std::string not_sendable(std::string_view address) {
+    const auto mailbox = Mailbox::parse_bare_allowed(address);
+    return mailbox ? "" : mailbox.error().why;
 }
 
 // Does the message need the extension of RFC 6531 as it stands? What its sender only said is believed where
@@ -182,12 +183,12 @@ void ClientSession::refuse_unsent(Active& active) const {
                 ? fmt::format("message has 8-bit content, and 8BITMIME was not offered by host {}", options_.peer)
                 : fmt::format("message has 8-bit content that cannot be converted ({}), and 8BITMIME was not offered by host {}",
                               message.unconvertible, options_.peer));
-    if (!can_be_sent(message.reverse_path))
-        return refuse_all("5.1.7", "sender address has characters that cannot be sent");
+    if (const auto why = not_sendable(message.reverse_path); !message.reverse_path.empty() && !why.empty())
+        return refuse_all("5.1.7", "sender address cannot be sent: " + why);
     std::erase_if(active.pending, [&](std::uint32_t recipient) {
-        if (can_be_sent(message.recipients[recipient].address)) return false;
-        decide(active.result, {recipient},
-               refusal(Stage::rcpt, "5.1.3", "recipient address has characters that cannot be sent"));
+        const auto why = not_sendable(message.recipients[recipient].address);
+        if (why.empty()) return false;
+        decide(active.result, {recipient}, refusal(Stage::rcpt, "5.1.3", "recipient address cannot be sent: " + why));
         return true;
     });
     active.utf8 = offers_.smtputf8 && needs_smtputf8(message);

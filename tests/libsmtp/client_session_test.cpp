@@ -150,7 +150,7 @@ TEST_CASE("what a server cannot take is not offered to it") {
     foreign.transaction.reverse_path = "\xc3\xa9@x";
     play({large, odd, foreign, secret}, script({hello, offers}),
          "up\n1: permanent 7 5.3.4 [message size 1001 exceeds size limit 1000 of server mx.test[192.0.2.1]]\n"
-         "3: permanent 8 5.1.3 [recipient address has characters that cannot be sent]\n"
+         "3: permanent 8 5.1.3 [recipient address cannot be sent: bad domain]\n"
          "4: permanent 7 5.6.7 [sender address is not ASCII, and SMTPUTF8 was not offered by host "
          "mx.test[192.0.2.1]]\n"
          "5: permanent 7 5.7.30 [message requires TLS all the way (REQUIRETLS), and host mx.test[192.0.2.1] was "
@@ -158,6 +158,31 @@ TEST_CASE("what a server cannot take is not offered to it") {
     play({eight}, script({hello, plain}),
          "up\n2: permanent 7 5.6.3 [message has 8-bit content, and 8BITMIME was not offered by host "
          "mx.test[192.0.2.1]]\n");
+}
+
+TEST_CASE("nothing that is no address gets into a command") {
+    const auto refused = [](std::string_view address, std::string_view why) {
+        auto to = mail(1, {std::string(address)}), from = mail(2);
+        from.transaction.reverse_path = address;
+        play({to, from}, script({hello, offers}),
+             fmt::format("up\n1: permanent 8 5.1.3 [recipient address cannot be sent: {0}]\n"
+                         "2: permanent 7 5.1.7 [sender address cannot be sent: {0}]\n",
+                         why));
+    };
+    refused("b@y> NOTIFY=NEVER", "bad domain");
+    refused("b@y NOTIFY=NEVER", "bad domain");
+    refused("b> SIZE=1 <c@y", "odd character in local part");
+    refused("b c@y", "odd character in local part");
+    refused("<b@y>", "odd character in local part");
+    refused("\"b@y> NOTIFY=NEVER", "quote is not closed");
+    refused("\"b\"> NOTIFY=NEVER<@y", "odd character after local part");
+    refused("b@@y", "bad domain");
+    refused("b@[192.0.2.1] BODY=8BITMIME", "bad domain");
+    refused("@y", "empty local part");
+    // In quotes it is part of the name.
+    play({mail(1, {"\"b> NOTIFY=NEVER\"@y"})},
+         script({hello, plain, "C: MAIL FROM:<a@x>\nS: 250 Ok\nC: RCPT TO:<\"b> NOTIFY=NEVER\"@y>\nS: 550 5.1.1 No\n"}),
+         "up\n1: permanent 8 5.1.1 [host mx.test[192.0.2.1] said: 550 5.1.1 No (in reply to RCPT TO command)]\n");
 }
 
 TEST_CASE("SMTPUTF8 is asked for where the message needs it and the server has it") {
