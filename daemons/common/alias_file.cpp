@@ -4,7 +4,6 @@
 #include "libsmtp/text.h"
 #include <cstring>
 #include <fmt/format.h>
-#include <optional>
 
 namespace common {
 
@@ -12,65 +11,7 @@ namespace {
 
 using decide::AliasTarget;
 
-constexpr std::size_t most_problems = 20, largest_file = 64 << 20, longest_value = 4096;
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-    while (!text.empty() && (text.back() == ' ' || text.back() == '\t' || text.back() == '\r'))
-        text.remove_suffix(1);
-    return text;
-}
-
-// Takes one item off `text`, up to `end` (',' or ':') outside of quotes; empty if a quote is not closed.
-std::optional<std::string> take_item(std::string_view& text, char end, bool& ended) {
-    std::string out;
-    bool quoted = false;
-    std::size_t i = 0;
-    for (; i < text.size() && (quoted || text[i] != end); ++i) {
-        if (text[i] == '"') {
-            quoted = !quoted;
-        } else if (quoted && text[i] == '\\' && i + 1 < text.size()) {
-            out += text[++i];
-        } else {
-            out += text[i];
-        }
-    }
-    ended = i < text.size();
-    text.remove_prefix(ended ? i + 1 : i);
-    if (quoted) return {};
-    return std::string(trimmed(out));
-}
-
-AliasTarget target_of(std::string value) {
-    const auto starts = [&](std::string_view prefix) {
-        return smtp::starts_with_ignoring_case(value, prefix);
-    };
-    if (starts("|")) return {AliasTarget::Kind::command, value.substr(1)};
-    if (starts("/")) return {AliasTarget::Kind::file, value};
-    if (starts(":include:"))
-        return {AliasTarget::Kind::include, std::string(trimmed(std::string_view(value).substr(9)))};
-    if (starts("\\")) return {AliasTarget::Kind::user, value.substr(1)};
-    return {AliasTarget::Kind::address, value};
-}
-
-bool printable(std::string_view value) {
-    for (const unsigned char c : value)
-        if (c < 0x20 || c == 0x7f) return false;
-    return true;
-}
-
-// The targets of one line or entry, behind those there are. What is wrong with it, or "".
-std::string_view take_targets(std::string_view text, std::vector<AliasTarget>& out) {
-    bool ended = false;
-    do {
-        auto value = take_item(text, ',', ended);
-        if (!value) return "a quote is not closed";
-        if (value->empty()) continue;
-        if (value->size() > longest_value || !printable(*value)) return "a target is too long or odd";
-        out.push_back(target_of(std::move(*value)));
-    } while (ended);
-    return "";
-}
+constexpr std::size_t largest_file = 64 << 20;
 
 class Parser {
 public:
@@ -78,7 +19,7 @@ public:
 
     void line(std::string_view text, std::uint32_t number) {
         if (text.ends_with('\r')) text.remove_suffix(1);
-        const auto content = trimmed(text);
+        const auto content = trimmed_blanks(text);
         if (content.empty() || content.front() == '#') return; // also between a line and its continuation
         if (text.front() == ' ' || text.front() == '\t') {
             if (entry_.empty()) return problem(number, "continues nothing");
@@ -97,22 +38,31 @@ public:
         entry_.clear();
         std::string_view rest = entry;
         bool ended = false;
-        const auto name = take_item(rest, ':', ended);
-        if (!name) return problem(number_, "a quote is not closed");
-        if (!ended) return problem(number_, "expected \"name: target\"");
-        if (name->empty()) return problem(number_, "the name is missing");
+        const auto written = take_item(rest, ':', ended);
+        if (!written) return problem(number_, "a quote is not closed");
+        // Without a colon the first word is all that can be the name: mail for it waits.
+        const auto name = ended ? *written : written->substr(0, written->find_first_of(" \t"));
+        if (name.empty()) return problem(number_, "the name is missing");
+        const auto before = fmt::format("line {}: ", number_);
         std::vector<AliasTarget> targets;
-        if (const auto wrong = take_targets(rest, targets); !wrong.empty()) return problem(number_, std::string(wrong));
+        if (ended) append_targets(rest, before, targets);
         if (targets.empty())
-            return problem(number_, fmt::format("{}: nothing stands behind it", smtp::printable(*name, 64)));
-        if (!table_.entries.emplace(idn::folded(*name), std::move(targets)).second)
-            problem(number_,
-                    fmt::format("{} is there already; the first one counts", smtp::printable(*name, 64)));
+            targets.push_back({AliasTarget::Kind::wrong,
+                               before + (!ended ? "expected \"name: target\""
+                                                : fmt::format("{}: nothing stands behind it", smtp::printable(name, 64)))});
+        for (const auto& target : targets)
+            if (target.kind == AliasTarget::Kind::wrong) problem(number_, target.value.substr(before.size()));
+        const auto [entry_of_it, fresh] = table_.entries.try_emplace(idn::folded(name), targets);
+        if (fresh) return;
+        if (auto& first = entry_of_it->second; first.size() == 1 && first.front().kind == AliasTarget::Kind::wrong)
+            first = std::move(targets); // nothing was lost with it
+        else
+            problem(number_, fmt::format("{} is there already; the first one counts", smtp::printable(name, 64)));
     }
 
 private:
     void problem(std::uint32_t number, std::string message) {
-        if (table_.problems.size() < most_problems) table_.problems.push_back({number, std::move(message)});
+        if (table_.problems.size() < most_alias_problems) table_.problems.push_back({number, std::move(message)});
     }
 
     AliasTable& table_;
@@ -133,30 +83,6 @@ AliasTable AliasTable::parse(std::string_view text) {
     }
     parser.finish();
     return table;
-}
-
-std::vector<AliasTarget> parse_targets(std::string_view text) {
-    std::vector<AliasTarget> out;
-    if (!take_targets(text, out).empty()) out.clear();
-    return out;
-}
-
-TargetList TargetList::parse(std::string_view text) {
-    TargetList list;
-    std::uint32_t number = 0;
-    while (!text.empty()) {
-        auto line = text.substr(0, text.find('\n'));
-        text.remove_prefix(std::min(text.size(), line.size() + 1));
-        ++number;
-        line = trimmed(line);
-        if (line.empty() || line.front() == '#') continue;
-        const auto before = list.targets.size();
-        if (const auto wrong = take_targets(line, list.targets); !wrong.empty()) {
-            list.targets.resize(before);
-            if (list.problems.size() < most_problems) list.problems.push_back({number, std::string(wrong)});
-        }
-    }
-    return list;
 }
 
 const std::vector<AliasTarget>* AliasFile::find(const std::string& name) const {

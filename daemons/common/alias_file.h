@@ -1,7 +1,7 @@
 // Alias files in the format of aliases(5): text to a table, and a file kept up with. Lines "name: target,
-// target", continued by lines that begin with a space, '#' for comments, quotes around what holds odd
-// characters.
+// target", continued by lines that begin with a space, '#' for comments.
 #pragma once
+#include "daemons/common/alias_targets.h"
 #include "daemons/common/watched_file.h"
 #include "daemons/decide/expansion_tables.h"
 #include <cstdint>
@@ -12,29 +12,13 @@
 
 namespace common {
 
-struct AliasProblem {
-    std::uint32_t line = 0;
-    std::string message;
-    bool operator==(const AliasProblem&) const = default;
-};
-
 struct AliasTable {
     std::unordered_map<std::string, std::vector<decide::AliasTarget>> entries; // names in lower case
-    std::vector<AliasProblem> problems; // lines passed over, at most 20
+    // Of lines that are passed over, and of entries whose mail waits because something in them is wrong.
+    std::vector<AliasProblem> problems;
 
     static AliasTable parse(std::string_view text);
 };
-
-// What a .forward or an included file says: targets, separated by commas and ends of lines; '#' for comments.
-struct TargetList {
-    std::vector<decide::AliasTarget> targets;
-    std::vector<AliasProblem> problems; // as above
-
-    static TargetList parse(std::string_view text);
-};
-
-// What stands behind a name in a compiled alias table; empty if it makes no sense.
-std::vector<decide::AliasTarget> parse_targets(std::string_view text);
 
 // A file of aliases, kept up with.
 class AliasFile {

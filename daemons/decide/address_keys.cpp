@@ -1,7 +1,10 @@
 #include "daemons/decide/address_keys.h"
+#include "daemons/decide/written_addresses.h"
+#include "libsmtp/address.h"
 #include "libsmtp/text.h"
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 
 namespace decide {
 
@@ -12,12 +15,6 @@ using Match = AddressKey::Match;
 // Where the extension of a local part begins; npos: it has none. What begins with the delimiter has no name.
 std::size_t extension_at(std::string_view local, char delimiter) {
     return delimiter ? local.find(delimiter, 1) : local.npos;
-}
-
-std::string with_extension(std::string address, std::string_view extension) {
-    const auto at = address.rfind('@');
-    address.insert(at == address.npos ? address.size() : at, extension);
-    return address;
 }
 
 } // namespace
@@ -68,33 +65,41 @@ bool has_patterns(std::string_view table) {
     return std::ranges::any_of(kinds, [&](auto kind) { return table.starts_with(kind); });
 }
 
-std::vector<std::string> addresses_of(std::string_view value, std::string_view looked_up, Match match,
-                                      char delimiter, std::string_view origin, std::size_t limit) {
-    const auto parts = AddressParts::of(looked_up);
+TableAddresses addresses_of(std::string_view value, std::string_view looked_up, Match match, char delimiter,
+                            std::string_view origin, std::size_t limit) {
+    const auto key = smtp::Mailbox::parse(looked_up);
+    const auto local = key ? key->local_part : std::string(AddressParts::of(looked_up).local);
     const bool left_out = match == Match::without_extension || match == Match::name;
-    const auto extension = left_out ? parts.extension(delimiter) : std::string_view();
-    std::vector<std::string> out;
-    std::string word;
-    const auto finish = [&] {
-        if (word.starts_with('@'))
-            word.insert(0, parts.local);
-        else if (!word.empty())
-            word = with_extension(word.rfind('@') == word.npos ? word + "@" + std::string(origin) : word, extension);
-        if (!word.empty()) out.push_back(std::move(word));
-        word.clear();
+    const auto extension = left_out ? AddressParts{local, {}}.extension(delimiter) : std::string_view();
+    TableAddresses out;
+    const auto add = [&](std::string local_part, std::string_view domain) {
+        const auto text = smtp::Mailbox{std::move(local_part), std::string(domain.empty() ? origin : domain)}.text();
+        if (const auto mailbox = smtp::Mailbox::parse(text); !mailbox)
+            out.wrong = fmt::format("\"{}\" is no address: {}", smtp::printable(text, 100), mailbox.error().why);
+        else
+            out.addresses.push_back(text);
     };
-    bool quoted = false;
-    for (std::size_t i = 0; i < value.size() && out.size() <= limit; ++i) {
-        const char c = value[i];
-        if (c == '"') quoted = !quoted;
-        if (!quoted && (c == ',' || c == ' ' || c == '\t')) {
-            finish();
+    while (!value.empty() && out.addresses.size() <= limit) {
+        const auto item = take_written(value);
+        const auto first = item.find_first_not_of(" \t");
+        if (first != item.npos && item[first] == '@') {
+            auto domain = item.substr(first + 1, item.find_last_not_of(" \t") - first);
+            if (domain.ends_with('.')) domain.remove_suffix(1);
+            if (domain.empty()) out.wrong = "\"@\" is no address: the domain is missing";
+            else add(local, domain);
             continue;
         }
-        word += c;
-        if (quoted && c == '\\' && i + 1 < value.size()) word += value[++i];
+        const auto written = written_addresses(item);
+        if (!written) {
+            out.wrong = written.error().why;
+            continue;
+        }
+        for (const auto& each : *written) {
+            const auto mailbox = smtp::Mailbox::parse_bare_allowed(each);
+            if (mailbox && out.addresses.size() <= limit) add(mailbox->local_part + std::string(extension), mailbox->domain);
+        }
     }
-    if (out.size() <= limit) finish();
+    if (out.addresses.empty() && out.wrong.empty()) out.wrong = "it names nobody";
     return out;
 }
 

@@ -39,10 +39,15 @@ std::vector<AddressKey> transport_keys(std::string_view address, char delimiter)
 // "regexp:", "pcre:", "cidr:", "tcp:": asked for whole addresses only.
 bool has_patterns(std::string_view table);
 
-// The addresses a table answers with: separated by commas or blanks, quotes kept; at most `limit` and one more.
-// "@other" is the same local part there, a bare name is in `origin`. An extension that the key left out
-// ("without_extension", "name") is put in again.
-std::vector<std::string> addresses_of(std::string_view value, std::string_view looked_up, AddressKey::Match match,
-                                      char delimiter, std::string_view origin, std::size_t limit);
+// The addresses a table answers with, as Mailbox::parse() takes them.
+struct TableAddresses {
+    std::vector<std::string> addresses;
+    std::string wrong; // what of the answer is no address, and why, in one printable line; "" all of it is good
+};
+
+// In the forms of written_addresses.h; at most `limit` and one more. "@other" is the same local part there, a bare name
+// is in `origin`. An extension that the key left out ("without_extension", "name") is put in again.
+TableAddresses addresses_of(std::string_view value, std::string_view looked_up, AddressKey::Match match, char delimiter,
+                            std::string_view origin, std::size_t limit);
 
 } // namespace decide

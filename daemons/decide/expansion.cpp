@@ -31,8 +31,12 @@ Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& 
     out.why = std::move(found.answer.why);
     if (out.said != TableAnswer::Said::found) return out;
     auto to = addresses_of(found.answer.value, reverse_path, found.match, settings.delimiter, settings.origin, 1);
-    if (to.empty() || to.front() == reverse_path) return out;
-    out.path = out.own = std::move(to.front());
+    if (!to.wrong.empty()) {
+        out.said = TableAnswer::Said::unreadable;
+        out.why = fmt::format("{} says of the sender <{}>: {}", found.table, reverse_path, to.wrong);
+    } else if (to.addresses.front() != reverse_path) {
+        out.path = out.own = std::move(to.addresses.front());
+    }
     return out;
 }
 

@@ -84,7 +84,7 @@ std::string Road::owner_of(const std::string& alias, const std::string& inherite
     const auto owner = "owner-" + alias;
     const auto answer = lookups_.alias(owner);
     if (answer.said == Said::unreadable) defer("4.3.0", answer.why);
-    return answer.said == Said::found ? owner + "@" + settings_.origin : inherited;
+    return answer.said == Said::found ? smtp::Mailbox{owner, settings_.origin}.text() : inherited;
 }
 
 // True: the user's own file says where it goes; or that is not known now.
@@ -116,14 +116,23 @@ void Road::through_list(const AliasAnswer& list, const Reading& reading, const V
         if (is_deferred_) return;
         switch (target.kind) {
         case AliasTarget::Kind::address: named_in_list(target.value, via); break;
-        case AliasTarget::Kind::user:
-            user_here(settings_.folded(target.value), target.value + "@" + settings_.origin, via, true);
-            break;
+        case AliasTarget::Kind::user: mailbox_here(target.value, via); break;
         case AliasTarget::Kind::command:
         case AliasTarget::Kind::file: place(target, reading, via); break;
         case AliasTarget::Kind::include: through_include(target.value, reading, via); break;
+        case AliasTarget::Kind::wrong: defer("4.3.5", fmt::format("{}: {}", reading.name, target.value)); break;
         }
     }
+}
+
+// "\ann", or "\ann@here": her mailbox, whatever aliases and her own file say.
+void Road::mailbox_here(const std::string& text, const Via& via) {
+    const auto parsed = smtp::Mailbox::parse_bare_allowed(text);
+    if (!parsed) return no_address(text, via, parsed.error().why);
+    if (!parsed->bare() && settings_.class_of(smtp::lowered(parsed->domain)) != AddressClass::local)
+        return named_in_list(text, via);
+    const auto address = smtp::Mailbox{parsed->local_part, parsed->bare() ? settings_.origin : parsed->domain}.text();
+    user_here(settings_.folded(parsed->local_part), address, via, true);
 }
 
 void Road::through_include(const std::string& path, const Reading& reading, const Via& via) {
@@ -167,6 +176,8 @@ void Road::place(const AliasTarget& target, const Reading& reading, const Via& v
         one.text = reading.name + ": /dev/null";
         return add(std::move(one));
     }
+    if (!command && target.value.starts_with("~/") && reading.run_as.empty())
+        return defer("4.3.5", fmt::format("{}: {}: nobody's home is meant there", reading.name, smtp::printable(target.value, 200)));
     auto one = base(Fate::local, reading.address, via);
     one.target = (command ? "|" : "") + target.value;
     one.user = reading.run_as.empty() ? settings_.default_user : reading.run_as;

@@ -81,6 +81,13 @@ void Road::fail(const std::string& address, const Via& via, std::string status, 
     add(std::move(one));
 }
 
+// The envelope's own is the sender's mistake, what tables made of it is ours.
+void Road::no_address(const std::string& address, const Via& via, std::string_view why) {
+    if (address == envelope_.address || address == envelope_.address + "@" + settings_.origin)
+        return fail(address, via, "5.1.3", fmt::format("bad address: {}", why));
+    defer("4.3.5", fmt::format("it leads to \"{}\", which is no address: {}", smtp::printable(address, 100), why));
+}
+
 void Road::defer(std::string status, std::string text) {
     if (is_deferred_) return;
     is_deferred_ = true;
@@ -121,9 +128,9 @@ void Road::rewritten(const std::string& text, const Via& via) {
             tables, address_keys(address, settings_.delimiter, names ? BareNames::yes : BareNames::no));
         if (wait_for(found.answer)) return;
         if (found.answer.said == Said::found) {
-            const auto to = addresses_of(found.answer.value, address, found.match, settings_.delimiter,
-                                         settings_.origin, 1);
-            if (!to.empty()) address = to.front();
+            auto to = addresses_of(found.answer.value, address, found.match, settings_.delimiter, settings_.origin, 1);
+            if (!to.wrong.empty()) return defer("4.3.5", fmt::format("{} says of <{}>: {}", found.table, address, to.wrong));
+            address = std::move(to.addresses.front());
         }
     }
     through_virtual(address, via);
@@ -143,8 +150,9 @@ void Road::through_virtual(const std::string& address, const Via& via) {
     if (wait_for(found.answer)) return;
     if (found.answer.said == Said::none) return by_class(address, via);
     if (enter(key) == Entry::done) return;
-    const auto targets = addresses_of(found.answer.value, address, found.match, settings_.delimiter,
-                                      settings_.origin, settings_.recipients);
+    const auto [targets, wrong] = addresses_of(found.answer.value, address, found.match, settings_.delimiter,
+                                               settings_.origin, settings_.recipients);
+    if (!wrong.empty()) defer("4.3.5", fmt::format("{} says of <{}>: {}", found.table, address, wrong));
     if (targets.size() > settings_.recipients)
         defer("4.3.5", fmt::format("<{}> has more than {} virtual aliases", address, settings_.recipients));
     for (const auto& target : targets) through_virtual(target, via.deeper());
@@ -157,14 +165,15 @@ void Road::by_class(const std::string& address, const Via& via) {
     if (is_deferred_) return;
     const auto parts = AddressParts::of(address);
     const bool bare = address.rfind('@') == address.npos;
+    const auto parsed = smtp::Mailbox::parse_bare_allowed(address);
+    if (!parsed) return no_address(address, via, parsed.error().why);
+    if (parsed->bare() != bare) return no_address(address, via, "domain is missing");
     auto where = bare ? AddressClass::local : settings_.class_of(smtp::lowered(parts.domain));
     const auto written = bare ? address + "@" + settings_.origin : address;
     if (!bare && relocated(address, where, via)) return;
     const auto unknown = [&] { fail(written, via, "5.1.1", std::string(unknown_recipient(where))); };
     switch (where) {
     case AddressClass::local: {
-        const auto parsed = smtp::Mailbox::parse_bare_allowed(address);
-        if (!parsed) return fail(written, via, "5.1.3", "bad address: " + parsed.error().why);
         if (!bare && by_transport(address, via)) return;
         return name_here(settings_.folded(parsed->local_part), written, via);
     }

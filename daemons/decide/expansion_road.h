@@ -54,6 +54,7 @@ private:
     bool through_forward(const std::string& user, const std::string& extension, const std::string& address,
                          const Via& via);
     void through_list(const AliasAnswer& list, const Reading& reading, const Via& via);
+    void mailbox_here(const std::string& text, const Via& via);
     void through_include(const std::string& path, const Reading& reading, const Via& via);
     void place(const AliasTarget& target, const Reading& reading, const Via& via);
     bool loops(const std::string& address, const Via& via);
@@ -69,6 +70,7 @@ private:
 
     FinalRecipient base(FinalRecipient::Fate fate, const std::string& address, const Via& via) const;
     void add(FinalRecipient one);
+    void no_address(const std::string& address, const Via& via, std::string_view why);
     void fail(const std::string& address, const Via& via, std::string status, std::string text);
     void defer(std::string status, std::string text);
     bool is_envelopes(const FinalRecipient& one) const;

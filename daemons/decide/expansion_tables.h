@@ -17,9 +17,12 @@ struct AliasTarget {
         command, // "|command"
         file,    // /path/name
         include, // :include:/path/name
+        wrong,   // what stands there is none of these
     };
     Kind kind = Kind::address;
-    std::string value; // without backslash, bar and ":include:"
+    // address: as Mailbox::parse_bare_allowed() takes it; file: "~/name" is in the home of whoever the list is delivered
+    // as; wrong: what and why, in one printable line. Without backslash, bar and ":include:".
+    std::string value;
     bool operator==(const AliasTarget&) const = default;
 };
 

@@ -13,7 +13,7 @@ Lookups::Found Lookups::in_tables(const std::vector<std::string>& tables, const 
                 needed_.insert({Need::Kind::table, table, key.text});
                 out.answer.said = TableAnswer::Said::not_yet;
             } else if (answer.said != TableAnswer::Said::none && out.answer.said == TableAnswer::Said::none) {
-                return {std::move(answer), key.match};
+                return {std::move(answer), key.match, table};
             }
         }
     return out;

@@ -16,6 +16,7 @@ public:
     struct Found {
         TableAnswer answer;
         AddressKey::Match match = AddressKey::Match::whole;
+        std::string table = {}; // that has the answer
     };
     // Each key is asked of all tables before the next one. While one is not there yet, what comes behind it is
     // asked as well, so that all answers are fetched at once.

@@ -56,7 +56,8 @@ private:
         if (canonical.answer.said == Said::found) {
             auto to = addresses_of(canonical.answer.value, address, canonical.match, settings_.delimiter,
                                    settings_.origin, 1);
-            if (!to.empty()) address = std::move(to.front());
+            if (!to.wrong.empty()) return {Verdict::try_later, {}, std::string(not_now), {}};
+            address = std::move(to.addresses.front());
             ours_ = true;
         }
         const auto alias = lookups_.in_tables(settings_.tables.virtual_alias, keys(address));

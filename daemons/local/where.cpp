@@ -48,6 +48,10 @@ std::optional<Where> where_of(std::string_view target, const config::Local& sett
         return command(words);
     }
     if (target.starts_with('/')) return file(target);
+    if (target.starts_with("~/") && !home.empty()) {
+        if (home.ends_with('/')) home.remove_suffix(1); // "/" is a home, too
+        return file(fmt::format("{}{}", home, target.substr(1)));
+    }
     for (const auto& [word, format] : {std::pair<std::string_view, Format>{"maildir:", Format::maildir},
                                        {"mbox:", Format::mbox}}) {
         if (!target.starts_with(word)) continue;

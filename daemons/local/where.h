@@ -21,7 +21,7 @@ struct Where {
     bool operator==(const Where&) const = default;
 };
 
-// "" as configured; "|command"; "/path", "/path/" (a Maildir); "maildir:/path", "mbox:/path" of a virtual
+// "" as configured; "|command"; "/path", "/path/" (a Maildir), "~/path" in the home; "maildir:/path", "mbox:/path" of a virtual
 // mailbox. Nothing: it makes no sense.
 std::optional<Where> where_of(std::string_view target, const config::Local& settings, std::string_view user,
                               std::string_view home);

@@ -44,6 +44,8 @@ int postalias(const Call& call) {
         if (call.has('q')) {
             const auto found = table.entries.find(idn::folded(call.value('q')));
             if (found == table.entries.end()) continue;
+            for (const auto& target : found->second)
+                if (target.kind == decide::AliasTarget::Kind::wrong) return fatal(call, fmt::format("{}, {}", file, target.value));
             fmt::print("{}\n", text_of(found->second));
             return EX_OK;
         }

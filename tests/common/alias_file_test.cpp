@@ -23,7 +23,7 @@ std::string parsed(std::string_view text) {
     for (const auto& [name, targets] : sorted) {
         out += (out.empty() ? "" : "; ") + name + "=";
         for (std::size_t i = 0; i < targets.size(); ++i) {
-            constexpr std::string_view kinds[] = {"", "user ", "command ", "file ", "include "};
+            constexpr std::string_view kinds[] = {"", "user ", "command ", "file ", "include ", "wrong "};
             out += fmt::format("{}{}{}", i ? "," : "", kinds[static_cast<int>(targets[i].kind)],
                                targets[i].value);
         }
@@ -44,23 +44,35 @@ TEST_CASE("alias files") {
         {"root:alice\r\nbob:\talice , carol\r\n", "bob=alice,carol; root=alice"},
         {"Root:   Alice@Example.com", "root=Alice@Example.com"},
         {"team: a,\n  b,\n# in between\n\tc\nnext: d", "next=d; team=a,b,c"},
-        {"\"odd name\": \"john smith\"@x", "odd name=john smith@x"},
+        {"\"odd name\": \"john smith\"@x", "odd name=\"john smith\"@x"},
         {"\"a:b\": c", "a:b=c"},
         {"x: \"|/usr/bin/prog -a, -b\"", "x=command /usr/bin/prog -a, -b"},
         {"x: |prog, /var/mail/x, :include: /etc/list, \\bob",
          "x=command prog,file /var/mail/x,include /etc/list,user bob"},
-        {"x: \"quoted \\\"inner\\\"\"", "x=quoted \"inner\""},
+        {"x: \"quoted \\\"inner\\\"\"", "x=\"quoted \\\"inner\\\"\""},
         {"a: b\na: c", "a=b!2:a is there already; the first one counts"},
-        {"nonsense\nb: c", "b=c!1:expected \"name: target\""},
+        {"nonsense\nb: c", "b=c; nonsense=wrong line 1: expected \"name: target\"!1:expected \"name: target\""},
         {": b", "!1:the name is missing"},
-        {"a:\nb: c", "b=c!1:a: nothing stands behind it"},
-        {"a: ,,", "!1:a: nothing stands behind it"},
-        {"a: \"b", "!1:a quote is not closed"},
+        {"a:\nb: c", "a=wrong line 1: a: nothing stands behind it; b=c!1:a: nothing stands behind it"},
+        {"a: ,,", "a=wrong line 1: a: nothing stands behind it!1:a: nothing stands behind it"},
+        // What is wrong keeps its name: mail for it waits.
+        {"a: \"b", "a=wrong line 1: \"\"b\" is no address: quoted string is not closed"
+                  "!1:\"\"b\" is no address: quoted string is not closed"},
+        {"a: \"|b", "a=wrong line 1: a quote is not closed!1:a quote is not closed"},
+        {"a: b, x@@y", "a=b,wrong line 1: \"x@@y\" is no address: domain expected after @"
+                      "!1:\"x@@y\" is no address: domain expected after @"},
+        {"two words\ntwo: a", "two=a!1:expected \"name: target\""},
+        {"a: ~bob/x", "a=wrong line 1: \"~bob/x\": only one's own home can be meant, ~/"
+                     "!1:\"~bob/x\": only one's own home can be meant, ~/"},
+        // Addresses as people write them.
+        {"a: Alice Smith <alice>, (c) carol, \"Bob, the Builder\" <bob@x.>", "a=alice,carol,bob@x"},
+        {"a: friends: b, \"|prog x, y\", :include:/l, c", "a=b,command prog x, y,include /l,c"},
+        {"a: ~/mail, \"~/two words\", \\bob@x", "a=file ~/mail,file ~/two words,user bob@x"},
         {"  lost\na: b", "a=b!1:continues nothing"},
-        {"a: b\x01", "!1:a target is too long or odd"},
+        {"a: b\x01", "a=wrong line 1: a target is too long or odd!1:a target is too long or odd"},
     };
     for (const auto& row : rows) CHECK(parsed(row.text) == row.table);
-    CHECK(parsed("a: " + std::string(5000, 'x')) == "!1:a target is too long or odd");
+    CHECK(parsed("a: " + std::string(5000, 'x')) == "a=wrong line 1: a target is too long or odd!1:a target is too long or odd");
     std::string many;
     for (int i = 0; i < 100; ++i) many += "nonsense\n";
     CHECK(AliasTable::parse(many).problems.size() == 20);

@@ -42,7 +42,9 @@ TEST_CASE("the forms an address is looked for in") {
 
 TEST_CASE("the addresses a table answers with") {
     const auto of = [](std::string_view value, std::string_view key = "ann+x@a.example", Match match = Match::whole) {
-        return decide::addresses_of(value, key, match, '+', "here.example", 3);
+        auto found = decide::addresses_of(value, key, match, '+', "here.example", 3);
+        if (!found.wrong.empty()) found.addresses.push_back("!" + found.wrong);
+        return found.addresses;
     };
     CHECK(of("b@x, c@y  d") == Texts{"b@x", "c@y", "d@here.example"});
     CHECK(of("@b.example") == Texts{"ann+x@b.example"});
@@ -50,9 +52,19 @@ TEST_CASE("the addresses a table answers with") {
     CHECK(of("b", "ann+x@a.example", Match::name) == Texts{"b+x@here.example"});
     CHECK(of("b@x", "ann+x@a.example", Match::domain) == Texts{"b@x"});
     CHECK(of("\"a, b\"@x,c@y") == Texts{"\"a, b\"@x", "c@y"});
-    CHECK(of(" ,, ") == Texts{});
+    CHECK(of("Bob <b@x.>, (c) c") == Texts{"b@x", "c@here.example"});
+    CHECK(of("<b@x>", "ann+x@a.example", Match::without_extension) == Texts{"b+x@x"});
+    CHECK(of("\"b c\"@x", "ann+x@a.example", Match::without_extension) == Texts{"\"b c+x\"@x"});
+    CHECK(of("b@x", "\"ann+x y\"@a.example", Match::without_extension) == Texts{"\"b+x y\"@x"});
+    CHECK(of("@b.example", "\"a b\"@a.example") == Texts{"\"a b\"@b.example"});
+    CHECK(of("b@x, c@@y") == Texts{"b@x", "!\"c@@y\" is no address: domain expected after @"});
+    CHECK(of("b@x> NOTIFY=NEVER") == Texts{"!\"b@x> NOTIFY=NEVER\" is no address: expected a comma"});
+    CHECK(of("@") == Texts{"!\"@\" is no address: the domain is missing"});
+    CHECK(of("@x y") == Texts{"!\"ann+x@x y\" is no address: bad domain"});
+    CHECK(of(" ,, ") == Texts{"!it names nobody"});
     CHECK(of("a b c d e f").size() == 4); // one more than allowed tells that there are more
-    CHECK(of("\"never closed, a@b").size() == 1);
+    CHECK(of("\"never closed, a@b") ==
+          Texts{"!\"\"never closed, a@b\" is no address: quoted string is not closed"});
 }
 
 TEST_CASE("what a transport table may say") {

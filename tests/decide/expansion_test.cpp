@@ -108,6 +108,45 @@ TEST_CASE("what cannot be known now is deferred as a whole, never bounced") {
     CHECK(w.expand({"mixed", "alice"}) == "needs dora ");
 }
 
+TEST_CASE("what tables name and is no address waits; it goes nowhere, and nothing is bounced for it") {
+    World w;
+    w.aliases = {{"inject", {"ok@far.example> NOTIFY=NEVER"}}, {"list", {"alice", "!line 7: \"foo@@x\" is no address"}},
+                 {"twice", {"ok@far.example>"}}, {"bare", {"\"a@b\""}}, {"own", {"\\bob@here.example", "\\x@far.example"}}};
+    auto& of = w.table(&Tables::virtual_alias, "text:/virtual");
+    of["v@lists.example"] = "ok@far.example> NOTIFY=NEVER";
+    of["p@lists.example"] = "Bob <ok@far.example>, HERE <alice@HERE.example.>";
+    for (const auto* name : {"inject", "list", "twice", "bare", "v@lists.example"})
+        CHECK_MESSAGE(w.expand({name}) == "0:deferred 4.3.5", name);
+    CHECK(w.why({"list"}) == "alias list: line 7: \"foo@@x\" is no address");
+    CHECK(w.why({"inject"}) == "it leads to \"ok@far.example> NOTIFY=NEVER\", which is no address: bad domain");
+    CHECK(w.why({"v@lists.example"}) == "text:/virtual says of <v@lists.example>: \"ok@far.example> NOTIFY=NEVER\" is no "
+                                        "address: expected a comma");
+    CHECK(w.expand({"p@lists.example"}) == "0:remote ok@far.example; 0:local alice");
+    CHECK(w.expand({"own"}) == "0:local bob; 0:remote x@far.example");
+    CHECK(w.check("v@lists.example") == "known"); // it is somebody
+    // The sender's own mistake.
+    CHECK(w.expand({"ok@far.example> NOTIFY=NEVER"}) == "0:failed 5.1.3");
+    // Rewriting.
+    auto& canonical = w.table(&Tables::recipient_canonical, "text:/canonical");
+    canonical["c@far.example"] = "<x@@y>";
+    CHECK(w.expand({"c@far.example"}) == "0:deferred 4.3.5");
+    CHECK(w.check("c@far.example").starts_with("try later"));
+    w.table(&Tables::sender_canonical, "text:/senders")["sender@far.example"] = "a@x> SIZE=1";
+    CHECK(w.expand({"x@far.example"}) == "0:deferred 4.3.0");
+    CHECK(w.why({"x@far.example"}).starts_with("text:/senders says of the sender <sender@far.example>: \"a@x> SIZE=1\""));
+}
+
+TEST_CASE("a file in the home of whoever a list is delivered as") {
+    World w;
+    w.forwards = {{"alice", {"~/mail/in"}}};
+    w.aliases = {{"nobodys", {"~/x"}}, {"owned", {"~/x"}}};
+    w.run_as = {{"owned", "carol"}};
+    CHECK(w.expand({"alice"}) == "0:local alice ~/mail/in");
+    CHECK(w.expand({"owned"}) == "0:local carol ~/x");
+    CHECK(w.expand({"nobodys"}) == "0:deferred 4.3.5");
+    CHECK(w.why({"nobodys"}) == "alias nobodys: ~/x: nobody's home is meant there");
+}
+
 TEST_CASE("the answer is bounded in bytes, and comes on with every pass") {
     World w;
     for (int i = 0; i < 20; ++i) {

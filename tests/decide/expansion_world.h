@@ -23,8 +23,9 @@ using Texts = std::vector<std::string>;
 inline AliasTarget target_of(const std::string& text) {
     if (text.starts_with('|')) return {Kind::command, text.substr(1)};
     if (text.starts_with('\\')) return {Kind::user, text.substr(1)};
+    if (text.starts_with('!')) return {Kind::wrong, text.substr(1)};
     if (text.starts_with(":include:")) return {Kind::include, text.substr(9)};
-    if (text.starts_with('/')) return {Kind::file, text};
+    if (text.starts_with('/') || text.starts_with('~')) return {Kind::file, text};
     return {Kind::address, text};
 }
 

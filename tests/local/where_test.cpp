@@ -20,6 +20,8 @@ TEST_CASE("a target says where a delivery goes") {
         {"| \t\"a\tb\"  ", Kind::command, Format::maildir, "", "\"a\tb\"", "delivered to command: \"a?b\"", true},
         {"/srv/archive", Kind::mailbox, Format::mbox, "/srv/archive", "", "delivered to file: /srv/archive", false},
         {"/srv/archive/", Kind::mailbox, Format::maildir, "/srv/archive/", "", "delivered to file: /srv/archive/", false},
+        {"~/mail/in", Kind::mailbox, Format::mbox, "/home/ann/mail/in", "", "delivered to file: /home/ann/mail/in", false},
+        {"~/mail/", Kind::mailbox, Format::maildir, "/home/ann/mail/", "", "delivered to file: /home/ann/mail/", false},
         {"/dev/null", Kind::nowhere, Format::mbox, "/dev/null", "", "delivered to file: /dev/null", false},
         {"maildir:/srv/mail/x/", Kind::mailbox, Format::maildir, "/srv/mail/x/", "", "delivered to maildir", true},
         {"mbox:/srv/mail/x", Kind::mailbox, Format::mbox, "/srv/mail/x", "", "delivered to mailbox", true},
@@ -39,6 +41,9 @@ TEST_CASE("a target says where a delivery goes") {
                            std::string_view("/a\0b", 4), std::string_view("/"), std::string_view("maildir:x"),
                            std::string_view("mbox:"), std::string_view("x"), std::string_view("mbox:/a\0b", 9)})
         CHECK_FALSE(where_of(odd, settings, "ann", "/home/ann"));
+    CHECK_FALSE(where_of("~bob/x", settings, "ann", "/home/ann"));
+    CHECK_FALSE(where_of("~/x", settings, "ann", "")); // no home, no place in it
+    CHECK(where_of("~/x", settings, "root", "/")->path == "/x");
     settings.delivery.mailbox_command = "procmail";
     CHECK(where_of("", settings, "ann", "/home/ann")->command == "procmail");
     CHECK(where_of("/x", settings, "ann", "/home/ann")->command.empty());

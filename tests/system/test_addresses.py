@@ -172,6 +172,42 @@ def test_a_changed_table_changes_nothing_for_mail_that_was_here(mta, remote):
     mta.wait_mailbox(1, "other")
 
 
+def test_addresses_as_people_write_them_and_what_is_none(mta, remote):
+    """The forms that Postfix takes in its tables lead where they mean; what is no address goes nowhere, and waits until
+    somebody has mended it."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.aliases.write_text(f'''good: Other <other>, (he (too)) <{mta.user}>, "One, the first" <one@remote.example>,
+    friends: two@remote.example, "three"@REMOTE.EXAMPLE.;
+inject: "x@remote.example> NOTIFY=NEVER"
+open: {mta.user}, "never closed
+''')
+    mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [table(
+        mta, "virtual", "v@lists.example Four <four@remote.example>\nbad@lists.example x@remote.example> NOTIFY=NEVER\n")]}
+    mta.start()
+    mta.submit(["good@test.example", "v@lists.example"])
+    for name in ("one", "two", "three", "four"):
+        assert sink.wait_for_one_to(f"{name}@{'REMOTE.EXAMPLE' if name == 'three' else 'remote.example'}")
+    mta.wait_mailbox(1), mta.wait_mailbox(1, "other")
+    mta.wait_until_empty()
+
+    queue_id = mta.submit(["inject@test.example", "open@test.example", "bad@lists.example"])
+    for address, why in {"inject@test.example": r'alias inject: line 3: "".*" is no address: bad domain',
+                         "open@test.example": r'alias open: line 4: .*quoted string is not closed',
+                         "bad@lists.example": r'text:.*/virtual says of <bad@lists.example>: ".*" is no address'}.items():
+        mta.wait_log(rf"{queue_id}: to=<{address}>, .*dsn=4.3.5, status=deferred \({why}")
+    mta.wait_log(rf"warning: {mta.aliases}, line 4: .*quoted string is not closed")
+    assert not any("x@" in one for message in sink.messages for one in message.recipients) and len(mta.mailbox()) == 1
+    # A file that is written anew is believed when it has rested for a second.
+    mta.aliases.write_text(f"inject: five@remote.example\nopen: {mta.user}\n")
+    (mta.folder / "virtual").write_text("bad@lists.example six@remote.example\n")
+    mta.wait_log(rf"{mta.aliases}: 2 aliases"), mta.wait_log(r"virtual.*1 ")
+    mta.flush()
+    sink.wait_for_one_to("five@remote.example"), sink.wait_for_one_to("six@remote.example")
+    mta.wait_mailbox(2)
+    mta.wait_until_empty()
+
+
 def test_what_cannot_be_looked_up_waits(mta, remote):
     sink = remote()
     mta.route("remote.example", sink)
