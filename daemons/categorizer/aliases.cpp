@@ -42,7 +42,7 @@ void Aliases::look(smtp::Now now) {
                          file.missing() ? "it is there again, if only empty" : "it can be read");
     }
     if (!news) return;
-    std::string_view worst;
+    std::string worst;
     for (const auto& file : files_)
         if (!file.readable()) worst = file.trouble();
     trouble_(worst);
