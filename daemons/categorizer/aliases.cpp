@@ -1,5 +1,7 @@
 #include "daemons/categorizer/aliases.h"
 #include "daemons/categorizer/includes.h"
+#include "daemons/common/config/config.h"
+#include <algorithm>
 
 namespace categorizer {
 
@@ -7,8 +9,16 @@ Aliases::Aliases(common::Log& log, std::function<void(std::string_view)> trouble
     : log_(log), trouble_(std::move(trouble)) {}
 
 void Aliases::configure(const std::vector<std::string>& files) {
-    std::vector<common::AliasFile> wanted;
-    for (const auto& path : files) wanted.emplace_back(path);
+    using common::AliasFile;
+    const std::vector<std::string> by_default = config::Local{}.aliases; // nobody has named it
+    std::vector<AliasFile> wanted;
+    for (const auto& path : files) {
+        const bool seen = std::ranges::any_of(files_, [&](const AliasFile& old) {
+            return old.path() == path && old.if_missing() == AliasFile::IfMissing::unreadable;
+        });
+        const bool may_be_missing = !seen && std::ranges::find(by_default, path) != by_default.end();
+        wanted.emplace_back(path, may_be_missing ? AliasFile::IfMissing::empty : AliasFile::IfMissing::unreadable);
+    }
     files_ = std::move(wanted);
     next_look_ = {};
 }
@@ -25,13 +35,14 @@ void Aliases::look(smtp::Now now) {
             tell(file);
             owners_[file.path()] = owner_name(file.owner());
         }
-        if (change == common::AliasFile::Change::gone)
+        if (change == common::AliasFile::Change::absent)
             log_.info("{}: no such file; no aliases from it", file.path());
         if (change == common::AliasFile::Change::failed)
-            log_.warning("{}: mail for users of this system waits until it can be read", file.trouble());
+            log_.warning("{}: mail for users of this system waits until {}", file.trouble(),
+                         file.missing() ? "it is there again, if only empty" : "it can be read");
     }
     if (!news) return;
-    std::string_view worst;
+    std::string worst;
     for (const auto& file : files_)
         if (!file.readable()) worst = file.trouble();
     trouble_(worst);

@@ -94,11 +94,11 @@ AliasFile::Change AliasFile::look(smtp::Now now) {
     switch (file_.look(now)) {
     case WatchedFile::Change::none: return Change::none;
     case WatchedFile::Change::failed:
-        if (!file_.missing()) return Change::failed;
-        table_ = {};
-        return Change::gone;
+        if (!file_.missing()) if_missing_ = IfMissing::unreadable;
+        return readable() ? Change::absent : Change::failed;
     case WatchedFile::Change::changed: break;
     }
+    if_missing_ = IfMissing::unreadable;
     const auto text = read_bounded(file_.path(), largest_file);
     if (!text)
         return file_.failed(std::strerror(text.error())) == WatchedFile::Change::none ? Change::none : Change::failed;

@@ -129,6 +129,10 @@ TEST_CASE("an alias file that cannot be read bounces nobody") {
     CHECK(w.premises.trouble.find("not a file") != std::string::npos);
     std::filesystem::remove(w.config.local.aliases[0]);
     w.daemon->reconfigure({w.config, 3, {}, {}});
+    CHECK(w.ask({"nobody@here.example"}) == "0:deferred 4.3.0"); // nor one that is gone
+    CHECK(w.premises.trouble.find("No such file") != std::string::npos);
+    std::ofstream(w.config.local.aliases[0]).close();
+    w.daemon->reconfigure({w.config, 4, {}, {}});
     CHECK(w.ask({"nobody@here.example"}) == "0:failed 5.1.1");
     CHECK(w.premises.trouble.empty());
 }

@@ -90,8 +90,11 @@ TEST_CASE("a file is read again when it changes") {
         smtp::Now operator+=(std::chrono::seconds by) { return now.monotonic += by, now; }
         operator smtp::Now() const { return now; }
     } now;
-    AliasFile file(path);
-    CHECK(file.look(now) == AliasFile::Change::gone);
+    AliasFile named(path); // by somebody, who meant something by it
+    CHECK(named.look(now) == AliasFile::Change::failed);
+    CHECK(!named.readable());
+    AliasFile file(path, AliasFile::IfMissing::empty);
+    CHECK(file.look(now) == AliasFile::Change::absent);
     CHECK(file.readable());
     CHECK(!file.find("a"));
     write("a: b");
@@ -115,16 +118,19 @@ TEST_CASE("a file is read again when it changes") {
     CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
     CHECK(file.readable());
 
-    // Missing for a moment is not gone.
+    // Missing for a moment is not gone; gone, nobody is unknown for that: it has been there.
     unlink(path.c_str());
     CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);
     CHECK(file.find("a"));
-    CHECK(file.look(now += std::chrono::seconds(20)) == AliasFile::Change::gone);
-    CHECK(!file.find("a"));
+    CHECK(file.look(now += std::chrono::seconds(20)) == AliasFile::Change::failed);
+    CHECK(!file.readable());
+    CHECK(file.trouble() == path + ": No such file or directory");
+    CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);
 
     // Neither is a file read that was written this very moment, unless there is nothing else.
     write("a: e");
     CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
+    CHECK(file.readable());
     write("a: f, g");
     now.now.wall = std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now()) + std::chrono::milliseconds(500);
     CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::none);

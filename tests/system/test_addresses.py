@@ -224,3 +224,23 @@ def test_what_cannot_be_looked_up_waits(mta, remote):
     sink.wait_for_one_to("member@remote.example")
     mta.wait_mailbox(1)
     mta.wait_until_empty()
+
+
+def test_an_alias_file_that_disappears_makes_mail_wait(mta):
+    mta.aliases.write_text(f"team: {mta.user}\n")
+    mta.start()
+    away = mta.folder / "away"
+    mta.aliases.rename(away)
+    mta.kill("categorizer")  # the new one need not wait for ten seconds to believe it
+    mta.wait_log(rf"warning: {mta.aliases}: No such file or directory: mail for users of this system waits until it is there")
+    with mta.client() as c:
+        c.say("MAIL FROM:<stranger@remote.example>")
+        for name in ("team", "nobody"):
+            assert c.say(f"RCPT TO:<{name}@test.example>").startswith("45")
+    assert f"{mta.aliases}: No such file" in mta.command("status").stdout
+    away.rename(mta.aliases)
+    with mta.client() as c:
+        c.say("MAIL FROM:<stranger@remote.example>")
+        wait_until(lambda: c.say("RCPT TO:<team@test.example>").startswith("250"), 15, mta.last_words)
+        assert c.say("RCPT TO:<nobody@test.example>").startswith("550 5.1.1")
+    assert f"{mta.aliases}" not in mta.command("status").stdout

@@ -92,7 +92,7 @@ Section table_of(Local& s) {
              "Alias files in the format of aliases(5), asked in this order. A change is noticed within two "
              "seconds. A file named here must exist when the configuration is checked; the default one may "
              "be "
-             "missing.",
+             "missing. One that disappears later makes mail wait.",
              ""},
             {"mailbox", mailbox(s.mailbox),
              "\"maildir:PATH\" or \"mbox:PATH\"; {user} and {home} in it stand for the recipient's name and "
