@@ -143,7 +143,11 @@ struct Fold {
     }
     void operator()(const ProblemMarked& p) { m.problem = p.problem; }
     void operator()(const NdrIssued& p) {
-        each(p.recipients, [](auto& r) { r.reported = true; });
+        each(p.recipients, [](auto& r) {
+            r.reported = true;
+            // Whoever is told of before anything came of it has failed: never to be served again.
+            if (r.status == Status::pending) r.status = Status::failed;
+        });
         m.ndr_issued = true;
         ++m.ndr_passes;
     }

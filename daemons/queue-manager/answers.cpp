@@ -23,7 +23,7 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
     if (!subject) return; // forgotten meanwhile
     Subject& asked = subject.mapped();
     const bool soft = config_->bounce.soft_bounce;
-    auto judgement = soft ? judge(asked, softened(answer)) : judge(asked, answer);
+    auto judgement = judge(asked, soft ? softened(answer) : answer, Loop::now().wall);
     if (!judgement) {
         log_.error("{}: the categorizer's answer does not fit the question: asking again later", id.text());
         return tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });

@@ -178,11 +178,11 @@ void QueueManager::carry_out(const RecordOutcome& action, smtp::Now now) {
                                             .time = now.wall,
                                             .who = "queue-manager"});
         [[fallthrough]];
-    case Finish::failed: {
+    case Finish::failed: { // synced: what was reported is neither reported again nor delivered
         spool::NdrIssued issued{recipients, reported_how_, {}, now.wall};
         if (action.report_id.valid()) issued.report = action.report_id;
         records.emplace_back(std::move(issued));
-        break;
+        return record(action.id, std::move(records), spool::Sync::yes);
     }
     }
     record(action.id, std::move(records));
@@ -288,9 +288,12 @@ void QueueManager::carry_out(const NoticeExpired& action, smtp::Now) {
               });
 }
 
-void QueueManager::carry_out(const NoticeUntried& action, smtp::Now) {
+void QueueManager::carry_out(const NoticeUntried& action, smtp::Now now) {
     const auto numbers = actions_.of(action.numbers);
-    say_untried(action.id, {numbers.begin(), numbers.end()}, action.outcome, actions_.reasons[action.reason]);
+    const std::vector<std::uint32_t> recipients(numbers.begin(), numbers.end());
+    const Reason& reason = actions_.reasons[action.reason];
+    if (action.outcome == Outcome::failed) record(action.id, {failed_untried(recipients, reason, "router", now.wall)});
+    say_untried(action.id, recipients, action.outcome, reason);
 }
 
 void QueueManager::say_untried(spool::QueueId id, std::vector<std::uint32_t> numbers, Outcome outcome,

@@ -172,7 +172,8 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
     return out;
 }
 
-std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer) {
+std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer,
+                               smtp::WallTime now) {
     std::map<std::uint32_t, std::vector<const proto::categorize::Outcome*>> by_origin;
     for (const auto& outcome : answer.outcomes) by_origin[outcome.index].push_back(&outcome);
 
@@ -182,7 +183,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     std::size_t answered = 0;
     std::map<std::array<std::string, 4>, std::vector<std::uint32_t>> local, sent_on; // by user, target, transport, reverse-path
     spool::Expanded expansion;
-    std::vector<spool::Decided> failures; // among the added: their reasons must outlive a restart
+    std::map<std::array<std::string, 2>, std::vector<std::uint32_t>> failed; // by status, text
     const auto settled = [&](std::uint32_t number, const std::string& address, const auto& outcome, const auto& origin) {
         out.recipients.push_back(settled_by_answer(number, address, outcome, subject));
         out.recipients.back().reverse_path = path_of(outcome, origin);
@@ -204,6 +205,8 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             if (outcome.fate == proto::categorize::Fate::local) local[std::move(where)].push_back(asked.index);
             else if (outcome.fate == proto::categorize::Fate::remote && where != decltype(where){})
                 sent_on[std::move(where)].push_back(asked.index);
+            else if (outcome.fate == proto::categorize::Fate::failed)
+                failed[{outcome.status, outcome.text}].push_back(asked.index);
             settled(asked.index, asked.address, outcome, origin);
             continue;
         }
@@ -221,10 +224,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
                                        outcome->list || origin.list, outcome->delivered_to});
             settled(next_number, outcome->address, *outcome, origin);
             if (outcome->fate == proto::categorize::Fate::failed)
-                failures.push_back({.recipients = {next_number},
-                                    .status = spool::Status::failed,
-                                    .reply = {.status = outcome->status, .text = outcome->text},
-                                    .who = "categorizer"});
+                failed[{outcome->status, outcome->text}].push_back(next_number);
             ++next_number;
         }
     }
@@ -238,8 +238,9 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     if (!expansion.replaced.empty()) {
         out.expanded = true;
         out.records.push_back(std::move(expansion));
-        for (auto& failure : failures) out.records.push_back(std::move(failure));
     }
+    for (auto& [reason, numbers] : failed)
+        out.records.push_back(failed_untried(std::move(numbers), {reason[0], reason[1], {}, {}}, "categorizer", now));
     return out;
 }
 

@@ -63,7 +63,8 @@ struct Judgement {
 };
 
 // An answer that names what was not asked is not believed: nullopt.
-std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer);
+std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer,
+                               smtp::WallTime now = {});
 
 // The engine's form. Views into both; groups those whose reverse-path and field
 // Delivered-To are the same. `rerouted_to`: where all remote

@@ -25,6 +25,15 @@ std::optional<decide::queue::ReportKind> kind_of(decide::ReportWishes::Expansion
     return expansion == Expansion::expanded ? ReportKind::expanded : ReportKind::delivered;
 }
 
+spool::Decided failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
+                              std::string_view who, smtp::WallTime now) {
+    return {.recipients = std::move(recipients),
+            .status = spool::Status::failed,
+            .time = now,
+            .reply = {.code = 0, .status = reason.status, .text = reason.text},
+            .who = std::string(who)};
+}
+
 std::string host_name_of(const std::string& host) { return host.substr(0, host.find('[')); }
 
 decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::string& host) {

@@ -39,6 +39,11 @@ private:
     decide::queue::Done event_;
 };
 
+// These failed though no agent tried: in the file before their sender can hear of it, or a restart would have
+// them looked up anew, reported twice, or delivered after all.
+spool::Decided failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
+                              std::string_view who, smtp::WallTime now);
+
 // How the engine calls the report on an expansion; none is due.
 std::optional<decide::queue::ReportKind> kind_of(decide::ReportWishes::Expansion expansion);
 

@@ -108,6 +108,7 @@ void QueueManager::carry_out(const decide::queue::AskSuppressions& action, smtp:
             }
             std::vector<SuppressionsKnown::Suppressed> suppressed;
             for (const auto& [number, reason] : found.suppressed) {
+                record(id, {failed_untried({number}, reason, "suppression list", Loop::now().wall)});
                 say_untried(id, {number}, decide::queue::Outcome::failed, reason);
                 suppressed.push_back({number, &reason});
             }

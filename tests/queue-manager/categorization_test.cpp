@@ -181,6 +181,28 @@ TEST_CASE("a user's commands have a queue of their own, now and after a restart"
     CHECK(destinations(judgement.recipients) == parts);
     for (const auto& record : judgement.records) REQUIRE(state.apply(record));
     CHECK(destinations(Subject::of(state, 1000, false, {}, Mailboxes::commands).settled) == parts);
+
+TEST_CASE("who failed without a try has failed in the file, with the reason, and nobody is asked again") {
+    auto state = message({"nosuch@example.org", "b@example.net", "gone@example.org", "closed@example.com"});
+    const answer::Outcome unknown = {.fate = answer::Fate::failed, .status = "5.1.1", .text = "unknown user"};
+    auto second = unknown, third = unknown;
+    third.text = "mailbox closed";
+    second.index = 2, third.index = 3;
+    auto judgement = judge(Subject::of(state, 1000), {1, {unknown, {.index = 1}, second, third}}, smtp::WallTime(smtp::Duration(7)));
+    REQUIRE(judgement);
+    REQUIRE(judgement->records.size() == 2); // one for each reason
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    CHECK(state.recipients[2].status == spool::Status::failed);
+    CHECK(state.recipients[2].reply.text == "unknown user");
+    CHECK_FALSE(state.recipients[2].accounted_for()); // before it is reported
+
+    const auto again = Subject::of(state, 1000, true); // though fates are to be found out anew
+    CHECK(again.settled.size() == 3);
+    CHECK(again.settled[2].fate == Fate::failed);
+    CHECK(again.settled[2].reason.text == "mailbox closed");
+    REQUIRE(state.apply(spool::NdrIssued{.recipients = {0, 2, 3}}));
+    CHECK(Subject::of(state, 1000).settled.empty());
+    CHECK(Subject::of(state, 1000).open.size() == 1);
 }
 
 TEST_CASE("where a recipient goes by the word of a table is in the file, and asked no more") {

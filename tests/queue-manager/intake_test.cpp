@@ -51,6 +51,13 @@ TEST_CASE("a failed recipient whose report is not made yet is still owed") {
     CHECK(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
 }
 
+TEST_CASE("who was reported without a word of what had come of them has failed") {
+    auto state = message(); // as a file may say that was written before such failures were recorded
+    REQUIRE(state.apply(spool::NdrIssued{.recipients = {0, 1}}));
+    CHECK(state.recipients[0].status == spool::Status::failed);
+    CHECK(Intake({0x0A1B2C3D4E5F10}, spool::Location::messages, 1, state).finished());
+}
+
 TEST_CASE("what a filter held and an operator released stays free over a restart") {
     spool::Envelope envelope;
     envelope.recipients = {{.address = "b@example.net"}};

@@ -1,0 +1,61 @@
+"""What was decided about a recipient stays decided: over stops and kills, and whatever tables say by then."""
+import pytest
+
+from harness.watch import wait_until
+
+
+def table(mta, name, text):
+    place = mta.folder / name
+    place.write_text(text)
+    return f"text:{place}"
+
+
+@pytest.mark.parametrize("end", ("stop", "kill"))
+def test_who_failed_without_a_try_is_reported_once_and_never_served(mta, remote, names, end):
+    """Unknown here, NXDOMAIN, null MX, error:, suppressed while it waited; one more waits, so the file stays."""
+    sink = remote()
+    sink.at("rcpt", "450 4.2.0 Not now")
+    mta.route("remote.example", sink)
+    mta.use_names(names)
+    names.null_mx("nomail.example")
+    mta.config["transport"] = {"tables": [table(mta, "transport", "closed@boxes.example error:5.2.1 mailbox closed\n")]}
+    mta.config["queue"].update(retry_interval="1h", retry_interval_after="1h", glitch_interval="1h")
+    mta.start()
+    me = f"{mta.user}@test.example"
+    failing = {"nosuch@test.example": "5.1.1", "x@nodomain.example": "5.1.2", "n@nomail.example": "5.1.10",
+               "closed@boxes.example": "5.2.1"}
+    assert mta.sendmail("-f", me, *failing, "listed@remote.example", "waits@remote.example").returncode == 0
+    queue_id = mta.wait_log(r"([0-9A-F]{10,}): to=<waits@remote.example>.*status=deferred")[1]
+    for address, status in failing.items():
+        mta.wait_log(rf"{queue_id}: to=<{address}>.*relay=none.*dsn={status}.*status=bounced")
+    mta.wait_log(rf"{queue_id}: to=<listed@remote.example>.*status=deferred")
+    mta.command("suppress", "add", "listed@remote.example", "--why", "asked for it")
+    mta.wait_log(rf"{queue_id}: to=<listed@remote.example>.*relay=none.*dsn=5.7.1.*status=bounced")
+
+    def told():
+        return [a for a in (*failing, "listed@remote.example") if any(f"rfc822; {a}" in report for report in mta.mailbox())]
+    wait_until(lambda: len(told()) == 5, 15, lambda: f"five failures to be reported: {told()}\n{mta.last_words()}")
+    wait_until(lambda: [e[3] for e in mta.queue()] == [["waits@remote.example"]], 15,
+               lambda: f"the listing to name who is left: {mta.queue()}")
+    shown = mta.command("message", "show", queue_id).stdout
+    assert "mailbox closed" in shown and "asked for it" in shown
+    reports = len(mta.mailbox())
+
+    if end == "stop":
+        mta.stop()
+    else:
+        mta.kill_everything()
+    # By now all of them could be served.
+    mta.forget_the_log()
+    mta.aliases.write_text("nosuch: found@remote.example\n")
+    table(mta, "transport", "")
+    for domain in ("nodomain.example", "nomail.example", "boxes.example"):
+        mta.route(domain, sink)
+    sink.well_behaved()
+    mta.start()
+    mta.command("suppress", "remove", "listed@remote.example")
+    mta.flush()
+    mta.wait_until_empty()
+    assert [m.recipients for m in sink.messages] == [["waits@remote.example"]]
+    assert not mta.logged("status=bounced")
+    assert len(mta.mailbox()) == reports
