@@ -71,8 +71,7 @@ struct AddedRecipient {
 };
 
 // Aliases and lists: `replaced` are expanded and no longer served themselves, `added` come at the end of the
-// numbering. Synced before the first attempt for any of the added. Unchanged recipients are not written at
-// all.
+// numbering. Synced before the first attempt for any of the added.
 struct Expanded {
     std::vector<std::uint32_t> replaced;
     std::vector<AddedRecipient> added;
@@ -83,7 +82,8 @@ struct Expanded {
     bool operator==(const Expanded&) const = default;
 };
 
-// The categorizer's word on recipients whose address stays.
+// The categorizer's word on recipients whose address stays. Those that are remote and go as the routes say may
+// be written a tenth of a second after the first attempt has begun, if it lasts that long.
 struct Categorized {
     std::vector<std::uint32_t> recipients;
     Fate fate = Fate::unknown;

@@ -43,7 +43,9 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
     }
     // An expansion is durable before its first attempt: a changed alias file must not be found after a crash.
     KILL_POINT("queue-manager.expanded");
+    unwritten_.add(id, std::exchange(judgement->unchanged, {}));
     auto records = std::exchange(judgement->records, {});
+    if (auto unchanged = unwritten_.take(id)) records.insert(records.begin(), *std::move(unchanged));
     store_.append(id, spool::Location::incoming, std::move(records),
                   judgement->expanded ? spool::Sync::yes : spool::Sync::no,
                   [this, id, said, judgement = *std::move(judgement),
@@ -60,6 +62,8 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
 
 void QueueManager::settle(spool::QueueId id, const Judgement& judgement, const Subject& subject) {
     const auto final = final_recipients(judgement.recipients, subject.rerouted_to);
+    unwritten_.add(id, judgement.unchanged);
+    if (!unwritten_.empty() && !writing_down_.armed()) writing_down_.start(Unwritten::a_while);
     const auto* outer = std::exchange(settling_, &subject);
     tell([&](smtp::Now now, auto& out) { engine_.categorized({id, final, judgement.told}, now, out); });
     settling_ = outer;

@@ -259,6 +259,7 @@ void QueueManager::carry_out(const MoveToMessages& action, smtp::Now) { store_.t
 void QueueManager::carry_out(const Remove& action, smtp::Now) {
     KILL_POINT("queue-manager.remove");
     loader_.finished(action.id);
+    (void)unwritten_.take(action.id);
     out_.count(common::Loop::now().monotonic);
     around_.figures.count(common::Family::messages_removed);
     log_.info("{}: removed", action.id.text());

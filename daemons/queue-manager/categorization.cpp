@@ -203,7 +203,9 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             if (!outcome.target.empty()) out.expanded = true; // no other place after a crash
             std::array where = {outcome.user, outcome.target, outcome.transport, outcome.reverse_path};
             if (outcome.fate == proto::categorize::Fate::local) local[std::move(where)].push_back(asked.index);
-            else if (outcome.fate == proto::categorize::Fate::remote && where != decltype(where){})
+            else if (outcome.fate == proto::categorize::Fate::remote && where == decltype(where){})
+                out.unchanged.push_back(asked.index);
+            else if (outcome.fate == proto::categorize::Fate::remote)
                 sent_on[std::move(where)].push_back(asked.index);
             else if (outcome.fate == proto::categorize::Fate::failed)
                 failed[{outcome.status, outcome.text}].push_back(asked.index);

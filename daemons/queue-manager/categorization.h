@@ -58,6 +58,7 @@ struct Subject {
 struct Judgement {
     std::vector<spool::Property> records; // to be written before the engine is told
     bool expanded = false; // … and synced: new recipients and places, not to be found out anew after a crash
+    std::vector<std::uint32_t> unchanged; // served as they stand, elsewhere: to be written before it could matter
     std::vector<Settled> recipients;
     std::vector<decide::queue::Unreported> told; // what senders are to hear of expansions
 };

@@ -48,6 +48,7 @@ public:
             tell;
         std::function<Situation()> situation;
         std::function<void()> written;               // something is to be flushed at the end of the turn
+        std::function<void(spool::QueueId)> write_down; // what its file does not say yet, before its other records
         std::function<void(spool::QueueId)> removed; // the engine has forgotten it: remove its file
         std::function<bool(spool::QueueId)> foreign; // an agent of an earlier queue-manager has it in flight
         std::function<std::string(std::string_view)> bad_next_hop; // what is wrong with it; "" nothing

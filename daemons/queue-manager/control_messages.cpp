@@ -241,6 +241,7 @@ void Control::change_batch(const std::shared_ptr<Change>& change, const std::sha
             ++(apply(*change, id) ? change->changed : change->skipped);
         } else {
             ++change->open;
+            hands_.write_down(id);
             hands_.store.append(id, each.info.location, records_of(*change, each), spool::Sync::yes,
                                 [this, change, walk, id](spool::Result<> written) {
                                     if (written)

@@ -54,6 +54,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
       timer_(surroundings.loop, [this] { tell([&](smtp::Now now, auto& out) { engine_.timer(now, out); }); }),
       turn_(surroundings.loop, [this] { end_of_turn(); }),
       gathering_(surroundings.loop, [this] { store_.flush(); }),
+      writing_down_(surroundings.loop, [this] { write_down(); }),
       lock_retry_(surroundings.loop, [this] { take_lock(); }),
       unlock_retry_(surroundings.loop,
                     [this] {
@@ -236,6 +237,7 @@ void QueueManager::stop(smtp::Duration within, std::function<void()> done) {
 }
 
 void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done) {
+    while (!unwritten_.empty()) write_down();
     store_.flush();
     const bool idle = engine_.counts().active == 0 && store_.outstanding() == 0;
     if (idle || Loop::now().monotonic >= until) {
@@ -350,11 +352,17 @@ void QueueManager::with_file(spool::QueueId id, spool::Location location,
 }
 
 void QueueManager::record(spool::QueueId id, std::vector<spool::Property> properties, spool::Sync sync) {
+    if (auto unchanged = unwritten_.take(id)) properties.insert(properties.begin(), *std::move(unchanged));
     store_.append(id, spool::Location::messages, std::move(properties), sync,
                   [this, id, acknowledgement = acknowledgement_](spool::Result<> written) {
                       if (!written) failed_on_disk(id, written.error());
                   });
     turn_.schedule();
+}
+
+void QueueManager::write_down() {
+    for (auto& [id, unchanged] : unwritten_.passed()) record(id, {std::move(unchanged)});
+    if (!unwritten_.empty()) writing_down_.start(Unwritten::a_while);
 }
 
 void QueueManager::failed_on_disk(spool::QueueId id, const spool::Error& error) {

@@ -27,6 +27,7 @@
 #include "daemons/queue-manager/service.h"
 #include "daemons/queue-manager/suppressions.h"
 #include "daemons/queue-manager/trials.h"
+#include "daemons/queue-manager/unwritten.h"
 #include "libspool/commit_pool.h"
 #include "libspool/real_disk.h"
 #include "libspool/reserve.h"
@@ -131,6 +132,7 @@ private:
     // Appends to the message's file; the result that is being recorded is acknowledged when all is written.
     void record(spool::QueueId id, std::vector<spool::Property> properties,
                 spool::Sync sync = spool::Sync::no);
+    void write_down(); // what has been unwritten for a while
     // Reads a message's file on a thread, then goes on here. Nothing is called if it has gone.
     void with_file(spool::QueueId id, spool::Location location,
                    std::function<void(spool::MessageState&&, std::uint64_t size)> then);
@@ -190,6 +192,7 @@ private:
     common::Timer timer_;
     common::TurnHook turn_;
     common::Timer gathering_; // until moves and removals that wait for company are carried out
+    common::Timer writing_down_; // of what is unwritten
     common::Timer lock_retry_, unlock_retry_, reserve_retry_;
     Scrub scrub_;
     std::unique_ptr<common::Timer> stopper_;
@@ -213,6 +216,7 @@ private:
 
     // Of the messages the categorizer is being asked about (max_pending_categorizations of them).
     std::unordered_map<spool::QueueId, Subject> subjects_;
+    Unwritten unwritten_;
     std::unordered_map<std::string, LinkHosts> links_;
     decide::Resting resting_; // source addresses; a restart forgets
     DomainPolicies policies_;

@@ -78,6 +78,9 @@ void QueueManager::begin_control(common::Fd fd) {
                 },
             .situation = [this] { return situation(); },
             .written = [this] { turn_.schedule(); },
+            .write_down = [this](spool::QueueId id) {
+                if (auto unchanged = unwritten_.take(id)) record(id, {*std::move(unchanged)});
+            },
             .removed =
                 [this](spool::QueueId id) {
                     loader_.finished(id);

@@ -14,11 +14,16 @@ static spool::MessageState message(std::vector<std::string> recipients) {
     return spool::MessageState(std::move(envelope));
 }
 
-TEST_CASE("remote recipients need no record: the answer is the envelope's own addresses") {
-    auto subject = Subject::of(message({"b@Example.NET", "c@example.com"}), 1000);
+TEST_CASE("remote recipients need no record at once: the answer is the envelope's own addresses") {
+    auto state = message({"b@Example.NET", "c@example.com"});
+    auto subject = Subject::of(state, 1000);
     auto judgement = judge(subject, {1, {{.index = 0}, {.index = 1}}});
     REQUIRE(judgement);
     CHECK(judgement->records.empty());
+    CHECK(judgement->unchanged == std::vector<std::uint32_t>{0, 1});
+    REQUIRE(state.apply(spool::Categorized{.recipients = judgement->unchanged, .fate = spool::Fate::remote}));
+    CHECK(Subject::of(state, 1000).open.empty()); // once it is written nobody is asked again
+    CHECK(Subject::of(state, 1000).settled[0].destination == "example.net");
     CHECK_FALSE(judgement->expanded);
     REQUIRE(judgement->recipients.size() == 2);
     CHECK(judgement->recipients[0].destination == "example.net");

@@ -1,6 +1,9 @@
 """What was decided about a recipient stays decided: over stops and kills, and whatever tables say by then."""
+import struct
+
 import pytest
 
+from harness.sink import silence
 from harness.watch import wait_until
 
 
@@ -59,3 +62,41 @@ def test_who_failed_without_a_try_is_reported_once_and_never_served(mta, remote,
     assert [m.recipients for m in sink.messages] == [["waits@remote.example"]]
     assert not mta.logged("status=bounced")
     assert len(mta.mailbox()) == reports
+
+
+def has_records(place):
+    """Does the file say anything beside envelope and content (libspool/FORMAT.md)?"""
+    data = place.read_bytes()
+    envelope, length, _, content, size = struct.unpack_from("<QIIQQ", data, 24)
+    return len(data) > max(envelope + length, content + size)
+
+
+@pytest.mark.parametrize("found", ("refusing", "closed", "silent"))
+def test_a_changed_table_sends_waiting_mail_to_nobody_new(mta, remote, found):
+    """Plain remote recipients; killed with their mail deferred, with no server to talk to, or in the first attempt."""
+    sink = remote()
+    if found == "refusing":
+        sink.at("mail", "451 4.3.0 Not now")
+    if found == "silent":
+        sink.at("data", silence)
+    mta.route("remote.example", sink)
+    if found == "closed":
+        sink.stop()
+    mta.config["virtual_alias"] = {"tables": [table(mta, "virtual", "")]}
+    mta.start()
+    queue_id = mta.submit(["first@remote.example", "second@remote.example"])
+    if found != "silent":
+        mta.wait_log("state=glitch" if found == "closed" else rf"{queue_id}: to=<second@remote.example>.*status=deferred")
+    wait_until(lambda: any(has_records(place) for place in mta.spool_files()), 10, "the recipients to be written down")
+    mta.kill_everything()
+    table(mta, "virtual", "first@remote.example new@remote.example\nsecond@remote.example other@remote.example\n")
+    if found == "closed":
+        sink.start()
+    sink.well_behaved()
+    mta.start()
+    mta.flush()
+    mta.wait_until_empty()
+    served = [m.recipients for m in sink.messages]
+    assert sorted(sum(served, [])) == ["first@remote.example", "second@remote.example"]
+    mta.submit("first@remote.example")
+    sink.wait_for_one_to("new@remote.example")
