@@ -186,6 +186,7 @@ TEST_CASE("a user's commands have a queue of their own, now and after a restart"
     CHECK(destinations(judgement.recipients) == parts);
     for (const auto& record : judgement.records) REQUIRE(state.apply(record));
     CHECK(destinations(Subject::of(state, 1000, false, {}, Mailboxes::commands).settled) == parts);
+}
 
 TEST_CASE("who failed without a try has failed in the file, with the reason, and nobody is asked again") {
     auto state = message({"nosuch@example.org", "b@example.net", "gone@example.org", "closed@example.com"});
