@@ -204,7 +204,8 @@ void print_message(const json& m) {
                    number_of(r, "tries") > 0 ? ", " + std::to_string(number_of(r, "tries")) + " tries so far"
                                              : "");
         if (!text_of(r, "reason").empty())
-            fmt::print("    waits for: {}\n", fitted(text_of(r, "reason"), 2000));
+            fmt::print("    {}: {}\n", text_of(r, "state") == "finished" ? "came to" : "waits for",
+                       fitted(text_of(r, "reason"), 2000));
         if (!text_of(r, "advice").empty()) fmt::print("    {}\n", fitted(text_of(r, "advice"), 2000));
         print_attempts(r);
         print_link_failures(r);
@@ -228,7 +229,9 @@ void print_gates(const json& line) {
             until > 0 ? ", until " + time_text(until) : "");
     }
     const auto next = number_of(line, "next_attempt");
-    if (blocker.empty())
+    if (text_of(line, "state") == "report")
+        fmt::print("  nothing is left to deliver: its sender is still to be told what became of it\n");
+    else if (blocker.empty())
         fmt::print("  nothing holds it up: it is being delivered\n");
     else
         fmt::print("  {} holds it up; earliest next try: {}\n", blocker,

@@ -47,6 +47,7 @@ std::string_view word(Gate gate) {
     switch (gate) {
     case Gate::schedule: return "schedule";
     case Gate::hold: return "hold";
+    case Gate::agent: return "agent";
     case Gate::pause: return "pause";
     case Gate::categorizer: return "categorizer";
     case Gate::suppression: return "suppression";
@@ -296,7 +297,9 @@ Source source_of(const GateInfo& gate, const spool::MessageState& state,
                             pause->name, pause->why.empty() ? "" : ": " + pause->why),
                 pause->who};
     }
-    case Gate::categorizer: return {"categorizer", ""};
+    case Gate::agent: return {"", ""};
+    case Gate::categorizer:
+        return {gate.reason.text.empty() ? "categorizer" : "categorizer: " + gate.reason.text, ""};
     case Gate::suppression: return {"command: postrider suppress check " + recipient.address, ""};
     case Gate::route:
     case Gate::link:

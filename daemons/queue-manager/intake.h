@@ -15,6 +15,8 @@ public:
     Intake(spool::QueueId id, spool::Location location, std::uint64_t size, const spool::MessageState& state);
     Intake(const Intake&) = delete;
 
+    // An agent of an earlier queue-manager still delivers it.
+    void is_elsewhere() { event_.elsewhere = true; }
     const decide::queue::Accepted& event() const { return event_; }
     // Nothing is left to do for it: the file is a leftover of a removal that a crash undid.
     bool finished() const { return finished_; }

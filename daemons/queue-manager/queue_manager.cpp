@@ -58,7 +58,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
       lock_retry_(surroundings.loop, [this] { take_lock(); }),
       unlock_retry_(surroundings.loop,
                     [this] {
-                        for (auto& [id, locked] : locked_) wait_for_agent(id, locked.location);
+                        for (const auto& [id, location] : locked_) wait_for_agent(id, location);
                     }),
       reserve_retry_(surroundings.loop, [this] { restore_reserve(); }),
       scrub_(surroundings.loop, pool_,
@@ -257,6 +257,7 @@ void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done)
 void QueueManager::accept(spool::QueueId id, spool::Location location, std::uint64_t size,
                           const spool::MessageState& state) {
     Intake intake(id, location, size, state);
+    if (locked_.contains(id)) intake.is_elsewhere();
     keys_.seen(id, state.envelope);
     if (intake.finished())
         return keys_.when_kept(id, [this, id, location] {
@@ -278,8 +279,7 @@ void QueueManager::found(spool::Found&& found) {
     // What we know already is with an agent of ours.
     if (found.in_flight && !engine_.message(found.id, Loop::now())) {
         // An agent of an earlier queue-manager still delivers it, and will tell us how that went.
-        locked_.emplace(found.id, Locked{found.location, found.state.held});
-        found.state.held = true;
+        locked_.emplace(found.id, found.location);
         unlock_retry_.start(1s);
     }
     accept(found.id, found.location, found.size, found.state);
@@ -313,9 +313,8 @@ void QueueManager::put_in_quarantine(spool::QueueId id, const std::string& why) 
 
 void QueueManager::wait_for_agent(spool::QueueId id, spool::Location location) {
     loader_.when_unlocked(id, location, [this, id] {
-        const auto locked = locked_.extract(id);
-        if (!locked || locked.mapped().stays_held) return;
-        tell([&](smtp::Now now, auto& out) { engine_.release(id, now, out); });
+        if (locked_.erase(id) == 0) return;
+        tell([&](smtp::Now now, auto& out) { engine_.came_home(id, now, out); });
     });
     unlock_retry_.start(1s);
 }

@@ -157,10 +157,6 @@ private:
         Agent kind;
         proto::delivery::Done done;
     };
-    struct Locked {
-        spool::Location location;
-        bool stays_held; // by an operator or a filter: not free when the agent has let go
-    };
     struct LinkHosts {
         bool mx = false;
         std::string rule; // of the route that led to it last
@@ -223,7 +219,7 @@ private:
     Measurement measurement_;
     std::map<std::uint64_t, spool::QueueId> reports_;  // asked of bounce: request → message
     std::unordered_multimap<spool::QueueId, Early> early_; // told before the spool was read so far
-    std::map<spool::QueueId, Locked> locked_; // an agent of an earlier queue-manager still has it
+    std::map<spool::QueueId, spool::Location> locked_; // an agent of an earlier queue-manager still has it
     std::map<std::string, std::string> troubles_;      // for `postrider status`, by what they are about
 
     // What is being handled while actions are carried out.

@@ -219,6 +219,11 @@ def test_what_cannot_be_looked_up_waits(mta, remote):
     queue_id = mta.submit("team@test.example")
     mta.wait_log(rf"{queue_id}: to=<team@test.example>, .*dsn=4.3.0, status=deferred \(:include:{more}: others may write to it")
     assert mta.mailbox() == []
+    for words in (("message", "list"), ("message", "show", queue_id), ("explain", queue_id)):
+        shown = wait_until(lambda: (lambda s: s if "others may write" in s else None)(mta.command(*words).stdout), 10,
+                           lambda: f"{' '.join(words)} to say why it waits: {mta.command(*words).stdout}")
+        assert "no answer" not in shown
+    assert any("others may write" in reason for entry in mta.queue() for reason in entry[4])
     more.chmod(0o644)
     mta.flush()
     sink.wait_for_one_to("member@remote.example")

@@ -51,6 +51,7 @@ bool Core::accepted(const Accepted& event) {
     m.noticed = event.delay_notice_sent;
     m.trace = event.trace;
     m.held = event.held;
+    m.elsewhere = event.elsewhere;
     if (m.held) ++held_;
     messages_by_id_.insert(slot);
     if (oldest_id_ != 0 && m.arrival < messages_[oldest_].arrival) oldest_id_ = 0;
@@ -166,11 +167,20 @@ void Core::ask_again(Slot slot) {
     place(slot, End::back);
 }
 
+// What waits for the same reason is shown together.
+void Core::undecided(Slot message, RecipientNumber number, const Reason& reason) {
+    auto& groups = extra_of(message).undecided;
+    auto at = std::ranges::find(groups, reason, &Undecided::reason);
+    if (at == groups.end()) at = groups.insert(at, Undecided{reason, {}});
+    at->numbers.push_back(number);
+}
+
 void Core::categorization_failed(spool::QueueId id) {
     const Slot message = find(id);
     const Slot slot = message == none ? none : asked_of(message);
     if (slot == none) return;
     take_out(slot);
+    if (messages_[message].extra != none) extras_[messages_[message].extra].undecided.clear();
     ask_again(slot);
     pump_categorizer();
 }
@@ -195,6 +205,7 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
     std::vector<Entry> deferred;
     std::vector<Entry> discarded;
     sorted_.clear();
+    if (m.extra != none) extras_[m.extra].undecided.clear();
     for (const FinalRecipient& each : event.recipients) {
         if (m.extra != none && std::ranges::count(extras_[m.extra].finished, each.number) > 0) {
             --m.open;
@@ -212,7 +223,10 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
             continue;
         }
         switch (each.fate) {
-        case Fate::deferred: deferred.push_back(Entry{each.number, 0}); break;
+        case Fate::deferred:
+            deferred.push_back(Entry{each.number, 0});
+            if (each.reason) undecided(message, each.number, *each.reason);
+            break;
         case Fate::discard:
             discarded.push_back(Entry{each.number, 0});
             --m.open;

@@ -59,6 +59,7 @@ public:
     bool force(spool::QueueId id);
     bool hold(spool::QueueId id);
     bool release(spool::QueueId id);
+    void came_home(spool::QueueId id);
     bool expire(spool::QueueId id);
     std::vector<Remembered> remembered() const;
     void restore(const std::vector<Remembered>& all);
@@ -101,6 +102,7 @@ private:
     void pump_categorizer();
     Slot asked_of(Slot message) const;
     void ask_again(Slot delivery);
+    void undecided(Slot message, RecipientNumber number, const Reason& reason);
     void remember(Slot message, Slot delivery, std::span<const Restored> restored, smtp::WallTime latest);
     Restored remembered(const Message& message, const Delivery& delivery, RecipientNumber number) const;
     void sort_out(Slot message, Slot first, const Categorized& event);
@@ -285,6 +287,8 @@ private:
 
     // ---- explain.cpp ----
     Explanation explanation(Slot delivery) const;
+    // Of a delivery that is not categorized; none where nothing was said.
+    const std::vector<Undecided>& undecided(const Delivery& delivery) const;
     std::uint32_t before_in_line(Slot delivery) const;
     bool is_next(Slot delivery) const;
     std::string limit_key(const Link& link) const;

@@ -40,7 +40,7 @@ void Core::free_delivery(Slot slot) {
 void Core::place(Slot slot, End end) {
     Delivery& d = deliveries_[slot];
     Message& m = messages_[d.message];
-    if (m.held) {
+    if (m.held || m.elsewhere) {
         d.state = DeliveryState::held;
         return;
     }
@@ -120,7 +120,7 @@ bool Core::join(Slot slot) {
     Delivery& d = deliveries_[slot];
     const Message& m = messages_[d.message];
     const bool only = m.first == slot && d.next_of_message == none;
-    if (only || d.queue == none || d.suspect || d.postponed || m.held) return false;
+    if (only || d.queue == none || d.suspect || d.postponed || m.held || m.elsewhere) return false;
     const smtp::Monotonic mine = std::max(d.due, now_.monotonic);
     for (Slot other = m.first; other != none; other = deliveries_[other].next_of_message) {
         Delivery& o = deliveries_[other];
@@ -202,7 +202,7 @@ void Core::finish(Slot slot) {
     }
     const bool reports = m.extra != none && !extras_[m.extra].reports.empty();
     if (m.extra != none && !reports && extras_[m.extra].restored.empty() &&
-        extras_[m.extra].finished.empty()) {
+        extras_[m.extra].finished.empty() && extras_[m.extra].undecided.empty()) {
         drop_reports(slot);
         extras_.release(std::exchange(m.extra, none));
     }

@@ -86,6 +86,9 @@ bool Engine::force(spool::QueueId id, smtp::Now now, Actions& out) {
 bool Engine::hold(spool::QueueId id, smtp::Now now, Actions& out) {
     return told(*core_, now, out, [&] { return core_->hold(id); });
 }
+void Engine::came_home(spool::QueueId id, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->came_home(id); });
+}
 bool Engine::release(spool::QueueId id, smtp::Now now, Actions& out) {
     return told(*core_, now, out, [&] { return core_->release(id); });
 }

@@ -62,6 +62,7 @@ public:
     bool force(spool::QueueId id, smtp::Now now, Actions& out);
     bool hold(spool::QueueId id, smtp::Now now, Actions& out);
     bool release(spool::QueueId id, smtp::Now now, Actions& out);
+    void came_home(spool::QueueId id, smtp::Now now, Actions& out); // Accepted::elsewhere holds no more
     // The sender is told that it could not be delivered in time. False: no such message.
     bool expire(spool::QueueId id, smtp::Now now, Actions& out);
     // False: no such message, or it is in that lane.

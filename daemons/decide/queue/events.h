@@ -86,6 +86,7 @@ struct Accepted {
     bool delay_notice_sent = false;
     Trace trace = Trace::none;
     bool held = false;             // by an operator, or as poison: nothing happens until release()
+    bool elsewhere = false; // an agent of an earlier queue-manager still delivers it: nothing happens until came_home()
     std::string_view retry_policy; // by name; "" the route's
     std::string_view pool;         // of source addresses; "" the usual one
 };

@@ -18,9 +18,25 @@ std::vector<Explanation> Core::explain(spool::QueueId id) const {
     std::vector<Explanation> out;
     const Slot message = find(id);
     if (message == none) return out;
-    for (Slot each = messages_[message].first; each != none; each = deliveries_[each].next_of_message)
-        out.push_back(explanation(each));
+    for (Slot each = messages_[message].first; each != none; each = deliveries_[each].next_of_message) {
+        auto whole = explanation(each);
+        const auto& groups = undecided(deliveries_[each]);
+        for (const Undecided& group : groups) {
+            out.push_back(whole);
+            out.back().recipients = group.numbers;
+            for (GateInfo& gate : out.back().gates)
+                if (gate.gate == Gate::categorizer && !gate.open) gate.reason = group.reason;
+        }
+        if (groups.empty()) out.push_back(std::move(whole));
+    }
     return out;
+}
+
+const std::vector<Undecided>& Core::undecided(const Delivery& d) const {
+    static const std::vector<Undecided> nothing;
+    const Message& m = messages_[d.message];
+    const bool asked_before = d.queue == none && d.round > 0;
+    return asked_before && m.extra != none ? extras_[m.extra].undecided : nothing;
 }
 
 // Places before it in its own flow: what its own submitter sent before it.
@@ -68,6 +84,8 @@ Explanation Core::explanation(Slot slot) const {
     auto& schedule = gate(Gate::schedule, !(m.scheduled && m.free_from > wall_seconds()));
     if (!schedule.open) until(schedule, monotonic_of(smtp::WallTime(std::chrono::seconds(m.free_from))));
     gate(Gate::hold, !m.held);
+    if (m.elsewhere)
+        gate(Gate::agent, false).text = "an agent that a queue-manager before this one gave it to is still delivering it";
     if (d.queue == none) {
         gate(Gate::pause, !paused_).name = "";
         auto& categorizer = gate(Gate::categorizer, blocked()); // not asked before the gates above are open
@@ -75,7 +93,8 @@ Explanation Core::explanation(Slot slot) const {
         categorizer.text = !categorizer_up_                  ? "the categorizer is not there"
                            : d.state == DeliveryState::asked ? "the categorizer is being asked"
                            : d.state == DeliveryState::waiting
-                               ? "the categorizer had no answer; it is asked again"
+                               ? undecided(d).empty() ? "the categorizer had no answer; it is asked again"
+                                                      : "the categorizer said to wait; it is asked again"
                                : "the categorizer is asked when its turn comes";
         if (d.state == DeliveryState::waiting && !d.scheduled) until(categorizer, d.due);
         return out;

@@ -128,7 +128,7 @@ void Core::held_changed(Slot message) {
     std::vector<Slot> all;
     for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
         all.push_back(slot);
-    const bool held = messages_[message].held;
+    const bool held = messages_[message].held || messages_[message].elsewhere;
     for (Slot slot : all) {
         Delivery& d = deliveries_[slot];
         if (d.state == DeliveryState::active || (d.state == DeliveryState::held) == held) continue;
@@ -159,6 +159,15 @@ bool Core::release(spool::QueueId id) {
     held_changed(message);
     watch(message);
     return true;
+}
+
+// The agent that had it has let go, whatever came of it: what is left is ours. It has aged meanwhile.
+void Core::came_home(spool::QueueId id) {
+    const Slot message = find(id);
+    if (message == none || !messages_[message].elsewhere) return;
+    messages_[message].elsewhere = false;
+    held_changed(message);
+    watch(message);
 }
 
 // Whatever is not in flight fails now; what is, when it comes back without having been delivered.

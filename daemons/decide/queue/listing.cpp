@@ -7,6 +7,7 @@
 namespace decide::queue {
 
 Waiting Core::waiting(const Delivery& d) const {
+    if (messages_[d.message].elsewhere) return Waiting::active;
     switch (d.state) {
     case DeliveryState::pending:
     case DeliveryState::asked: return Waiting::categorizer;
@@ -39,7 +40,7 @@ MessageInfo Core::info(Slot slot, smtp::Now) const {
     out.expiry = smtp::WallTime(std::chrono::seconds(expires(m)));
     out.lane = m.lane;
     out.held = m.held;
-    out.active = m.active > 0;
+    out.active = m.active > 0 || m.elsewhere;
     for (Slot each = m.first; each != none; each = deliveries_[each].next_of_message) {
         const Delivery& d = deliveries_[each];
         DeliveryInfo info;
@@ -60,6 +61,14 @@ MessageInfo Core::info(Slot slot, smtp::Now) const {
             info.reason = reason_of(d);
         }
         if (next != smtp::Monotonic{}) info.next_attempt = wall_of(next);
+        if (d.queue == none) {
+            for (const Undecided& group : undecided(d)) {
+                out.deliveries.push_back(info);
+                out.deliveries.back().recipients = group.numbers;
+                out.deliveries.back().reason = group.reason;
+            }
+            if (!undecided(d).empty()) continue;
+        }
         out.deliveries.push_back(std::move(info));
     }
     if (m.extra == none) return out;

@@ -47,6 +47,7 @@ struct MessageInfo {
 enum class Gate : std::uint8_t {
     schedule,
     hold,
+    agent, // of an earlier queue-manager, that still delivers it
     pause,
     categorizer,
     suppression,

@@ -85,6 +85,7 @@ struct Message {
     bool noticed : 1 = false; // delay notice sent or asked for
     bool announced : 1 = false;
     bool scheduled : 1 = false; // not before free_from
+    bool elsewhere : 1 = false; // an agent of an earlier queue-manager still delivers it
     Trace trace : 2 = Trace::none;
 };
 
@@ -95,8 +96,15 @@ struct Due {
     std::uint64_t request = 0; // 0: not asked for yet
 };
 
+// Recipients for whom the categorizer said to wait, and why.
+struct Undecided {
+    Reason reason;
+    std::vector<RecipientNumber> numbers;
+};
+
 // What only some messages have.
 struct Extra {
+    std::vector<Undecided> undecided;      // by its last answer
     std::vector<Restored> restored;        // until categorized, sorted by number
     std::vector<RecipientNumber> finished; // told of before categorization (an agent's repeated results)
     std::vector<Due> reports;

@@ -44,7 +44,7 @@ void Core::watch(Slot slot) {
     Message& m = messages_[slot];
     if (m.young) return;
     unwatch(slot);
-    if (m.held) return;
+    if (m.held || m.elsewhere) return;
     const std::uint32_t now = wall_seconds(), step = sweep_step();
     std::uint32_t at = expires(m);
     if (!m.noticed && !m.null_sender && settings_.delay_notice.count() > 0) {
@@ -92,7 +92,10 @@ bool Core::expirable(const Delivery& d) const {
 }
 
 Reason Core::reason_of(const Delivery& d) const {
-    if (d.queue == none) return {};
+    if (d.queue == none) {
+        const auto& groups = undecided(d);
+        return groups.empty() ? Reason{} : groups.front().reason;
+    }
     const Queue& q = queues_[d.queue];
     if (q.route == RouteState::failed) return q.route_reason;
     if (q.link != none && links_[q.link].health.health != Health::ready)

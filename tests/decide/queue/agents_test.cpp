@@ -124,6 +124,18 @@ TEST_CASE("fates: discarded and unknown recipients are accounted for, deferred o
     CHECK(b.take().numbers == std::vector<RecipientNumber>{3});
     b.answer(b.take(), Outcome::delivered);
     CHECK(b.reports.size() == 1);
+    // Why it waits is seen wherever one looks.
+    const auto info = b.engine.message(id, b.now());
+    REQUIRE(info);
+    REQUIRE(info->deliveries.size() == 1);
+    CHECK(info->deliveries[0].recipients == std::vector<RecipientNumber>{2});
+    CHECK(info->deliveries[0].reason == b.reason);
+    const auto why = b.engine.explain(id);
+    REQUIRE(why.size() == 1);
+    const auto gate = std::ranges::find(why[0].gates, Gate::categorizer, &GateInfo::gate);
+    REQUIRE(gate != why[0].gates.end());
+    CHECK_FALSE(gate->open);
+    CHECK(gate->reason == b.reason);
     b.sorts = true;
     b.recipients[id.value][2] = "c.example";
     b.pass(60s);

@@ -27,6 +27,26 @@ using Gates = std::vector<Gate>;
 
 } // namespace
 
+TEST_CASE("what an agent of an earlier queue-manager still delivers is in flight, not held, and ages") {
+    Bench b;
+    const auto id = b.send({"a.example"}, {.elsewhere = true});
+    b.pass(1h);
+    CHECK(b.handed.empty());
+    const auto before = b.engine.message(id, b.now());
+    REQUIRE(before);
+    CHECK(before->active);
+    CHECK_FALSE(before->held);
+    CHECK(b.engine.counts().held == 0);
+    CHECK(before->deliveries[0].waiting == Waiting::active);
+    CHECK(closed(b, id)[0] == Gate::agent);
+    CHECK_FALSE(b.engine.release(id, b.now(), b.out));
+    b.engine.came_home(id, b.now(), b.out);
+    b.run();
+    CHECK(b.engine.message(id, b.now())->expiry == before->expiry);
+    b.answer(b.take(), Outcome::delivered);
+    CHECK(b.removed == std::vector{id});
+}
+
 TEST_CASE("explain: each gate, the only one that blocks") {
     Settings s = Bench::exact();
     SUBCASE("schedule") {
