@@ -103,14 +103,14 @@ int start(const Arguments& arguments) {
 }
 
 int stop(const Arguments& arguments) {
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
     auto master = ask_at(*config, "master");
     if (!master && means_not_running(master.error())) {
         complain("it is not running");
         return ok;
     }
-    if (!master) return explain(master.error());
+    if (!master) return explain(master.error(), *config);
     const auto patience =
         std::chrono::duration_cast<std::chrono::seconds>(config->master.stop_timeout).count() + 30;
     const auto done = master->ask(
@@ -120,7 +120,7 @@ int stop(const Arguments& arguments) {
         },
         static_cast<int>(patience));
     // Master may be gone before its last word is read.
-    if (!done && done.error().code != ECONNRESET) return explain(done.error());
+    if (!done && done.error().code != ECONNRESET) return explain(done.error(), *config);
     if (!wait_for_end(*config)) return complain("master has said goodbye but does not end"), unavailable;
     fmt::print("postrider has stopped\n");
     return ok;
@@ -130,7 +130,7 @@ int reload(const Arguments& arguments) {
     const auto config = load_config(arguments);
     if (!config) return complain("nothing was changed: the configuration is refused"), bad_config;
     auto master = ask_at(*config, "master");
-    if (!master) return explain(master.error());
+    if (!master) return explain(master.error(), *config);
     std::uint64_t generation = 0;
     const auto done = master->ask(
         {{"op", "reload"}}, [&](const json& line) { generation = line.value("generation", generation); }, 60);
@@ -140,12 +140,12 @@ int reload(const Arguments& arguments) {
 }
 
 int logs_reopen(const Arguments& arguments) {
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
     auto master = ask_at(*config, "master");
-    if (!master) return explain(master.error());
+    if (!master) return explain(master.error(), *config);
     const auto done = master->ask({{"op", "reopen-logs"}}, [](const json&) {});
-    if (!done) return explain(done.error());
+    if (!done) return explain(done.error(), *config);
     return ok;
 }
 

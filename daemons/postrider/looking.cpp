@@ -344,7 +344,7 @@ int message_show(const Arguments& arguments) {
 }
 
 int message_cat(const Arguments& arguments) {
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
     const auto id = spool::QueueId::parse(arguments.words[0]);
     if (!id) return complain(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;
