@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
@@ -32,14 +33,18 @@ int become_master(const std::string& file, int announce) {
     return system_error;
 }
 
-// The process number of a running master; 0 if there is none.
-std::int64_t running_master(const config::Config& config) {
-    std::int64_t pid = 0;
+struct Running {
+    std::int64_t pid = 0; // 0: there is none
+    std::string file;     // its configuration
+};
+Running running_master(const config::Config& config) {
+    Running out;
     if (auto master = ask_at(config, "master"))
         (void)master->ask({{"op", "status"}}, [&](const json& line) {
-            if (line.value("process", "") == "master") pid = line.value("pid", std::int64_t{0});
+            if (line.value("process", "") == "master")
+                out = {line.value("pid", std::int64_t{0}), line.value("file", "")};
         });
-    return pid;
+    return out;
 }
 
 // Waits until master has announced itself or ended.
@@ -82,8 +87,14 @@ int run(const Arguments& arguments) { return become_master(common::config_file(a
 int start(const Arguments& arguments) {
     const auto config = load_config(arguments);
     if (!config) return bad_config;
-    if (const auto pid = running_master(*config)) {
-        fmt::print("postrider is running already (pid {})\n", pid);
+    if (const auto master = running_master(*config); master.pid != 0) {
+        std::error_code gone;
+        if (!std::filesystem::equivalent(master.file, config->file, gone)) {
+            complain(fmt::format("{} is the spool of a running MTA (pid {}) with another configuration, {}: not started with {}",
+                                 config->spool.directory, master.pid, master.file, config->file));
+            return unavailable;
+        }
+        fmt::print("postrider is running already (pid {})\n", master.pid);
         return ok;
     }
     int ends[2];

@@ -337,6 +337,11 @@ int message_list(const Arguments& arguments) {
 
 int message_show(const Arguments& arguments) {
     for (const auto& word : arguments.words) {
+        if (!spool::QueueId::parse(word))
+            return complain(fmt::format("\"{0}\" is not a queue id, which is all that \"message show\" takes; \"postrider message "
+                                        "list {0}\" looks for messages",
+                                        word)),
+                   usage;
         const int status = show(arguments, {{"op", op::message}, {"id", word}}, print_message);
         if (status != ok) return status;
     }

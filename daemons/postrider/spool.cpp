@@ -202,6 +202,8 @@ int spool_import(const Arguments& arguments) {
                     {"was", reader->queue_id().text()},
                     {"id", answer->queue_id},
                     {"recipients", envelope.recipients.size()}});
+    else if (!answer->text.empty())
+        fmt::print("{}: {}\n", reader->queue_id().text(), answer->text);
     else
         fmt::print("{} is queued as {} for {} recipient{}\n", reader->queue_id().text(), answer->queue_id,
                    envelope.recipients.size(), envelope.recipients.size() == 1 ? "" : "s");

@@ -85,6 +85,10 @@ int deliver(const config::Config& config, const Options& options) {
     begin.zone = static_cast<std::int32_t>(local.tm_gmtoff / 60);
     const auto answer = submit(config, begin, *message);
     if (answer.status != EX_OK) return fail(answer.status, answer.text);
+    if (!answer.text.empty()) {
+        if (begin.trace != proto::submit::Trace::none) fmt::print("{}: {}\n", program, answer.text);
+        return EX_OK;
+    }
     if (options.verbose)
         fmt::print("{}: queued{}\n", program, answer.queue_id.empty() ? "" : " as " + answer.queue_id);
     if (begin.trace != proto::submit::Trace::none && !begin.sender.empty())
