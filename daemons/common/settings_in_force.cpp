@@ -89,7 +89,7 @@ std::expected<SettingsInForce, std::vector<config::Problem>> settings_in_force(s
         if (closed == EACCES) return SettingsInForce{*std::move(config), ""};
         return instead(*std::move(config), "what the running MTA goes by is used");
     }
-    if (draft) return instead(std::move(draft->config), fmt::format("the spool is taken to be {}", draft->config.spool.directory));
+    if (draft) return instead(draft->config, fmt::format("the spool is taken to be {}", draft->config.spool.directory));
     // Elsewhere than in the standard file a guess might find somebody else's MTA.
     if (file != standard_config_file || closed == ENOENT) return std::unexpected(problems);
     return instead(*config::parse("", file), fmt::format("the spool is taken to be {}", config::Spool{}.directory));

@@ -337,7 +337,7 @@ int message_list(const Arguments& arguments) {
 
 int message_show(const Arguments& arguments) {
     for (const auto& word : arguments.words) {
-        if (!spool::QueueId::parse(word))
+        if (word.contains('='))
             return complain(fmt::format("\"{0}\" is not a queue id, which is all that \"message show\" takes; \"postrider message "
                                         "list {0}\" looks for messages",
                                         word)),

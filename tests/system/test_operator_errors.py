@@ -138,9 +138,8 @@ def test_no_configuration(mta):
     if not Path("/etc/postrider/postrider.toml").exists():
         environment = {name: value for name, value in os.environ.items() if name != "POSTRIDER_CONFIG"}
         done = subprocess.run([mta.programs / "postrider", "check"], capture_output=True, text=True, env=environment)
-        assert done.returncode == BAD_CONFIG and done.stderr == (
-            "postrider: /etc/postrider/postrider.toml: No such file or directory; -c FILE (of sendmail: -C FILE) or "
-            "POSTRIDER_CONFIG names another\n")
+        assert done.returncode == BAD_CONFIG and done.stderr.startswith(
+            "postrider: /etc/postrider/postrider.toml: No such file or directory: -c FILE, or POSTRIDER_CONFIG")
     done = mta.run("postrider", "run", "-c", mta.folder / "nowhere.toml")
     assert done.returncode == NO_INPUT and f"{mta.folder}/nowhere.toml: No such file or directory" in done.stderr
     done = mta.run("postrider", "status", "-c", mta.folder / "nowhere.toml")
