@@ -1,7 +1,7 @@
 #include "daemons/common/cautions.h"
-#include "daemons/common/privileges.h"
 #include "daemons/common/read_file.h"
 #include "daemons/common/tls/context.h"
+#include <filesystem>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -26,6 +26,23 @@ std::string about_mode(const std::string& file, unsigned mode) {
                        file, mode & 07777, file);
 }
 
+namespace {
+
+// The set-gid helper takes no configuration: where it leaves mail was said when it was built.
+std::string about_drop(const config::Config& config) {
+    const auto fixed = config::Spool{}.directory;
+    const auto& ours = config.spool.directory;
+    std::error_code unknown;
+    if (!config.mta.users || std::filesystem::weakly_canonical(ours, unknown) == std::filesystem::weakly_canonical(fixed, unknown) ||
+        std::filesystem::equivalent(ours, fixed, unknown))
+        return {};
+    return fmt::format("spool.directory is {0}, but while Postrider does not run, sendmail can leave mail in {1}/drop only, which "
+                       "postrider-drop was built for: \"ln -s {0} {1}\" makes them one",
+                       ours, fixed);
+}
+
+} // namespace
+
 std::vector<std::string> cautions(const config::Config& config, smtp::WallTime now) {
     std::vector<std::string> out;
     const auto add = [&](std::string text) {
@@ -41,7 +58,18 @@ std::vector<std::string> cautions(const config::Config& config, smtp::WallTime n
     };
     for (const auto& file : secrets) look_at_mode(file);
     look_at_mode(config.auth.passwords);
+    add(about_drop(config));
     return out;
+}
+
+spool::Result<Identity> service_user(const config::Mta& mta) {
+    auto user = look_up_user(mta.user);
+    if (!user)
+        return std::unexpected(spool::Error{user.error().code,
+                                            user.error().what + " to run the daemons as: make one with \"adduser --system --group " +
+                                                "--no-create-home " + mta.user + "\", or say users = false in [mta]"});
+    if (user->uid == 0) return std::unexpected(spool::Error{EPERM, "mta.user must not be root"});
+    return user;
 }
 
 std::vector<std::string> missing_groups(const config::Mta& mta) {

@@ -1,8 +1,9 @@
 // What is not wrong, but will hurt one day or helps the wrong people: certificates about to expire, secrets that others
-// may read, groups that do not exist. Looks at the files the configuration names; changes and refuses nothing.
+// may read, groups that do not exist, a spool where mail handed in meanwhile does not go. Looks at the files the configuration names; changes and refuses nothing.
 // Said by `postrider check`, in the log and by `postrider status`.
 #pragma once
 #include "daemons/common/config/config.h"
+#include "daemons/common/privileges.h"
 #include "libsmtp/time.h"
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@ namespace common {
 std::vector<std::string> cautions(const config::Config& config, smtp::WallTime now);
 // The same of groups; asks the user database, which may block (NSS).
 std::vector<std::string> missing_groups(const config::Mta& mta);
+// Whom the daemons are to run as; the error says what to do. Blocks alike. Only where mta.users.
+spool::Result<Identity> service_user(const config::Mta& mta);
 
 inline constexpr smtp::Duration certificate_warning = std::chrono::hours(14 * 24); // so long before its end
 // "" while its end is far.

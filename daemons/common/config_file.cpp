@@ -6,7 +6,7 @@ namespace common {
 std::string config_file(std::string_view given) {
     if (!given.empty()) return std::string(given);
     if (const char* named = secure_getenv("POSTRIDER_CONFIG"); named && *named) return named;
-    return "/etc/postrider/postrider.toml";
+    return std::string(standard_config_file);
 }
 
 } // namespace common

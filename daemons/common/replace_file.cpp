@@ -3,16 +3,18 @@
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 namespace common {
 
 using spool::Error;
 
-spool::Result<> replace_file(const std::string& directory, const std::string& name, std::string_view text) {
-    const auto fresh = directory + "/.new", path = directory + "/" + name;
+spool::Result<> replace_file(const std::string& directory, const std::string& name, std::string_view text,
+                             const Replacement& how) {
+    const auto fresh = fmt::format("{}/{}", directory, how.fresh), path = directory + "/" + name;
     const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file) return std::unexpected(Error::from_errno("write " + fresh));
+    if (!file || ::fchmod(file.number(), how.mode) != 0) return std::unexpected(Error::from_errno("write " + fresh));
     for (auto rest = text; !rest.empty();) {
         const auto written = ::write(file.number(), rest.data(), rest.size());
         if (written < 0 && errno == EINTR) continue;

@@ -3,6 +3,7 @@
 #include "daemons/common/process_plan.h"
 #include "daemons/common/programs.h"
 #include "daemons/common/random.h"
+#include "daemons/common/settings_in_force.h"
 #include "daemons/master/standing.h"
 #include <algorithm>
 #include <csignal>
@@ -94,7 +95,14 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     tell_standing();
     for (const auto& each : common::missing_groups(config_.mta)) log_.warning("{}", each);
     look_ahead();
+    publish();
     return {};
+}
+
+// Those who may not read the configuration, or find it broken one day, still find us.
+void Master::publish() {
+    if (auto done = common::publish_settings(config_); !done)
+        log_.info("{}: while {} has mistakes, commands will refuse to work", done.error().what, config_.file);
 }
 
 void Master::look_ahead() {

@@ -62,6 +62,7 @@ private:
     void heartbeat();
     void refresh_keys();
     void look_ahead(); // says what will hurt one day; again every day
+    void publish();    // what commands need of the configuration
     void everything_ready();
     void not_ready_yet();
     void fail_to_start(const std::string& why);

@@ -2,6 +2,7 @@
 #include "daemons/common/confinement.h"
 #include "daemons/common/daemon.h"
 #include "daemons/common/process_plan.h"
+#include "daemons/common/settings_in_force.h"
 #include "daemons/master/master.h"
 #include <algorithm>
 #include <fcntl.h>
@@ -90,6 +91,7 @@ Result<> Master::take_new_configuration() {
     bind_metrics();
     use_log(std::move(log_file));
     look_ahead();
+    publish();
     return {};
 }
 
@@ -189,6 +191,7 @@ void Master::bound_passed() {
 void Master::finished() {
     bound_.stop();
     log_.info("stopped");
+    common::withdraw_settings(config_);
     premises_.leave();
     for (auto peer : std::exchange(stopping_peers_, {})) control_->finish(peer);
     loop_.later([this] { loop_.stop(); }); // the answers are out by then

@@ -1,4 +1,5 @@
 #include "daemons/master/premises.h"
+#include "daemons/common/cautions.h"
 #include "daemons/common/local_socket.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/master/port_holder.h"
@@ -71,13 +72,7 @@ Result<Users> look_up_users(const config::Mta& mta) {
     if (geteuid() != 0)
         return std::unexpected(Error{EPERM, "only root can start daemons as the user " + mta.user +
                                                 "; for everything as one user say users = false in [mta]"});
-    auto service = common::look_up_user(mta.user);
-    if (!service)
-        return std::unexpected(Error{service.error().code,
-                                     service.error().what + " to run the daemons as: make one with \"adduser --system --group " +
-                                         "--no-create-home " + mta.user + "\", or say users = false in [mta]"});
-    users.service = *std::move(service);
-    if (users.service->uid == 0) return std::unexpected(Error{EPERM, "mta.user must not be root"});
+    users.service = TRY(common::service_user(mta));
     if (auto group = common::look_up_group(mta.drop_group)) users.drop_group = *group;
     if (auto group = common::look_up_group(mta.admin_group)) users.admin_group = *group;
     return users;

@@ -1,6 +1,7 @@
 // The Idempotency-Key of a local submission: claimed once all of it is here, before filters see it. A
 // duplicate ends there, with the first one's queue id.
 #include "daemons/pickup/submission.h"
+#include <fmt/format.h>
 
 namespace pickup {
 
@@ -33,7 +34,8 @@ void Submission::claimed(common::idempotency::Decision decision) {
                           decision.duplicate_of->text(), envelope_.idempotency_key);
         stage_ = Stage::over;
         writer_.reset();
-        return answer({EX_OK, decision.duplicate_of->text(), {}});
+        return answer({EX_OK, decision.duplicate_of->text(),
+                       fmt::format("nothing is sent: by its idempotency key it is {} again", decision.duplicate_of->text())});
     }
     put_off_ = !decision.reply.permanent();
     if (put_off_) return refuse(EX_TEMPFAIL, decision.reply.text);

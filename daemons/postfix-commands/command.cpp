@@ -2,6 +2,7 @@
 #include "daemons/common/config_file.h"
 #include "daemons/common/ipc/json_lines.h"
 #include "daemons/common/privileges.h"
+#include "daemons/common/settings_in_force.h"
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -77,14 +78,32 @@ bool is_queue_id(std::string_view text) {
     return !text.empty() && std::ranges::all_of(text, [](unsigned char c) { return std::isalnum(c) != 0; });
 }
 
-std::optional<config::Config> load_config(const Call& call) {
+namespace {
+
+std::string file_of(const Call& call) {
     auto file = common::config_file(call.value('c'));
     struct stat is {};
     if (::stat(file.c_str(), &is) == 0 && S_ISDIR(is.st_mode)) file += "/postrider.toml";
-    auto loaded = config::load(file);
-    if (loaded) return *std::move(loaded);
-    for (const auto& problem : loaded.error()) fatal(call, problem.to_string());
+    return file;
+}
+
+std::optional<config::Config> refused(const Call& call, const std::vector<config::Problem>& problems) {
+    for (const auto& problem : problems) fatal(call, problem.to_string());
     return {};
+}
+
+} // namespace
+
+std::optional<config::Config> parse_config(const Call& call) {
+    auto config = config::parse_file(file_of(call));
+    return config ? *std::move(config) : refused(call, config.error());
+}
+
+std::optional<config::Config> config_in_force(const Call& call) {
+    auto found = common::settings_in_force(file_of(call));
+    if (!found) return refused(call, found.error());
+    if (!found->warning.empty()) warning(call, found->warning);
+    return std::move(found->config);
 }
 
 Answer ask_queue(const config::Config& config, const nlohmann::json& request,

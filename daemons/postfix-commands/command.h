@@ -46,7 +46,10 @@ void info(const Call& call, std::string_view text);
 bool is_queue_id(std::string_view text);
 
 // -c names a directory with a postrider.toml, or the file itself. Nothing: it was complained about.
-std::optional<config::Config> load_config(const Call& call);
+std::optional<config::Config> parse_config(const Call& call);
+// The same for who talks to the MTA or its spool: what they need is had from a file with mistakes too, as far as can be
+// (common/settings_in_force.h), with a warning.
+std::optional<config::Config> config_in_force(const Call& call);
 
 // Asks the queue-manager, line by line.
 struct Answer {

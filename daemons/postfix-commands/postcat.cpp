@@ -102,7 +102,7 @@ int postcat(const Call& call) {
     Parts parts{call.has('e'), call.has('h'), call.has('b'), call.has('v')};
     if (!parts.envelope && !parts.header && !parts.body) parts.envelope = parts.header = parts.body = true;
     if (call.words.empty()) return EX_USAGE;
-    const auto config = load_config(call);
+    const auto config = config_in_force(call);
     if (!config) return call.failure;
     const bool by_id = call.has('q');
     auto disk = spool::RealDisk::open_at(by_id ? config->spool.directory : ".");

@@ -74,7 +74,7 @@ int postconf(const Call& call) {
     if (call.has('l')) return fmt::print("fcntl\ndotlock\n"), EX_OK;
     if (call.has('a')) return fmt::print("dovecot\n"), EX_OK;
     if (call.has('A')) return EX_OK;
-    const auto config = load_config(call);
+    const auto config = parse_config(call);
     if (!config) return call.failure;
     const auto known = parameters(*config);
     const bool bare = call.has('h');

@@ -66,7 +66,7 @@ std::vector<std::string> keys_of(const std::string& value) {
 int query(const Call& call, const std::vector<Map>& maps) {
     std::vector<config::LookupTable> sections;
     if (std::ranges::any_of(maps, [](const Map& map) { return map.kind == "table"; })) {
-        auto config = load_config(call);
+        auto config = parse_config(call);
         if (!config) return EX_CONFIG;
         sections = std::move(config->tables);
     }

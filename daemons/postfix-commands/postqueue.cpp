@@ -22,7 +22,7 @@ int postqueue(const Call& call) {
     for (const auto& [letter, value] : call.options)
         if (letter != 'c' && letter != 'v') wanted += letter;
     if (wanted.size() != 1 || !call.words.empty()) return EX_USAGE;
-    const auto config = load_config(call);
+    const auto config = config_in_force(call);
     if (!config) return call.failure;
     if (wanted == "p" || wanted == "j") {
         using Form = common::QueueListing::Form;

@@ -138,7 +138,7 @@ int postsuper(const Call& call) {
     for (const auto& directory : call.words)
         if (std::ranges::find(queues, directory, &Queue::name) == queues.end())
             return fatal(call, "invalid directory name: " + directory);
-    const auto config = load_config(call);
+    const auto config = config_in_force(call);
     if (!config) return call.failure;
     Super super(call, *config);
     for (const auto& [letter, value] : call.options) {

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace postrider {
@@ -143,12 +144,29 @@ std::vector<config::Problem> problems_in_files(const config::Config& config) {
     return problems;
 }
 
+namespace {
+
+// Not wrong: passwords may stand in it.
+std::string closed_to_users(const config::Config& config) {
+    struct stat facts {};
+    if (!config.mta.users || ::stat(config.file.c_str(), &facts) != 0 || (facts.st_mode & 04) != 0) return {};
+    return fmt::format("{} is closed to ordinary users (mode {:04o}): their sendmail and mailq go by what the running MTA "
+                       "publishes, and while none runs by the defaults; \"chmod 644\" opens it",
+                       config.file, facts.st_mode & 07777);
+}
+
+} // namespace
+
 int check(const Arguments& arguments) {
     const auto config = config::load(common::config_file(arguments.config));
     if (!config) return print_problems(config.error(), arguments.json);
     if (const auto problems = problems_in_files(*config); !problems.empty())
         return print_problems(problems, arguments.json);
+    if (config->mta.users)
+        if (const auto user = common::service_user(config->mta); !user)
+            return print_problems({{config->file, 0, 0, user.error().what}}, arguments.json);
     auto warnings = foreign_addresses(*config);
+    if (auto closed = closed_to_users(*config); !closed.empty()) warnings.push_back(std::move(closed));
     for (auto& problem : common::load_report_texts(config->bounce.templates).problems)
         warnings.push_back(std::move(problem)); // the built-in texts stand in
     for (auto& each : common::cautions(*config, std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())))

@@ -1,7 +1,7 @@
 #include "daemons/postrider/command.h"
-#include "daemons/common/config/draft.h"
 #include "daemons/common/config_file.h"
 #include "daemons/common/proto/control.h"
+#include "daemons/common/settings_in_force.h"
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
@@ -21,23 +21,29 @@ void print_json(const nlohmann::json& line) {
     fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-std::optional<config::Config> load_config(const Arguments& arguments) {
-    auto loaded = config::load(common::config_file(arguments.config));
-    if (loaded) return *std::move(loaded);
-    for (const auto& problem : loaded.error()) complain(problem.to_string());
+namespace {
+
+std::optional<config::Config> unless_refused(std::expected<config::Config, std::vector<config::Problem>> config) {
+    if (config) return *std::move(config);
+    for (const auto& problem : config.error()) complain(problem.to_string());
     return {};
 }
 
-std::optional<config::Config> load_draft(const Arguments& arguments) {
-    auto loaded = config::load_draft(common::config_file(arguments.config));
-    if (!loaded) {
-        for (const auto& problem : loaded.error()) complain(problem.to_string());
-        return {};
-    }
-    for (const auto& problem : loaded->problems) complain("warning: " + problem.to_string());
-    if (!loaded->problems.empty())
-        complain("warning: with these mistakes it would not start; while it runs it goes on with what it took over last");
-    return std::move(loaded->config);
+} // namespace
+
+std::optional<config::Config> load_config(const Arguments& arguments) {
+    return unless_refused(config::load(common::config_file(arguments.config)));
+}
+
+std::optional<config::Config> parse_config(const Arguments& arguments) {
+    return unless_refused(config::parse_file(common::config_file(arguments.config)));
+}
+
+std::optional<config::Config> config_in_force(const Arguments& arguments) {
+    auto found = common::settings_in_force(arguments.config);
+    if (!found) return unless_refused(std::unexpected(std::move(found.error())));
+    if (!found->warning.empty()) complain("warning: " + found->warning);
+    return std::move(found->config);
 }
 
 spool::Result<ipc::JsonClient> ask_at(const config::Config& config, std::string_view socket) {
@@ -48,15 +54,16 @@ bool means_not_running(const spool::Error& error) {
     return error.code == ENOENT || error.code == ECONNREFUSED;
 }
 
-int explain(const spool::Error& error) {
+int explain(const spool::Error& error, const config::Config& config) {
     if (means_not_running(error)) {
         complain("it is not running; \"postrider start\" starts it");
         return not_running;
     }
     complain(error.what);
     if (error.code != EACCES && error.code != EPERM) return unavailable;
-    complain("this is for root, the user the MTA runs as and members of its administrators' group (mta.admin_group): "
-             "\"adduser NAME postrider-adm\", as root, puts somebody in; he logs in anew then");
+    complain(fmt::format("this is for root, the user the MTA runs as and members of its administrators' group "
+                         "(mta.admin_group): \"adduser NAME {}\", as root, puts somebody in; he logs in anew then",
+                         config.mta.admin_group));
     return no_permission;
 }
 
@@ -76,13 +83,13 @@ int status_of(std::string_view refusal) {
 
 int ask_queue(const Arguments& arguments, const nlohmann::json& request,
               const std::function<void(const nlohmann::json&)>& on_line, int seconds) {
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
     auto queue = ask_at(*config, "control");
-    if (!queue) return explain(queue.error());
+    if (!queue) return explain(queue.error(), *config);
     const auto done = queue->ask(request, on_line, seconds);
     if (done) return ok;
-    if (queue->refusal().empty()) return explain(done.error());
+    if (queue->refusal().empty()) return explain(done.error(), *config);
     complain(done.error().what);
     return status_of(queue->refusal());
 }

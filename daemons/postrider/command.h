@@ -99,21 +99,22 @@ void complain(std::string_view text);
 // One line on standard output; what is no UTF-8 in it is replaced.
 void print_json(const nlohmann::json& line);
 
-// The configuration named or in the usual place; its problems are printed.
+// The configuration named or in the usual place, for who judges or uses all of it; nothing: its problems were printed.
 std::optional<config::Config> load_config(const Arguments& arguments);
+// The same, whether files it names are there or not.
+std::optional<config::Config> parse_config(const Arguments& arguments);
+// For who talks to the MTA or its spool: what they need is had from a file with mistakes too, as far as can be
+// (common/settings_in_force.h), with a warning.
+std::optional<config::Config> config_in_force(const Arguments& arguments);
 
 // What is wrong in the files that a configuration names, those that whoever asks may read.
 std::vector<config::Problem> problems_in_files(const config::Config& config);
-
-// The same, for who only asks the running mail system or looks into its spool: mistakes are warnings, as it goes on
-// with the configuration that it took over last, and `stop` must be had.
-std::optional<config::Config> load_draft(const Arguments& arguments);
 
 // A control socket below run/. Nobody there is an error of code ENOENT or ECONNREFUSED.
 spool::Result<ipc::JsonClient> ask_at(const config::Config& config, std::string_view socket);
 bool means_not_running(const spool::Error& error);
 // Says why a control socket could not be used; the exit status for that.
-int explain(const spool::Error& error);
+int explain(const spool::Error& error, const config::Config& config);
 
 // Asks the queue-manager; the exit status, and a complaint, if it is not there, refuses, or is silent for so
 // many seconds.

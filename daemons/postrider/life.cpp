@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <poll.h>
@@ -32,14 +33,18 @@ int become_master(const std::string& file, int announce) {
     return system_error;
 }
 
-// The process number of a running master; 0 if there is none.
-std::int64_t running_master(const config::Config& config) {
-    std::int64_t pid = 0;
+struct Running {
+    std::int64_t pid = 0; // 0: there is none
+    std::string file;     // its configuration
+};
+Running running_master(const config::Config& config) {
+    Running out;
     if (auto master = ask_at(config, "master"))
         (void)master->ask({{"op", "status"}}, [&](const json& line) {
-            if (line.value("process", "") == "master") pid = line.value("pid", std::int64_t{0});
+            if (line.value("process", "") == "master")
+                out = {line.value("pid", std::int64_t{0}), line.value("file", "")};
         });
-    return pid;
+    return out;
 }
 
 // Waits until master has announced itself or ended.
@@ -82,8 +87,14 @@ int run(const Arguments& arguments) { return become_master(common::config_file(a
 int start(const Arguments& arguments) {
     const auto config = load_config(arguments);
     if (!config) return bad_config;
-    if (const auto pid = running_master(*config)) {
-        fmt::print("postrider is running already (pid {})\n", pid);
+    if (const auto master = running_master(*config); master.pid != 0) {
+        std::error_code gone;
+        if (!std::filesystem::equivalent(master.file, config->file, gone)) {
+            complain(fmt::format("{} is the spool of a running MTA (pid {}) with another configuration, {}: not started with {}",
+                                 config->spool.directory, master.pid, master.file, config->file));
+            return unavailable;
+        }
+        fmt::print("postrider is running already (pid {})\n", master.pid);
         return ok;
     }
     int ends[2];
@@ -103,14 +114,14 @@ int start(const Arguments& arguments) {
 }
 
 int stop(const Arguments& arguments) {
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
     auto master = ask_at(*config, "master");
     if (!master && means_not_running(master.error())) {
         complain("it is not running");
         return ok;
     }
-    if (!master) return explain(master.error());
+    if (!master) return explain(master.error(), *config);
     const auto patience =
         std::chrono::duration_cast<std::chrono::seconds>(config->master.stop_timeout).count() + 30;
     const auto done = master->ask(
@@ -120,7 +131,7 @@ int stop(const Arguments& arguments) {
         },
         static_cast<int>(patience));
     // Master may be gone before its last word is read.
-    if (!done && done.error().code != ECONNRESET) return explain(done.error());
+    if (!done && done.error().code != ECONNRESET) return explain(done.error(), *config);
     if (!wait_for_end(*config)) return complain("master has said goodbye but does not end"), unavailable;
     fmt::print("postrider has stopped\n");
     return ok;
@@ -130,7 +141,7 @@ int reload(const Arguments& arguments) {
     const auto config = load_config(arguments);
     if (!config) return complain("nothing was changed: the configuration is refused"), bad_config;
     auto master = ask_at(*config, "master");
-    if (!master) return explain(master.error());
+    if (!master) return explain(master.error(), *config);
     std::uint64_t generation = 0;
     const auto done = master->ask(
         {{"op", "reload"}}, [&](const json& line) { generation = line.value("generation", generation); }, 60);
@@ -140,12 +151,12 @@ int reload(const Arguments& arguments) {
 }
 
 int logs_reopen(const Arguments& arguments) {
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
     auto master = ask_at(*config, "master");
-    if (!master) return explain(master.error());
+    if (!master) return explain(master.error(), *config);
     const auto done = master->ask({{"op", "reopen-logs"}}, [](const json&) {});
-    if (!done) return explain(done.error());
+    if (!done) return explain(done.error(), *config);
     return ok;
 }
 

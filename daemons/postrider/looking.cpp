@@ -340,6 +340,11 @@ int message_list(const Arguments& arguments) {
 
 int message_show(const Arguments& arguments) {
     for (const auto& word : arguments.words) {
+        if (word.contains('='))
+            return complain(fmt::format("\"{0}\" is not a queue id, which is all that \"message show\" takes; \"postrider message "
+                                        "list {0}\" looks for messages",
+                                        word)),
+                   usage;
         const int status = show(arguments, {{"op", op::message}, {"id", word}}, print_message);
         if (status != ok) return status;
     }
@@ -347,7 +352,7 @@ int message_show(const Arguments& arguments) {
 }
 
 int message_cat(const Arguments& arguments) {
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
     const auto id = spool::QueueId::parse(arguments.words[0]);
     if (!id) return complain(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;

@@ -36,7 +36,7 @@ int compile(const Arguments& arguments) {
 std::optional<std::vector<config::LookupTable>> sections(const Arguments& arguments, const std::vector<std::string>& names) {
     if (std::ranges::none_of(names, [](const auto& name) { return name.starts_with("table:"); }))
         return std::vector<config::LookupTable>{};
-    auto config = load_config(arguments);
+    auto config = parse_config(arguments);
     if (!config) return {};
     return std::move(config->tables);
 }
@@ -62,7 +62,7 @@ int query(const Arguments& arguments, const std::string& key, const std::vector<
 int check_tables(const Arguments& arguments, std::vector<std::string> names) {
     std::vector<config::LookupTable> known;
     if (names.empty()) {
-        const auto config = load_config(arguments);
+        const auto config = parse_config(arguments);
         if (!config) return bad_config;
         known = config->tables;
         for (const auto& each : config->tables_named) names.push_back(each.table);

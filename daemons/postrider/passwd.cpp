@@ -1,6 +1,5 @@
 // passwd: writes the file of those who may authenticate. Other lines of it stay as they are.
 #include "daemons/common/auth/password_file.h"
-#include "daemons/common/config_file.h"
 #include "daemons/common/random.h"
 #include "daemons/postrider/command.h"
 #include "libsmtp/secret.h"
@@ -104,13 +103,8 @@ int write_file(const std::string& path, const std::string& text) {
 } // namespace
 
 int passwd(const Arguments& arguments) {
-    // Not load_config(): before the first user the password file need not be there.
-    const auto config_file = common::config_file(arguments.config);
-    const auto config = config::parse(whole_text(config_file), config_file);
-    if (!config) {
-        for (const auto& problem : config.error()) complain(problem.to_string());
-        return bad_config;
-    }
+    const auto config = parse_config(arguments); // before the first user the password file need not be there
+    if (!config) return bad_config;
     const auto& path = config->auth.passwords;
     if (path.empty())
         return complain("no password file is configured: name one in auth.passwords"), bad_config;

@@ -106,7 +106,7 @@ int spool_failed(const std::string& directory, const spool::Error& error) {
 } // namespace
 
 int spool_check(const Arguments& arguments) {
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
     auto disk = spool::RealDisk::open_at(config->spool.directory);
     if (!disk) return spool_failed(config->spool.directory, disk.error());
@@ -141,7 +141,7 @@ int spool_check(const Arguments& arguments) {
 }
 
 int spool_export(const Arguments& arguments) {
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
     const auto id = spool::QueueId::parse(arguments.words[0]);
     if (!id) return complain(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;
@@ -169,7 +169,7 @@ int spool_export(const Arguments& arguments) {
 }
 
 int spool_import(const Arguments& arguments) {
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
     const auto& from = arguments.words[0];
     const auto place = place_of(from);
@@ -187,7 +187,7 @@ int spool_import(const Arguments& arguments) {
         return data_error;
     }
     auto socket = common::connect_local(config->spool.directory + "/run/submit");
-    if (!socket) return explain(socket.error());
+    if (!socket) return explain(socket.error(), *config);
     ImportFrames frames(*reader, spool::encode(envelope));
     const auto answer =
         common::hand_over(std::move(*socket), [&](std::string& wire) { return frames.next(wire); });
@@ -202,6 +202,8 @@ int spool_import(const Arguments& arguments) {
                     {"was", reader->queue_id().text()},
                     {"id", answer->queue_id},
                     {"recipients", envelope.recipients.size()}});
+    else if (!answer->text.empty())
+        fmt::print("{}: {}\n", reader->queue_id().text(), answer->text);
     else
         fmt::print("{} is queued as {} for {} recipient{}\n", reader->queue_id().text(), answer->queue_id,
                    envelope.recipients.size(), envelope.recipients.size() == 1 ? "" : "s");

@@ -173,14 +173,14 @@ std::string status_page(const Facts& facts, std::int64_t now, std::size_t width)
 }
 
 int status(const Arguments& arguments) {
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
     const auto facts = gather(*config);
     if (!facts && arguments.json && means_not_running(facts.error())) {
         print_json({{"version", 1}, {"running", false}});
         return not_running;
     }
-    if (!facts) return explain(facts.error());
+    if (!facts) return explain(facts.error(), *config);
     if (arguments.json) {
         json out = {{"version", 1},
                     {"running", true},

@@ -76,9 +76,9 @@ int top(const Arguments& arguments) {
         return complain("--interval needs 1 to 3600 seconds"), usage;
     if (isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0)
         return complain("\"top\" needs a terminal; \"postrider status\" prints the same once"), usage;
-    const auto config = load_draft(arguments);
+    const auto config = config_in_force(arguments);
     if (!config) return bad_config;
-    if (const auto facts = gather(*config); !facts) return explain(facts.error());
+    if (const auto facts = gather(*config); !facts) return explain(facts.error(), *config);
     sigset_t ends;
     sigemptyset(&ends);
     for (int each : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH}) sigaddset(&ends, each);

@@ -1,10 +1,10 @@
 #include "daemons/sendmail/sendmail.h"
 #include "daemons/common/alias_file.h"
-#include "daemons/common/config_file.h"
 #include "daemons/common/privileges.h"
 #include "daemons/common/queue_flush.h"
 #include "daemons/common/queue_listing.h"
 #include "daemons/common/read_file.h"
+#include "daemons/common/settings_in_force.h"
 #include "daemons/sendmail/input.h"
 #include "daemons/sendmail/options.h"
 #include "daemons/sendmail/smtp.h"
@@ -28,15 +28,6 @@ std::string_view program = "sendmail"; // as it was called, for complaints
 int fail(int status, std::string_view text) {
     fmt::print(stderr, "{}: {}\n", program, text);
     return status;
-}
-
-std::expected<config::Config, std::string> read_config(const std::string& given) {
-    const auto path = common::config_file(given);
-    const auto text = config::read_text(path);
-    if (!text) return std::unexpected(text.error().to_string());
-    auto config = config::parse(*text, path); // that files it names are missing is not our affair
-    if (!config) return std::unexpected(config.error().front().to_string());
-    return *std::move(config);
 }
 
 struct User {
@@ -94,6 +85,10 @@ int deliver(const config::Config& config, const Options& options) {
     begin.zone = static_cast<std::int32_t>(local.tm_gmtoff / 60);
     const auto answer = submit(config, begin, *message);
     if (answer.status != EX_OK) return fail(answer.status, answer.text);
+    if (!answer.text.empty()) {
+        if (begin.trace != proto::submit::Trace::none) fmt::print("{}: {}\n", program, answer.text);
+        return EX_OK;
+    }
     if (options.verbose)
         fmt::print("{}: queued{}\n", program, answer.queue_id.empty() ? "" : " as " + answer.queue_id);
     if (begin.trace != proto::submit::Trace::none && !begin.sender.empty())
@@ -135,8 +130,10 @@ int run(std::string_view name, const std::vector<std::string>& words) {
     if (options && options->mode == Mode::aliases) program = "newaliases";
     if (!options) return fail(EX_USAGE, options.error());
     if (options->mode == Mode::nothing) return EX_OK;
-    const auto config = read_config(options->config);
-    if (!config) return fail(EX_TEMPFAIL, config.error());
+    const auto found = common::settings_in_force(options->config); // files it names are not our affair
+    if (!found) return fail(EX_TEMPFAIL, found.error().front().to_string());
+    if (!found->warning.empty()) fmt::print(stderr, "{}: warning: {}\n", program, found->warning);
+    const auto* const config = &found->config;
     switch (options->mode) {
     case Mode::deliver:
     case Mode::verify: return deliver(*config, *options);

@@ -164,6 +164,8 @@ def test_programs_on_this_host(outbox):
     first = mta.logged(r"pickup\[\d+\]: ([0-9A-F]+): uid=")[0][1]
     sent()
     mta.wait_log(rf"pickup.*duplicate of {first}: nothing is sent")
+    again = mta.sendmail("-oi", "-v", "user@remote.example", input=text)
+    assert (again.returncode, again.stdout) == (0, f"sendmail: nothing is sent: by its idempotency key it is {first} again\n"), again
     other = mta.sendmail("-oi", "user@remote.example", input=text + "More.\n")
     assert other.returncode == 65 and f"was used for other content, which was queued as {first}" in other.stderr, other
     # Left while nothing ran: the same file comes twice by the drop directory, and is one.
@@ -172,7 +174,7 @@ def test_programs_on_this_host(outbox):
         assert mta.sendmail("-oi", "user@remote.example", input=f"Subject: dropped\n{KEY}run-8\n\nHello.\n").returncode == 0
     sent()
     mta.start()
-    mta.wait_log("duplicate of", count=3)
+    mta.wait_log("duplicate of", count=4)
     mta.wait_until_empty()
     assert subjects(sink) == ["dropped", "x"]
 

@@ -135,6 +135,11 @@ def test_mistakes_in_the_configuration(mta, section, key, value, says):
 
 
 def test_no_configuration(mta):
+    if not Path("/etc/postrider/postrider.toml").exists():
+        environment = {name: value for name, value in os.environ.items() if name != "POSTRIDER_CONFIG"}
+        done = subprocess.run([mta.programs / "postrider", "check"], capture_output=True, text=True, env=environment)
+        assert done.returncode == BAD_CONFIG and done.stderr.startswith(
+            "postrider: /etc/postrider/postrider.toml: No such file or directory: -c FILE, or POSTRIDER_CONFIG")
     done = mta.run("postrider", "run", "-c", mta.folder / "nowhere.toml")
     assert done.returncode == NO_INPUT and f"{mta.folder}/nowhere.toml: No such file or directory" in done.stderr
     done = mta.run("postrider", "status", "-c", mta.folder / "nowhere.toml")
@@ -211,13 +216,18 @@ def test_user_or_group_that_is_missing(mta):
     mta.config["mta"].update(users=True, user="nobody-of-that-name")
     mta.config["local"].update(users=[])
     if os.geteuid() == 0:
-        fails_to_start(mta, NO_USER, r'there is no user nobody-of-that-name to run the daemons as: make one with "adduser ')
+        fails_to_start(mta, NO_USER, no_user := r'there is no user nobody-of-that-name to run the daemons as: make one with "adduser ')
+        done = mta.command("check", check=False)
+        assert done.returncode == BAD_CONFIG and re.search(no_user, done.stderr) and not done.stdout, done
         mta.config["mta"].update(user="nobody", admin_group="no-such-group", drop_group="nor-this-one")
         shutil.rmtree(mta.spool, ignore_errors=True)
         mta.folder.chmod(0o755)
         done = mta.command("check", check=False) if mta.write_config() is None else None
         assert re.search(r"warning: mta\.admin_group: there is no group no-such-group: only root .*addgroup --system no-such-group", done.stderr)
         assert re.search(r"warning: mta\.drop_group: there is no group nor-this-one: .*addgroup --system nor-this-one", done.stderr)
+        assert f'"ln -s {mta.spool} /var/spool/postrider" makes them one' in done.stderr and "closed to" not in done.stderr
+        mta.file.chmod(0o640)
+        assert f'warning: {mta.file} is closed to ordinary users (mode 0640): ' in mta.command("check").stderr
     else:
         fails_to_start(mta, NO_PERMISSION, r"only root can start daemons as the user nobody-of-that-name")
 
@@ -237,6 +247,16 @@ def test_running_already_and_not_running(mta):
     assert done.returncode == TRY_AGAIN and f"it is running already (pid {pid})" in done.stderr
     done = mta.command("start")
     assert done.stdout == f"postrider is running already (pid {pid})\n"
+    other = mta.folder / "other.toml"
+    shutil.copy(mta.file, other)
+    done = mta.run("postrider", "start", "-c", other)
+    assert done.returncode == UNAVAILABLE and not done.stdout
+    assert f"running MTA (pid {pid}) with another configuration, {mta.file}: not started with {other}" in done.stderr
+    other.unlink()
+    other.symlink_to(mta.file)
+    assert mta.run("postrider", "start", "-c", other).returncode == 0, "the same by another name"
+    done = mta.command("message", "show", "sender=a@b.example", check=False)
+    assert done.returncode == USAGE and '"postrider message list sender=a@b.example" looks for messages' in done.stderr
     mta.stop()
     for verb in (["status"], ["reload"], ["logs", "reopen"], ["queue", "list"], ["pause", "all"]):
         done = mta.run("postrider", *verb, "-c", mta.file)

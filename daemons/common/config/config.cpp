@@ -148,10 +148,14 @@ std::expected<std::string, Problem> read_text(const std::string& file) {
     return *std::move(text);
 }
 
-std::expected<Config, std::vector<Problem>> load(const std::string& file, const System& system) {
+std::expected<Config, std::vector<Problem>> parse_file(const std::string& file, const System& system) {
     const auto text = read_text(file);
     if (!text) return std::unexpected(std::vector<Problem>{text.error()});
-    auto config = parse(*text, file, system);
+    return parse(*text, file, system);
+}
+
+std::expected<Config, std::vector<Problem>> load(const std::string& file, const System& system) {
+    auto config = parse_file(file, system);
     if (!config) return config;
     auto missing = missing_files(*config);
     if (!missing.empty()) return std::unexpected(std::move(missing));

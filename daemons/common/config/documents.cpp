@@ -133,6 +133,10 @@ missing file: the configuration is refused as a whole, with file, line, column
 and the nearest key there is, before anything is started or reloaded.
 .Dl postrider check
 says so without starting anything.
+What runs goes on as it was started, and commands that talk to it still find it,
+with a warning: by what they understand of the file, or by what master keeps for
+them
+.Pq Xr postrider-master 8 .
 .Pp
 Durations are texts of a number and a unit
 .Pq Cm ms , s , m , h , d , w ,

@@ -43,7 +43,10 @@ Section table_of(Spool& s) {
             "Where mail is kept from acceptance to the end.",
             {
                 {"directory", any_text(s.directory),
-                 "The spool's directory. It must lie on one local file system.", ""},
+                 "The spool's directory. It must lie on one local file system. Elsewhere than by default, make the "
+                 "default place a link to it: while Postrider does not run, programs of this host leave their mail "
+                 "there.",
+                 ""},
                 {"minimum_free", Size{&s.minimum_free, 0, 1024 * GiB},
                  "With less free space than this, new mail is refused for the time being (452 4.3.1).", ""},
                 {"minimum_free_inodes", Count{&s.minimum_free_inodes, 0, 1'000'000'000},

@@ -89,7 +89,7 @@ struct End {
 struct Answer {
     std::uint8_t status = 0; // of sysexits.h: 0 durable, 64 no recipients, 65 bad data, 75 try again …
     std::string queue_id;    // status 0
-    std::string text;        // otherwise: one line for the user
+    std::string text;        // one line for the user; of status 0 only where nothing is sent
     static void fields(auto& m, auto& f) {
         f("status", m.status);
         f("queue_id", m.queue_id);

@@ -55,7 +55,7 @@ int play(const Arguments& arguments) {
         return complain("say which scenario: --world FILE; postrider.scenario(5) describes them"), usage;
     simulate::Around around;
     if (!take_options(arguments, around)) return usage;
-    const auto config = load_config(arguments);
+    const auto config = parse_config(arguments);
     if (!config) return bad_config;
     around.policies = config->queue.policies;
     around.pools = config->pools;
