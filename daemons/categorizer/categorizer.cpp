@@ -5,37 +5,14 @@
 
 namespace categorizer {
 
-using decide::FinalRecipient;
 using decide::RecipientCheck;
 using proto::categorize::Categorize;
-using proto::categorize::Categorized;
 using proto::recipient_check::Checked;
 using proto::recipient_check::Verdict;
 
 namespace {
-
 constexpr auto look_again_in = std::chrono::seconds(5);
-
-proto::categorize::Outcome outcome_of(FinalRecipient&& recipient) {
-    using Fate = proto::categorize::Fate;
-    constexpr Fate fates[] = {Fate::remote, Fate::local, Fate::discard, Fate::failed, Fate::deferred};
-    proto::categorize::Outcome out;
-    out.index = recipient.index;
-    out.fate = fates[static_cast<std::size_t>(recipient.fate)];
-    out.changed = recipient.changed;
-    out.list = recipient.list;
-    out.address = std::move(recipient.address);
-    out.user = std::move(recipient.user);
-    out.target = std::move(recipient.target);
-    out.transport = std::move(recipient.transport);
-    out.delivered_to = std::move(recipient.delivered_to);
-    out.reverse_path = std::move(recipient.reverse_path);
-    out.status = std::move(recipient.status);
-    out.text = std::move(recipient.text);
-    return out;
 }
-
-} // namespace
 
 spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::Surroundings& surroundings,
                                                                 common::Orders orders) {
@@ -62,11 +39,13 @@ Categorizer::Categorizer(common::Surroundings& surroundings, const config::Confi
                       },
                       {},
                       [this](const std::string&) { // it asks again when it is back
+                          replies_ = {};
                           std::erase_if(waiting_, [](auto& w) {
                               return std::holds_alternative<Categorize>(w.second.question);
                           });
                           check_stopped();
-                      }}) {
+                      },
+                      [this] { reply(), check_stopped(); }}) {
     apply(config);
 }
 
@@ -104,7 +83,7 @@ void Categorizer::stop(smtp::Duration, std::function<void()> done) {
 }
 
 void Categorizer::check_stopped() {
-    if (stopped_ && waiting_.empty()) std::exchange(stopped_, nullptr)();
+    if (stopped_ && waiting_.empty() && replies_.empty()) std::exchange(stopped_, nullptr)();
 }
 
 void Categorizer::welcome(std::unique_ptr<Visitors> visitor) {
@@ -168,12 +147,14 @@ std::set<decide::Need> Categorizer::categorize(const Categorize& question, const
     for (const auto& recipient : question.recipients) envelope.push_back({recipient.index, recipient.address});
     auto expanded = decide::expand(envelope, question.reverse_path, settings_, tables);
     if (!expanded.needed.empty()) return std::move(expanded.needed);
-    Categorized answer;
-    answer.request = question.request;
-    answer.outcomes.reserve(expanded.recipients.size());
-    for (auto& recipient : expanded.recipients) answer.outcomes.push_back(outcome_of(std::move(recipient)));
-    queue_manager_.send(answer);
+    replies_.add(question.request, std::move(expanded.recipients));
+    reply();
     return {};
+}
+
+// As much as the connection takes; the rest when it has sent that.
+void Categorizer::reply() {
+    while (!replies_.empty() && !queue_manager_.congested()) queue_manager_.send(replies_.next());
 }
 
 std::set<decide::Need> Categorizer::check(const Check& question, const decide::ExpansionTables& tables) {

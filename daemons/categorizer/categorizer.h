@@ -1,6 +1,7 @@
 // The categorizer: tells the queue-manager who the recipients of a message really are, and smtpd whether a
 // recipient would be accepted. Keeps nothing between questions but what it has read.
 #pragma once
+#include "daemons/categorizer/replies.h"
 #include "daemons/categorizer/sources.h"
 #include "daemons/categorizer/suppressions.h"
 #include "daemons/categorizer/trails.h"
@@ -51,6 +52,7 @@ private:
     void answer(Waiting&& asked);
     std::set<decide::Need> categorize(const proto::categorize::Categorize& question,
                                       const decide::ExpansionTables& tables);
+    void reply();
     std::set<decide::Need> check(const Check& question, const decide::ExpansionTables& tables);
     void fetch(const decide::Need& need);
     void known(const decide::Need& need);
@@ -68,6 +70,7 @@ private:
     std::map<std::uint64_t, Waiting> waiting_;
     std::map<decide::Need, std::vector<std::uint64_t>> wanted_; // by which of those that wait
     std::uint64_t last_waiting_ = 0;
+    Replies replies_;
     std::map<std::uint64_t, std::unique_ptr<Visitors>> visitors_;
     std::uint64_t last_visitor_ = 0;
     std::unique_ptr<ipc::Listener> listener_;

@@ -38,8 +38,8 @@ struct ExpansionSettings {
     std::string catch_all;  // where mail for unknown local users goes; "" it fails
     char delimiter = '+';   // 0: none
     std::uint32_t depth = 50;
-    std::uint32_t recipients = 10'000; // one address may become so many
-    std::size_t bytes = 600'000;       // of text in one answer, about; what is beyond waits for the next one
+    std::uint32_t recipients = 100'000;  // one address may become so many
+    std::size_t bytes = 48 << 20;        // of text in one answer, about; what is beyond waits for the next one
     AddressTables tables;
     std::string local_transport; // a next hop for users' mailboxes; "" as `local` is configured
     std::string mailbox;         // of virtual_mailbox: "maildir:…", "mbox:…" with {user}, {domain}, {value}; or a next hop

@@ -6,7 +6,7 @@ namespace queue_manager {
 
 void Inquiry::ask(const std::string& address, Done done) {
     const auto number = ++last_;
-    const auto at = questions_.emplace(number, Question{{}, address, 0, std::move(done)}).first;
+    const auto at = questions_.emplace(number, Question{{}, address, {}, std::move(done)}).first;
     if (!experts_.categorizer({number, spool::QueueId{1}, "", {{0, address}}}))
         finish(at, "the categorizer is not there right now: try again");
 }
@@ -20,12 +20,13 @@ bool Inquiry::answered(const proto::categorize::Categorized& answer) {
         question.findings.roads.push_back({outcome, {}});
         auto& road = question.findings.roads.back();
         if (road.outcome.address.empty()) road.outcome.address = question.address;
-        if (outcome.fate == proto::categorize::Fate::remote) ++question.open;
+        if (outcome.fate == proto::categorize::Fate::remote)
+            question.open[destination_of(outcome.address, outcome.transport)].push_back(
+                question.findings.roads.size() - 1);
     }
-    if (question.open == 0) return finish(at), true;
-    for (const auto& road : question.findings.roads)
-        if (road.outcome.fate == proto::categorize::Fate::remote &&
-            !experts_.router({answer.request, destination_of(road.outcome.address, road.outcome.transport)}))
+    if (question.open.empty()) return finish(at), true;
+    for (const auto& [destination, roads] : question.open)
+        if (!experts_.router({answer.request, destination, {}}))
             return finish(at, "the router is not there right now: try again"), true;
     return true;
 }
@@ -34,13 +35,12 @@ bool Inquiry::answered(const proto::route::Routed& answer) {
     if (answer.request < first_number) return false;
     const auto at = questions_.find(answer.request);
     if (at == questions_.end()) return true;
-    for (auto& road : at->second.findings.roads) {
-        const bool of_it = road.outcome.fate == proto::categorize::Fate::remote && !road.route &&
-                           destination_of(road.outcome.address, road.outcome.transport) == answer.domain;
-        if (!of_it) continue;
-        road.route = answer;
-        if (--at->second.open == 0) return finish(at), true;
-    }
+    auto& question = at->second;
+    const auto open = question.open.find(answer.domain);
+    if (open == question.open.end()) return true;
+    for (const auto road : open->second) question.findings.roads[road].route = answer;
+    question.open.erase(open);
+    if (question.open.empty()) finish(at);
     return true;
 }
 

@@ -43,7 +43,7 @@ private:
     struct Question {
         Findings findings;
         std::string address;
-        std::size_t open = 0; // routes asked for
+        std::map<std::string, std::vector<std::size_t>, std::less<>> open; // destinations asked for: their roads
         Done done;
     };
     void finish(std::map<std::uint64_t, Question>::iterator question, std::string error = {});

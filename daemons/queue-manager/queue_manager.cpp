@@ -93,6 +93,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                     },
                     [this] {
                         subjects_.clear();
+                        answer_parts_.forget();
                         inquiry_.lost("categorizer");
                         tell([&](smtp::Now now, auto& out) {
                             engine_.service(decide::queue::Service::categorizer,
@@ -101,7 +102,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                     },
                     [this](proto::categorize::Message&& message) {
                         if (auto* answer = std::get_if<proto::categorize::Categorized>(&message))
-                            categorized(*answer);
+                            if (const auto whole = answer_parts_.add(std::move(*answer))) categorized(*whole);
                     }}),
       router_(surroundings.loop, {[this] {
                                       tell([&](smtp::Now now, auto& out) {

@@ -13,6 +13,7 @@
 #include "daemons/decide/queue/engine.h"
 #include "daemons/decide/resting.h"
 #include "daemons/queue-manager/agents.h"
+#include "daemons/queue-manager/answer_parts.h"
 #include "daemons/queue-manager/categorization.h"
 #include "daemons/queue-manager/control.h"
 #include "daemons/queue-manager/domain_policies.h"
@@ -203,6 +204,7 @@ private:
     std::uint64_t last_writer_ = 0;
     Agents agents_;
     Service<proto::categorize::Message> categorizer_;
+    AnswerParts answer_parts_;
     Service<proto::route::Message> router_;
     Service<proto::report::Message> bounce_;
     Inquiry inquiry_{{[this](const auto& question) { return categorizer_.ask(question); },

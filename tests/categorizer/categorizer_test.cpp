@@ -192,6 +192,38 @@ TEST_CASE("smtpd asks about single recipients") {
     }
 }
 
+TEST_CASE("a list that does not fit one message comes in parts, whole and in its order") {
+    World w("list: :include:/dev/null/x\n");
+    const auto path = w.premises.directory + "/members";
+    {
+        std::ofstream members(path);
+        for (int n = 0; n < 20'000; ++n) members << "a.rather.long.name" << n << "@members.example\n";
+        std::ofstream(w.config.local.aliases[0]) << "list: :include:" << path << "\n";
+    }
+    w.daemon->reconfigure({w.config, 2, {}, {}});
+    Categorize question;
+    question.request = 7;
+    question.queue_id = spool::QueueId{0x100};
+    question.recipients = {{0, "list@here.example"}, {1, "alice@here.example"}};
+    w.manager.channel().send(question);
+    std::vector<std::string> found;
+    std::size_t parts = 0;
+    for (bool more = true; more; ++parts) {
+        const auto part = w.manager.next<Categorized>();
+        CHECK(part.request == 7);
+        more = part.more;
+        CHECK(!part.outcomes.empty());
+        for (const auto& outcome : part.outcomes) found.push_back(outcome.index == 0 ? outcome.address : outcome.user);
+    }
+    CHECK(parts > 4);
+    REQUIRE(found.size() == 20'001);
+    for (int n = 0; n < 20'000; ++n)
+        if (const auto& at = found[static_cast<std::size_t>(n)];
+            at != fmt::format("a.rather.long.name{}@members.example", n))
+            FAIL(at);
+    CHECK(found.back() == "alice");
+}
+
 TEST_CASE("ten thousand remote recipients cost next to nothing") {
     World w("");
     Categorize question;

@@ -89,7 +89,7 @@ struct Local {
     std::uint32_t minimum_uid = 1;         // mailboxes of lower ones are never written
     Duration lock_timeout = 30s;           // for an mbox somebody else has locked
     std::uint32_t alias_depth = 50;
-    std::uint32_t alias_recipients = 10'000; // one address may become so many
+    std::uint32_t alias_recipients = 100'000; // one address may become so many
     LocalDelivery delivery;
     AliasRules alias_rules;
 };

@@ -119,8 +119,8 @@ Section table_of(Local& s) {
              "How long a delivery waits for an mbox that somebody else has locked, before it is deferred.",
              ""},
             {"alias_depth", Count{&s.alias_depth, 1, 1000}, "Aliases of aliases: how deep.", ""},
-            {"alias_recipients", Count{&s.alias_recipients, 1, 1'000'000},
-             "How many recipients one address may become.", ""},
+            {"alias_recipients", Count{&s.alias_recipients, 1, 200'000},
+             "How many recipients one address may become; mail for one that would become more waits.", ""},
         }};
     for (auto& key : delivery_keys(s.delivery)) section.keys.push_back(std::move(key));
     for (auto& key : alias_keys(s.alias_rules)) section.keys.push_back(std::move(key));

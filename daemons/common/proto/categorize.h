@@ -1,7 +1,8 @@
 // queue-manager ↔ categorizer: who are the recipients really? Requests come in batches (many to one write);
-// answers may come in any order. The categorizer keeps nothing between them.
+// answers may come in any order, and long ones in parts. The categorizer keeps nothing between them.
 #pragma once
 #include "libspool/queue_id.h"
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -73,14 +74,27 @@ struct Outcome {
     }
 };
 
-struct Categorized { // categorizer → queue-manager
+// About what an outcome takes, in bytes: of a message here, and of the memory behind it.
+inline std::size_t size_of(const Outcome& outcome) {
+    return 48 + outcome.address.size() + outcome.user.size() + outcome.target.size() + outcome.transport.size() +
+           outcome.delivered_to.size() + outcome.reverse_path.size() + outcome.status.size() + outcome.text.size();
+}
+
+// categorizer → queue-manager. What a mailing list becomes does not fit one message: such an answer comes in
+// parts, and only the whole of it is acted on.
+struct Categorized {
     std::uint64_t request = 0;
-    std::vector<Outcome> outcomes; // every envelope recipient asked for is named at least once
+    std::vector<Outcome> outcomes; // every envelope recipient asked for is named at least once, in one of the parts
+    bool more = false;             // another part of this answer follows
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("outcomes", m.outcomes);
+        f("more", m.more);
     }
 };
+
+// Sizes of outcomes: where a part ends, and what all parts of the answers under way may come to.
+inline constexpr std::size_t part_size = 256 << 10, largest_answer = 64 << 20;
 
 struct Suppressions { // queue-manager → categorizer: the suppression list has changed, or we have just met
     bool any = false; // is there anybody on it?

@@ -1,0 +1,29 @@
+// What has been found out for the queue-manager, in messages that fit: long answers are cut into parts, which
+// are made when the connection takes them. Knows no connection.
+#pragma once
+#include "daemons/common/proto/categorize.h"
+#include "daemons/decide/expansion.h"
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace categorizer {
+
+class Replies {
+public:
+    void add(std::uint64_t request, std::vector<decide::FinalRecipient>&& recipients);
+    bool empty() const { return answers_.empty(); }
+    // The next message; not when empty.
+    proto::categorize::Categorized next();
+
+private:
+    struct Answer {
+        std::uint64_t request = 0;
+        std::vector<decide::FinalRecipient> recipients;
+        std::size_t sent = 0; // so many of them
+    };
+    std::deque<Answer> answers_;
+};
+
+} // namespace categorizer
