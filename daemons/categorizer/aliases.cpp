@@ -42,10 +42,10 @@ void Aliases::look(smtp::Now now) {
                          file.missing() ? "it is there again, if only empty" : "it can be read");
     }
     if (!news) return;
-    std::string worst;
+    std::string all;
     for (const auto& file : files_)
-        if (!file.readable()) worst = file.trouble();
-    trouble_(worst);
+        if (!file.readable()) all += (all.empty() ? "" : "; ") + file.trouble();
+    trouble_(all);
 }
 
 void Aliases::tell(const common::AliasFile& file) const {

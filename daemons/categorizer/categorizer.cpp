@@ -14,6 +14,8 @@ using proto::recipient_check::Verdict;
 
 namespace {
 
+constexpr auto look_again_in = std::chrono::seconds(5);
+
 proto::categorize::Outcome outcome_of(FinalRecipient&& recipient) {
     using Fate = proto::categorize::Fate;
     constexpr Fate fates[] = {Fate::remote, Fate::local, Fate::discard, Fate::failed, Fate::deferred};
@@ -43,8 +45,10 @@ spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::Surround
 }
 
 Categorizer::Categorizer(common::Surroundings& surroundings, const config::Config& config)
-    : surroundings_(surroundings), sources_(surroundings, [this](const decide::Need& need) { known(need); }),
-      suppressions_(surroundings.loop, surroundings.trouble,
+    : surroundings_(surroundings), troubles_(surroundings.trouble),
+      look_again_(surroundings.loop, [this] { sources_.look(), tell_troubles(); }),
+      sources_(surroundings, troubles_, [this](const decide::Need& need) { known(need); }),
+      suppressions_(surroundings.loop, troubles_.about("suppressions"),
                     [this](const std::string& address) { known({decide::Need::Kind::suppressed, address, {}}); }),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      proto::categorize::conversation, surroundings.identity,
@@ -71,6 +75,7 @@ void Categorizer::apply(const config::Config& config) {
     sources_.configure(config);
     suppressions_.configure(config);
     trails_.configure(config.spool.directory);
+    tell_troubles();
 }
 
 void Categorizer::listen(common::Orders& orders) {
@@ -120,6 +125,11 @@ void Categorizer::welcome(std::unique_ptr<Visitors> visitor) {
     visitors_.emplace(number, std::move(visitor));
 }
 
+void Categorizer::tell_troubles() {
+    sources_.tell_troubles();
+    if (troubles_.any() && !look_again_.armed()) look_again_.start(look_again_in);
+}
+
 void Categorizer::tell_of_suppressions() {
     for (auto& [number, visitor] : visitors_) visitor->send(proto::recipient_check::Suppressions{suppressions_.any()});
 }
@@ -139,6 +149,7 @@ void Categorizer::answer(Waiting&& asked) {
         asked.needed = categorize(*question, tables);
     else
         asked.needed = check(std::get<Check>(asked.question), tables);
+    tell_troubles();
     if (asked.needed.empty()) return;
     const auto number = ++last_waiting_;
     const auto& waiting = waiting_.emplace(number, std::move(asked)).first->second;

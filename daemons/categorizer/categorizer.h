@@ -9,6 +9,8 @@
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/recipient_check.h"
+#include "daemons/common/timer.h"
+#include "daemons/common/troubles.h"
 #include "daemons/decide/expansion.h"
 #include "daemons/decide/notebook.h"
 #include <cstdint>
@@ -52,10 +54,13 @@ private:
     std::set<decide::Need> check(const Check& question, const decide::ExpansionTables& tables);
     void fetch(const decide::Need& need);
     void known(const decide::Need& need);
+    void tell_troubles();
     void tell_of_suppressions();
     void check_stopped();
 
     common::Surroundings& surroundings_;
+    common::Troubles troubles_;
+    common::Timer look_again_; // while something is wrong: it may be mended, and nobody asks
     Sources sources_;
     Suppressions suppressions_;
     Trails trails_;

@@ -33,14 +33,14 @@ UserFile file_of(const Need& need) {
 
 } // namespace
 
-Sources::Sources(common::Surroundings& surroundings, std::function<void(const Need&)> known)
-    : surroundings_(surroundings), known_(std::move(known)),
+Sources::Sources(common::Surroundings& surroundings, common::Troubles& troubles, std::function<void(const Need&)> known)
+    : surroundings_(surroundings), troubles_(troubles), known_(std::move(known)),
       lookups_(surroundings.loop, surroundings.log,
                [this](const std::string& table, const std::string& key) {
                    known_({Need::Kind::table, table, key});
                    if (std::ranges::find(alias_tables_, table) != alias_tables_.end()) known_({Need::Kind::alias, key, {}});
                }),
-      aliases_(surroundings.log, surroundings.trouble), includes_(surroundings.log),
+      aliases_(surroundings.log, troubles.about("aliases")), includes_(surroundings.log),
       users_(surroundings.loop, [this](const std::string& name) { known_({Need::Kind::user, name, {}}); }),
       user_files_(surroundings, [this](const UserFile& file) { known_(need_of(file)); }) {
     tables_.alias = [this](const std::string& name) { return of_alias(name); };
@@ -98,7 +98,10 @@ AliasAnswer Sources::of_user(const UserFile& file) {
     return {Said::found, std::move(list.targets), "", file.user};
 }
 
-void Sources::look() { aliases_.look(common::Loop::now()); }
+void Sources::look() {
+    aliases_.look(common::Loop::now());
+    lookups_.look();
+}
 
 void Sources::fetch(const Need& need) {
     switch (need.kind) {

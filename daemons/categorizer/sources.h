@@ -7,6 +7,7 @@
 #include "daemons/categorizer/users.h"
 #include "daemons/common/daemon.h"
 #include "daemons/common/tables/tables.h"
+#include "daemons/common/troubles.h"
 #include "daemons/decide/expansion_tables.h"
 #include <functional>
 #include <string>
@@ -17,13 +18,15 @@ namespace categorizer {
 class Sources {
 public:
     // `known`: one that was not_yet and fetched has an answer now; not from within fetch().
-    Sources(common::Surroundings& surroundings, std::function<void(const decide::Need&)> known);
+    Sources(common::Surroundings& surroundings, common::Troubles& troubles, std::function<void(const decide::Need&)> known);
     Sources(const Sources&) = delete;
     Sources& operator=(const Sources&) = delete;
 
     void configure(const config::Config& config);
     // Reads what has changed. Cheap.
     void look();
+    // What is wrong with tables, as the questions so far have found it.
+    void tell_troubles() { troubles_.set("tables", lookups_.trouble()); }
     const decide::ExpansionTables& tables() const { return tables_; }
     void fetch(const decide::Need& need);
 
@@ -34,6 +37,7 @@ private:
     decide::AliasAnswer of_user(const UserFile& file);
 
     common::Surroundings& surroundings_;
+    common::Troubles& troubles_;
     std::function<void(const decide::Need&)> known_;
     tables::Tables lookups_;
     Aliases aliases_;

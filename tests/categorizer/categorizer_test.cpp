@@ -137,6 +137,31 @@ TEST_CASE("an alias file that cannot be read bounces nobody") {
     CHECK(w.premises.trouble.empty());
 }
 
+TEST_CASE("every table that cannot be read is told of, beside the alias file, until it can be") {
+    World w("");
+    const auto path = [&](const char* name) { return w.premises.directory + "/" + name; };
+    const auto has = [&](std::string_view what) { return w.premises.trouble.find(what) != std::string::npos; };
+    w.config.addresses.virtual_alias.tables = {"text:" + path("gone")};
+    w.config.addresses.relocated.tables = {"text:" + path("lost")};
+    std::ofstream(path("lost")).close();
+    std::filesystem::remove(w.config.local.aliases[0]);
+    std::filesystem::create_directory(w.config.local.aliases[0]);
+    w.daemon->reconfigure({w.config, 2, {}, {}});
+    CHECK(w.ask({"x@far.example"}) == "0:deferred 4.3.0");
+    CHECK(has("/gone: No such file or directory"));
+    CHECK(has("aliases: not a file"));
+    CHECK_FALSE(has("lost"));
+    // The alias file is well again: that takes no other's line away.
+    std::filesystem::remove(w.config.local.aliases[0]);
+    std::ofstream(w.config.local.aliases[0]).close();
+    w.daemon->reconfigure({w.config, 3, {}, {}});
+    CHECK(w.ask({"alice@here.example"}) == "0:deferred 4.3.0");
+    CHECK(has("/gone: No such file or directory"));
+    CHECK_FALSE(has("aliases"));
+    std::ofstream(path("gone")).close();
+    while (!w.premises.trouble.empty()) w.premises.loop.run(); // nobody asks
+}
+
 TEST_CASE("smtpd asks about single recipients") {
     for (const auto* text : {"[mta]\nusers = false\n[local]\nusers = [\"root\"]", ""}) {
         World w("team: x@far.example\n", text);

@@ -20,6 +20,7 @@ struct Premises {
     common::Surroundings surroundings() {
         return {loop, log, {role_, 0, "token"}, directory + "/run", [this](std::string_view text) {
                     trouble = text;
+                    if (trouble.empty()) loop.stop();
                 }};
     }
     common::Fd listen(std::string_view name) {

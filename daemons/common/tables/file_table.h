@@ -19,12 +19,12 @@ public:
 
     Answer find(std::string_view key, smtp::Now now) override;
     bool ask(const std::string& key, smtp::Now now) override;
+    void look(smtp::Now now) override;
     std::string trouble() const override;
     std::vector<Problem> problems() const override;
 
 private:
     struct Work;
-    void look(smtp::Now now);
     void start();
     void complain();
     void take(std::unique_ptr<const Contents> contents, std::string why);

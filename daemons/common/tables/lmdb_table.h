@@ -38,11 +38,10 @@ public:
 
     Answer find(std::string_view key, smtp::Now now) override;
     bool ask(const std::string&, smtp::Now) override { return false; }
+    void look(smtp::Now now) override;
     std::string trouble() const override;
 
 private:
-    void look(smtp::Now now);
-
     common::Log& log_;
     std::string name_;
     common::WatchedFile watch_;

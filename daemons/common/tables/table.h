@@ -22,6 +22,8 @@ public:
     virtual Answer find(std::string_view key, smtp::Now now) = 0;
     // False: it has nothing to wait for, find() knows.
     virtual bool ask(const std::string& key, smtp::Now now) = 0;
+    // Notices a change of its file, as find() does, though nobody asks.
+    virtual void look(smtp::Now now) { static_cast<void>(now); }
     // What is wrong with it, beginning with its name; "" nothing.
     virtual std::string trouble() const = 0;
     // Lines of its file that were passed over or are odd, the first of them.

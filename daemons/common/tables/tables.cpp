@@ -121,10 +121,16 @@ void Tables::tell() {
 
 std::vector<Problem> Tables::problems(std::string_view specification) { return table(specification).problems(); }
 
-std::string Tables::trouble() const {
+void Tables::look() {
     for (const auto& [name, table] : tables_)
-        if (auto trouble = table->trouble(); !trouble.empty()) return trouble;
-    return "";
+        if (!table->trouble().empty()) table->look(common::Loop::now());
+}
+
+std::string Tables::trouble() const {
+    std::string out;
+    for (const auto& [name, table] : tables_)
+        if (const auto trouble = table->trouble(); !trouble.empty()) out += (out.empty() ? "" : "; ") + trouble;
+    return out;
 }
 
 } // namespace tables

@@ -41,7 +41,9 @@ public:
 
     // Lines of a table's file that were passed over or are odd, the first of them, as far as it was read.
     std::vector<Problem> problems(std::string_view table);
-    // For whoever asks how we are: what is wrong with the tables that were asked, of one of them; "" nothing.
+    // Notices what has changed of the files of tables in trouble, though nobody asks them. Cheap.
+    void look();
+    // For whoever asks how we are: what is wrong with each of the tables that were asked, "one; two"; "" nothing.
     std::string trouble() const;
 
 private:

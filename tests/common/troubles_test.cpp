@@ -1,0 +1,20 @@
+#include "daemons/common/troubles.h"
+#include <doctest/doctest.h>
+#include <vector>
+
+TEST_CASE("what is wrong is told whole, when it changes, and one that is well again takes no other's line away") {
+    std::vector<std::string> told;
+    common::Troubles troubles([&](std::string_view text) { told.emplace_back(text); });
+    const auto aliases = troubles.about("aliases");
+    CHECK_FALSE(troubles.any());
+    aliases("");
+    CHECK(told.empty());
+    troubles.set("tables", "table text:/v: gone");
+    aliases("aliases: gone");
+    aliases("aliases: gone");
+    CHECK(troubles.any());
+    troubles.set("tables", "");
+    aliases("");
+    CHECK(told == std::vector<std::string>{"table text:/v: gone", "aliases: gone; table text:/v: gone", "aliases: gone", ""});
+    CHECK_FALSE(troubles.any());
+}
