@@ -44,6 +44,8 @@ void Road::name_here(const std::string& name, const std::string& address, const 
     if (through_alias(name, address, via)) return;
     const auto plain = without_extension(name, settings_.delimiter);
     if (plain != name && through_alias(plain, address, via)) return;
+    if (plain == "mailer-daemon" && !is_open("alias postmaster")) // the postmaster, whoever that is
+        return named_in_list("postmaster", via.deeper());
     if (is_postmaster(plain) && plain != settings_.folded(settings_.postmaster) && !is_open("alias " + plain)) {
         open_.push_back("alias " + plain);
         named_in_list(settings_.postmaster, via.deeper());

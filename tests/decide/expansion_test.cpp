@@ -93,6 +93,14 @@ TEST_CASE("postmaster is always somebody") {
     CHECK(w.expand({"postmaster"}) == "0:local carol");
     w.aliases["postmaster"] = {"bob"};
     CHECK(w.expand({"postmaster"}) == "0:local bob");
+    CHECK(w.expand({"Mailer-Daemon@localhost"}) == "0:local bob");
+    w.aliases["postmaster"] = {"mailer-daemon"};
+    CHECK(w.expand({"postmaster"}) == "0:local carol");
+    CHECK(w.expand({"mailer-daemon"}) == "0:local carol");
+    w.aliases["mailer-daemon"] = {"postmaster"};
+    CHECK(w.expand({"mailer-daemon"}) == "0:failed 5.4.6");
+    w.aliases["mailer-daemon"] = {"alice"};
+    CHECK(w.expand({"mailer-daemon"}) == "0:local alice");
     w.aliases["postmaster"] = {"postmaster"};
     CHECK(w.expand({"postmaster"}) == "0:failed 5.4.6");
 }

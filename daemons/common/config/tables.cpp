@@ -105,9 +105,8 @@ Section table_of(Local& s) {
              "who runs it.",
              ""},
             {"postmaster", any_text(s.postmaster),
-             "Where mail for postmaster (and mailer-daemon) goes when no alias says so: a user or an "
-             "address. By "
-             "default root; in single-user mode the first of users.",
+             "Where mail for postmaster goes when no alias says so: a user or an address. By default root; in "
+             "single-user mode the first of users. Mail for mailer-daemon is postmaster's, unless an alias says otherwise.",
              "\"root\""},
             {"recipient_delimiter", any_text(s.recipient_delimiter),
              "user+anything is delivered like user; \"\" turns this off.", ""},
