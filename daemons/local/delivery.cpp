@@ -42,11 +42,13 @@ Identity ourselves(const std::string& name) {
     return {geteuid(), getegid(), {}, name, home ? home : "/"};
 }
 
-// /var/mail is root's and its group may write: mailboxes there are made with that group.
-void take_mail_group(Identity& user, const std::string& path) {
+// /var/mail is root's and its group may write: mailboxes there are made with that group, and for it. False: elsewhere.
+bool take_mail_group(Identity& user, const std::string& path) {
     struct stat found;
-    if (stat(parent_of(path).c_str(), &found) != 0 || found.st_uid != 0) return;
-    if ((found.st_mode & S_IWGRP) != 0 && (found.st_mode & S_IWOTH) == 0) user.gid = found.st_gid;
+    if (stat(parent_of(path).c_str(), &found) != 0 || found.st_uid != 0) return false;
+    if ((found.st_mode & S_IWGRP) == 0 || (found.st_mode & S_IWOTH) != 0) return false;
+    user.gid = found.st_gid;
+    return true;
 }
 
 class Delivery {
@@ -114,7 +116,8 @@ private:
         Letter letter = letter_for(number, *where, user);
         if (!settings_.switch_users) return open_mailbox(letter);
         // Only where the configuration names the place: a user's own choice brings no rights.
-        if (letter.format == Format::mbox && recipient.target.empty()) take_mail_group(user, letter.path);
+        if (letter.format == Format::mbox && recipient.target.empty())
+            letter.shared = take_mail_group(user, letter.path);
         return std::make_unique<UserProcess>(std::move(user), std::move(letter));
     }
 

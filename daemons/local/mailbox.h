@@ -38,6 +38,7 @@ struct Letter {
     std::string path;
     std::uint32_t owner = 0;       // uid the mailbox must belong to …
     bool owned = true;             // … if that matters
+    bool shared = false;           // mbox: made for its directory's group, which was granted, too (0660); else 0600
     std::uint64_t most = 0;        // mbox: bytes it may have; 0 no limit
     std::string done;              // said of a good end; "" as is usual for the format
     std::int64_t lock_timeout = 0; // µs
@@ -54,6 +55,7 @@ struct Letter {
         f("path", m.path);
         f("owner", m.owner);
         f("owned", m.owned);
+        f("shared", m.shared);
         f("most", m.most);
         f("done", m.done);
         f("lock_timeout", m.lock_timeout);

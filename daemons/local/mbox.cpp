@@ -63,13 +63,14 @@ Mbox::~Mbox() {
 }
 
 Result<> Mbox::open_file() {
+    const mode_t mode = letter_.shared ? 0660 : 0600;
     const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     file_ = Fd(::open(letter_.path.c_str(), flags));
     if (!file_ && errno == ENOENT) {
-        file_ = Fd(::open(letter_.path.c_str(), flags | O_CREAT | O_EXCL, 0660));
+        file_ = Fd(::open(letter_.path.c_str(), flags | O_CREAT | O_EXCL, mode));
         if (!file_ && errno == ENOENT) { // a directory of the user's own that does not exist yet
             TRY(open_or_make_directory(parent_of(letter_.path)));
-            file_ = Fd(::open(letter_.path.c_str(), flags | O_CREAT | O_EXCL, 0660));
+            file_ = Fd(::open(letter_.path.c_str(), flags | O_CREAT | O_EXCL, mode));
         }
         made_ = bool(file_);
         if (!file_ && errno == EEXIST) file_ = Fd(::open(letter_.path.c_str(), flags));

@@ -3,6 +3,7 @@
 #include "tests/temporary_directory.h"
 #include <cerrno>
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <fcntl.h>
@@ -63,6 +64,21 @@ TEST_CASE("a Maildir delivery that is repeated is there once") {
     // A longer name is another message.
     l.name.pop_back();
     CHECK(deliver(l).text == "delivered to maildir");
+}
+
+TEST_CASE("a new mbox is its user's alone, unless the group of its directory was granted") {
+    const auto before = umask(0007); // that of a delivering process
+    for (const bool shared : {false, true}) {
+        TemporaryDirectory place;
+        auto l = letter(place, Format::mbox);
+        l.shared = shared;
+        l.path = place.path() / "not there yet" / "box";
+        CHECK(deliver(l).outcome == Outcome::delivered);
+        using std::filesystem::perms;
+        const auto group = shared ? perms::group_read | perms::group_write : perms::none;
+        CHECK((std::filesystem::status(l.path).permissions() & perms::all) == (perms::owner_read | perms::owner_write | group));
+    }
+    umask(before);
 }
 
 TEST_CASE("what is not committed leaves nothing") {
