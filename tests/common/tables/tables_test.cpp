@@ -292,7 +292,8 @@ TEST_CASE("entries in the configuration, and names that lead nowhere") {
         CHECK(world.told.size() == told + 1);
     }
     CHECK(world.tables.trouble() == "\"hash:/x\": there is no hash here; write \"text:FILE\", or \"lmdb:FILE\" after "
-                                    "\"postrider map FILE\"");
+                                    "\"postrider map FILE\"; "
+          "table table:none: there is no [table.none] in the configuration");
 }
 
 TEST_CASE("answers are kept for a while, and not more than a bound") {
