@@ -45,6 +45,7 @@ struct Recipient {
     std::string remote_reply;       // the peer's own words, "550 5.1.1 No such user"; "" where none spoke
     std::string remote_mta;         // host name of that peer; "" for none
     std::optional<WallTime> last_attempt;
+    std::string advice = {};        // what to do about it, where whoever reports knows better than its status tells
 };
 
 enum class Return : std::uint8_t {

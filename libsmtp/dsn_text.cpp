@@ -81,7 +81,7 @@ std::string recipient_list(const Report& report) {
         append_wrapped(out, printable(line, Charset::utf8), "    ");
         out += "\r\n";
         if (action_of(r, report) == Action::failed) {
-            if (const auto hint = advice(r.status); !hint.empty()) {
+            if (const auto hint = r.advice.empty() ? advice(r.status) : r.advice; !hint.empty()) {
                 out += "    -> ";
                 append_wrapped(out, hint, "       ");
                 out += "\r\n";

@@ -1,6 +1,7 @@
 #include "daemons/bounce/composition.h"
 #include "daemons/common/idn.h"
 #include "daemons/decide/report_wishes.h"
+#include "daemons/decide/suppression.h"
 #include "libsmtp/address.h"
 #include "libsmtp/date.h"
 #include "libsmtp/header.h"
@@ -59,6 +60,10 @@ smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const sp
     out.diagnostic = reported.diagnostic;
     out.remote_reply = reported.remote_reply;
     out.remote_mta = reported.remote_host;
+    if (reported.remote_reply.empty() && decide::is_told(reported.diagnostic))
+        out.advice = fmt::format("This mail system itself sends nothing to that address: it is on its suppression list. Its "
+                                 "administrator can take it off (postrider suppress remove {}).",
+                                 out.final_recipient);
     if (reported.last_attempt != 0) out.last_attempt = time_of(reported.last_attempt);
     return out;
 }

@@ -12,7 +12,7 @@ struct Row {
     Where where;
     Stage stage;             // none: any
     std::string_view status; // without its class; "": any
-    std::string_view advice; // DOMAIN, HOST, ADDRESS and PORT stand for the mishap's
+    std::string_view advice; // DOMAIN, HOST, ADDRESS, PORT and RECIPIENT stand for the mishap's
 };
 
 // The first row that fits counts.
@@ -23,6 +23,10 @@ constexpr Row table[] = {
      "A table could not be read. The log names it; mail waits until it can."},
     {Where::recipient, Stage::none, "",
      "The address itself leads nowhere. Look at [local], the aliases and virtual tables."},
+
+    {Where::suppression, Stage::none, "",
+     "This system's own suppression list says that nothing is sent there. postrider suppress check RECIPIENT shows the "
+     "entry, postrider suppress remove RECIPIENT takes it off; say @ and the domain where it stands for the whole domain."},
 
     {Where::route, Stage::none, ".1.10",
      "The domain itself says that it takes no mail (null MX). Nothing can be done here; mail for it is returned."},
@@ -124,6 +128,7 @@ std::string advice(const Mishap& mishap) {
     put(text, "ADDRESS", address);
     put(text, "PORT", reached ? mishap.host.substr(std::min(close + 2, mishap.host.size())) : "25");
     put(text, "DOMAIN", mishap.domain);
+    put(text, "RECIPIENT", mishap.recipient);
     return text;
 }
 

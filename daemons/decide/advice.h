@@ -10,6 +10,7 @@ namespace decide {
 struct Mishap {
     enum class Where : std::uint8_t {
         recipient,    // the categorizer's word
+        suppression,  // … that our own list forbids it
         route,        // the router's
         records,      // TLS, as the host's TLSA records demand it …
         policy,       // … or the MTA-STS policy of the domain
@@ -21,6 +22,7 @@ struct Mishap {
     std::string_view status;               // "4.4.1"
     std::string_view domain = {};          // of the recipient
     std::string_view host = {};            // "mx.example.org[192.0.2.1]:25"; "" none was reached for
+    std::string_view recipient = {};       // "ann@example.org"
 };
 
 // A few plain sentences, with commands to compare by.

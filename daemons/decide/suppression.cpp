@@ -10,6 +10,7 @@ namespace decide {
 
 namespace {
 
+constexpr std::string_view listed_since = "on the suppression list since ";
 constexpr char between = '\0'; // recipient and sender in a key; in no address
 
 std::string folded(const smtp::Mailbox& mailbox, const NameFolding& folding) {
@@ -42,7 +43,11 @@ bool is_status_pattern(std::string_view text) {
 } // namespace
 
 std::expected<std::string, std::string> suppression_recipient(std::string_view written, const NameFolding& folding) {
-    if (written.find('@') == written.npos || written.starts_with('@')) {
+    const bool bare = written.find('@') == written.npos;
+    if (bare && written.find('.') == written.npos) // half an address, more often than a domain
+        return std::unexpected(fmt::format("\"{}\" is neither an address nor a domain; a whole domain of one word is written @WORD",
+                                           smtp::printable(written, 100)));
+    if (bare || written.starts_with('@')) {
         auto domain = domain_of(written, folding);
         if (!domain) return std::unexpected(fmt::format("\"{}\" is neither an address nor a domain", smtp::printable(written, 100)));
         return "@" + *domain;
@@ -91,11 +96,13 @@ std::uint32_t address_number(std::string_view address, const NameFolding& foldin
 }
 
 std::string told(const Suppression& entry) {
-    auto out = fmt::format("on the suppression list since {:%Y-%m-%d}", std::chrono::floor<std::chrono::days>(entry.added));
+    auto out = fmt::format("{}{:%Y-%m-%d}", listed_since, std::chrono::floor<std::chrono::days>(entry.added));
     if (!entry.reason.empty()) out += ": " + entry.reason;
     if (!entry.reply.empty()) out += fmt::format(" (its server said: {})", entry.reply);
     return out;
 }
+
+bool is_told(std::string_view text) { return text.starts_with(listed_since); }
 
 std::optional<SuppressionRule> SuppressionRule::parse(std::string_view text) {
     SuppressionRule rule;

@@ -32,7 +32,8 @@ struct NameFolding {
     std::function<std::string(std::string_view)> local;
 };
 
-// "Ann@Example.ORG", "@example.org" or "example.org" in the form of Suppression::recipient; or what is wrong.
+// "Ann@Example.ORG", "@example.org" or "example.org" in the form of Suppression::recipient; or what is wrong. One word
+// alone is none, "@word" is.
 std::expected<std::string, std::string> suppression_recipient(std::string_view written, const NameFolding& folding);
 // "example.org", "@example.org" or "" in the form of Suppression::sender; or what is wrong.
 std::expected<std::string, std::string> suppression_sender(std::string_view written, const NameFolding& folding);
@@ -55,6 +56,8 @@ std::uint32_t address_number(std::string_view address, const NameFolding& foldin
 
 // One line for replies, reports and the log: "on the suppression list since 2026-11-22: asked to be left alone".
 std::string told(const Suppression& entry);
+// Is it what told() says? Of our own words only: a server may say anything.
+bool is_told(std::string_view text);
 
 // A refusal that says that the address is not to be written to again: "5.1.1", "5.1.*", "550", "550 5.1.1".
 struct SuppressionRule {

@@ -149,8 +149,8 @@ private:
                             named ? fmt::format("nothing is delivered as {} (user {}): another user must be named",
                                                 name, found->uid)
                                   : fmt::format("no mailbox is written for {} (user {}): an alias must say who "
-                                                "reads its mail",
-                                                name, found->uid));
+                                                "reads its mail; once it does, postrider message requeue {}",
+                                                name, found->uid, order_.queue_id.text()));
         if (found->uid == settings_.service_uid)
             return deferred("4.3.5", fmt::format("nothing is delivered as {}, whose the spool is", name));
         user = *std::move(found);

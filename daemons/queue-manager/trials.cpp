@@ -3,6 +3,7 @@
 #include "daemons/common/network.h"
 #include "daemons/decide/advice.h"
 #include "daemons/decide/routing.h"
+#include "daemons/decide/suppression.h"
 #include "daemons/queue-manager/categorization.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -49,7 +50,9 @@ TrialLine of_fate(const proto::categorize::Outcome& outcome) {
     case Fate::deferred:
         line.text = outcome.text;
         line.finding = outcome.fate == Fate::failed ? Finding::permanent : Finding::temporary;
-        line.advice = decide::advice({.where = Where::recipient, .status = line.status});
+        line.advice = decide::advice({.where = decide::is_told(line.text) ? Where::suppression : Where::recipient,
+                                      .status = line.status,
+                                      .recipient = line.recipient});
         break;
     }
     return line;

@@ -16,6 +16,8 @@ TEST_CASE("advice speaks of what failed") {
         {{Where::recipient, Stage::none, 0, "5.1.1"}, "[local]"},
         {{Where::recipient, Stage::none, 0, "4.3.0"}, "table"},
         {{Where::recipient, Stage::none, 0, "5.4.6"}, "leads nowhere"},
+        {{.where = Where::suppression, .status = "5.7.1", .recipient = "ann@y.example"},
+         "postrider suppress remove ann@y.example takes"},
         {{Where::route, Stage::none, 0, "5.1.10"}, "null MX"},
         {{Where::route, Stage::none, 0, "5.1.2"}, "no such domain"},
         {{Where::route, Stage::none, 0, "4.4.3"}, "dns.servers"},

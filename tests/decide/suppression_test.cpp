@@ -27,6 +27,8 @@ TEST_CASE("a recipient has one form however it is written") {
         {"example.org", "@example.org"},
         {"@Example.org", "@example.org"},
         {"ann@[192.0.2.1]", "ann@[192.0.2.1]"},
+        {"@local", "@local"},
+        {"nonsense", "no"},
         {"", "no"},
         {"@", "no"},
         {"ann@", "no"},
