@@ -26,7 +26,7 @@ void Child::enter(State state) {
 void Child::start() {
     generation_ = 0;
     unanswered_ = 0;
-    killed_ = false;
+    killed_ = has_said_ = false;
     auto spawned = spawn(overseer_.program_of(*this));
     if (!spawned) {
         trouble_ = spawned.error().what;
@@ -58,7 +58,7 @@ void Child::take(supervision::Message&& message) {
         confinement_ = ready->confinement;
         if (state_ == State::starting) {
             enter(State::ready);
-            trouble_.clear();
+            if (!has_said_) trouble_.clear(); // of the one before it; what it said while it started is its own
         }
         return overseer_.ready(*this);
     }
@@ -67,7 +67,9 @@ void Child::take(supervision::Message&& message) {
         word_ = std::move(pong->word);
         return overseer_.answered(*this);
     }
-    if (auto* trouble = std::get_if<supervision::Trouble>(&message); trouble && trouble->text != trouble_) {
+    if (auto* trouble = std::get_if<supervision::Trouble>(&message)) {
+        has_said_ = true;
+        if (trouble->text == trouble_) return;
         trouble_ = trouble->text;
         overseer_.troubled(*this);
     }

@@ -242,10 +242,10 @@ def test_an_alias_file_that_disappears_makes_mail_wait(mta):
         c.say("MAIL FROM:<stranger@remote.example>")
         for name in ("team", "nobody"):
             assert c.say(f"RCPT TO:<{name}@test.example>").startswith("45")
-    wait_until(lambda: f"{mta.aliases}: No such file" in mta.command("status").stdout, 15, "status to tell of it")
+    wait_until(lambda: f"{mta.aliases}: No such file" in mta.command("status", "--json").stdout, 15, "status to tell of it")
     away.rename(mta.aliases)
     with mta.client() as c:
         c.say("MAIL FROM:<stranger@remote.example>")
         wait_until(lambda: c.say("RCPT TO:<team@test.example>").startswith("250"), 15, mta.last_words)
         assert c.say("RCPT TO:<nobody@test.example>").startswith("550 5.1.1")
-    wait_until(lambda: f"{mta.aliases}" not in mta.command("status").stdout, 15, "status to tell no more of it")
+    wait_until(lambda: f"{mta.aliases}" not in mta.command("status", "--json").stdout, 15, "status to tell no more of it")
