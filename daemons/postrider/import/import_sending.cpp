@@ -141,7 +141,8 @@ void accounts(Import& import) {
                                               "it in smtp_client.credentials",
                                               path, read.error().why));
         import.set("smtp_client.credentials", toml(path), "smtp_sasl_password_maps");
-        for (const auto& entry : *import.entries("smtp_sasl_password_maps", word))
+        const auto entries = import.entries("smtp_sasl_password_maps", word);
+        for (const auto& entry : *entries)
             if (!entry.key.starts_with('[') && !import.fault)
                 import.noted("smtp_sasl_password_maps",
                              fmt::format("line {}: accounts are looked up by the name of the host that is "
