@@ -1,6 +1,7 @@
 #include "daemons/common/dns/resolver.h"
 #include "tests/common/dns/name_server.h"
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 using dns::Answer;
 using dns::Lookup;
