@@ -21,7 +21,7 @@ bool Inquiry::answered(const proto::categorize::Categorized& answer) {
         auto& road = question.findings.roads.back();
         if (road.outcome.address.empty()) road.outcome.address = question.address;
         if (outcome.fate == proto::categorize::Fate::remote)
-            question.open[destination_of(outcome.address, outcome.transport)].push_back(
+            question.open[destination_of(road.outcome.address, outcome.transport)].push_back(
                 question.findings.roads.size() - 1);
     }
     if (question.open.empty()) return finish(at), true;

@@ -62,6 +62,15 @@ TEST_CASE("an address becomes its final recipients, each with its route") {
     CHECK(b.found.size() == 1);
 }
 
+TEST_CASE("an address that stays as it is goes where its own domain leads") {
+    Bench b;
+    b.ask("ann@One.example");
+    const auto number = b.asked.at(0).request;
+    CHECK(b.inquiry.answered(categorize::Categorized{number, {outcome(categorize::Fate::remote, "")}}));
+    REQUIRE(b.routes.size() == 1);
+    CHECK(b.routes[0].domain == "one.example");
+}
+
 TEST_CASE("answers for messages are not ours") {
     Bench b;
     CHECK(!b.inquiry.answered(categorize::Categorized{42, {}}));

@@ -77,7 +77,7 @@ def test_what_cannot_be_done_is_said(mta, remote, folder):
     done = mta.command("spool", "export", "0123456789ABCD", folder / "x", check=False)
     assert done.returncode == 1 and "no message" in done.stderr and not (folder / "x").exists()
     assert mta.command("spool", "export", "nonsense", folder / "x", check=False).returncode == 64
-    assert mta.command("spool", "import", folder / "none", check=False).returncode == 65
+    assert mta.command("spool", "import", folder / "none", check=False).returncode == 66
     (folder / "odd").write_text("not a message")
     done = mta.command("spool", "import", folder / "odd", check=False)
     assert done.returncode == 65 and str(folder / "odd") in done.stderr

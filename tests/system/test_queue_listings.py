@@ -99,7 +99,7 @@ def give(address, port, sender, recipients):
 # -- what of a listing must be the same
 
 ENTRY = re.compile(r"([0-9A-F]+)([*!]?#?) +(\d+) (\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d)  (.+)")
-EXTRA = " (no name server gave an answer)"  # ours says more there
+EXTRA = re.compile(r" \(no name server gave an answer[^)]*\)")  # ours says more there
 
 
 def entries_of(text):
@@ -115,7 +115,7 @@ def entries_of(text):
         for line in lines:
             if line.lstrip().startswith("("):
                 assert line != reason
-                reason = line.replace(EXTRA, "").replace("(reason unavailable)", "").rstrip()
+                reason = EXTRA.sub("", line).replace("(reason unavailable)", "").rstrip()
             else:
                 recipients.append((reason, line))
         found[mark, sender, tuple(sorted(recipients))] = queue_id
@@ -164,7 +164,7 @@ def test_postqueue_j(both):
                 assert entry[name] and entry.pop(name)
             for each in entry["recipients"]:
                 if "delay_reason" in each:
-                    each["delay_reason"] = each["delay_reason"].replace(EXTRA, "")
+                    each["delay_reason"] = EXTRA.sub("", each["delay_reason"])
             entry["recipients"].sort(key=lambda each: each["address"])
             found.append(json.dumps(entry))
         return sorted(found)
