@@ -1,9 +1,10 @@
 // Any two texts as main.cf and master.cf (parted by a line "---") are either a Postfix configuration that is
-// carried over, or refused with a file and a reason; what comes out is text for a terminal, and values have
-// their bound.
+// carried over, or refused with a file and a reason; what comes out is text for a terminal and TOML, whatever
+// it says, and every setting has its verdict.
 #include "daemons/postrider/import/import.h"
 #include "libsmtp/utf8.h"
 #include <cstdlib>
+#include <toml++/toml.h>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace postrider;
@@ -28,6 +29,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto out = read->text();
     for (const unsigned char c : out)
         if ((c < 0x20 && c != '\n') || c == 0x7f) std::abort();
+    if (!smtp::is_utf8_text(out)) std::abort();
+    const auto lines = toml::parse(out); // ends the program with the place where it is none
     if (read->count(Verdict::Kind::carried) + read->count(Verdict::Kind::noted) +
             read->count(Verdict::Kind::without) !=
         read->verdicts.size())

@@ -1,6 +1,7 @@
 // The annotated sample and the manual's page, written from the table of keys.
 #include "daemons/common/config/tables.h"
 #include "daemons/common/config/units.h"
+#include "daemons/common/mdoc.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -90,21 +91,6 @@ template <class F> void each_section(F&& take) {
         if (section.name == "queue") take(table_of(retry));
         if (section.name == "pools") take(table_of(signing));
     }
-}
-
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        if (c == '\\')
-            out += "\\e";
-        else if (c == '"')
-            out += "\\(dq";
-        else if (c == '-')
-            out += "\\-";
-        else
-            out.push_back(c);
-    }
-    return out;
 }
 
 constexpr std::string_view manual_head =
@@ -271,12 +257,12 @@ std::string sample() {
 std::string manual() {
     std::string out(manual_head);
     each_section([&](const Section& section) {
-        out += fmt::format(".Ss [{}]\\&\n", escaped(section.name)) +
-               wrapped(escaped(section.meaning), "", 80, true);
+        out += fmt::format(".Ss [{}]\\&\n", common::mdoc(section.name)) +
+               wrapped(common::mdoc(section.meaning), "", 80, true);
         out += ".Bl -tag -width Ds\n";
         for (const auto& key : section.keys)
-            out += fmt::format(".It Cm {} No = {} Pq {}\n", key.name, escaped(shown(key)), kind_of(key)) +
-                   wrapped(escaped(key.meaning), "", 80, true);
+            out += fmt::format(".It Cm {} No = {} Pq {}\n", key.name, common::mdoc(shown(key)), kind_of(key)) +
+                   wrapped(common::mdoc(key.meaning), "", 80, true);
         out += ".El\n";
     });
     return out.append(manual_tail);

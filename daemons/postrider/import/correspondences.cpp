@@ -1,4 +1,5 @@
 // Processes, logging and what is left, and the table as a whole.
+#include "daemons/common/mdoc.h"
 #include "daemons/postrider/import/correspondence_rows.h"
 #include "daemons/postrider/import/postfix_defaults.h"
 #include <fmt/format.h>
@@ -59,36 +60,20 @@ bool fits(std::string_view pattern, std::string_view name) {
     return false;
 }
 
-// For mdoc: backslashes, quotation marks and a dot in front mean something there.
-std::string escaped(std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-        if (c == '\\')
-            out += "\\e";
-        else if (c == '"')
-            out += "\\(dq";
-        else if (c == '-')
-            out += "\\-";
-        else
-            out += c;
-    }
-    return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
-}
-
 // One sentence to a line, as mandoc likes it, folded.
 std::string folded(std::string_view text) {
     std::string out, line;
     while (!text.empty()) {
         const auto space = std::min(text.find(' '), text.size());
         const auto word = text.substr(0, space);
-        if (!line.empty() && escaped(line).size() + escaped(word).size() > 78)
-            out += escaped(line) + '\n', line.clear();
+        if (!line.empty() && common::mdoc(line).size() + common::mdoc(word).size() > 78)
+            out += common::mdoc(line) + '\n', line.clear();
         line += line.empty() ? "" : " ";
         line += word;
-        if (word.ends_with('.') || word.ends_with(".)")) out += escaped(line) + '\n', line.clear();
+        if (word.ends_with('.') || word.ends_with(".)")) out += common::mdoc(line) + '\n', line.clear();
         text.remove_prefix(std::min(space + 1, text.size()));
     }
-    return line.empty() ? out : out + escaped(line) + '\n';
+    return line.empty() ? out : out + common::mdoc(line) + '\n';
 }
 
 } // namespace
@@ -125,9 +110,9 @@ std::string correspondences_manual() {
     for (const auto& subject : correspondences()) {
         out += fmt::format(".Ss {}\n.Bl -tag -width Ds\n", subject.title);
         for (const auto& row : subject.rows) {
-            out += fmt::format(".It Cm {}\n", escaped(row.name));
+            out += fmt::format(".It Cm {}\n", common::mdoc(row.name));
             if (!row.key.empty())
-                out += fmt::format(".Li {}", escaped(row.key)) + (row.note.empty() ? "\n" : " :\n");
+                out += fmt::format(".Li {}", common::mdoc(row.key)) + (row.note.empty() ? "\n" : " :\n");
             else if (row.way == moot)
                 out += "Not needed.\n";
             else if (row.way == none)

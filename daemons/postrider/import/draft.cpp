@@ -26,6 +26,11 @@ std::pair<std::string_view, std::string_view> parted(std::string_view path) {
     return {path.substr(0, dot), path.substr(dot + 1)};
 }
 
+// Behind what is written already, the second byte of one of U+0080 to U+009F: some terminals obey them.
+bool is_upper_control(std::string_view before, char c) {
+    return before.ends_with('\xc2') && static_cast<unsigned char>(c) < 0xa0;
+}
+
 } // namespace
 
 std::string toml(std::string_view text) {
@@ -37,6 +42,8 @@ std::string toml(std::string_view text) {
             out += "\\t";
         else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
             out += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
+        else if (is_upper_control(out, c))
+            out.pop_back(), out += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
         else
             out += c;
     }
@@ -51,6 +58,18 @@ std::string toml(const std::vector<std::string>& texts) {
                         : fmt::format("[\n    {},\n]", fmt::join(words, ",\n    "));
 }
 
+std::string shown(std::string_view text) {
+    std::string out;
+    for (const char c : text)
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+            out += ' ';
+        else if (is_upper_control(out, c))
+            out.back() = ' ';
+        else
+            out += c;
+    return out;
+}
+
 void Draft::set(std::string_view path, std::string value, std::string_view origin) {
     const auto [name, key] = parted(path);
     auto section = std::ranges::find(sections_, name, &Section::name);
@@ -59,7 +78,7 @@ void Draft::set(std::string_view path, std::string value, std::string_view origi
     if (found == section->keys.end())
         found = section->keys.insert(section->keys.end(), Key{std::string(key), {}, {}});
     found->value = std::move(value);
-    found->origin = origin;
+    found->origin = shown(origin);
 }
 
 const Draft::Key* Draft::find(std::string_view path) const {

@@ -8,12 +8,14 @@
 
 namespace postrider {
 
-// A TOML text, list or number, as it is written.
+// A TOML text, list or number, as it is written. Texts are UTF-8.
 std::string toml(std::string_view text);
 std::string toml(const std::vector<std::string>& texts);
 inline std::string toml(const char* text) { return toml(std::string_view(text)); }
 inline std::string toml(bool flag) { return flag ? "true" : "false"; }
 inline std::string toml(std::uint64_t number) { return std::to_string(number); }
+// Of a text somebody else wrote, for a comment: one line, no control characters. UTF-8.
+std::string shown(std::string_view text);
 
 class Draft {
 public:
@@ -27,7 +29,8 @@ public:
         std::vector<Key> keys;
     };
 
-    // Sets the key or sets it anew. `path`: section and key, "queue.expiry", "route.\"a.b\".tls".
+    // Sets the key or sets it anew. `path`: section and key as TOML writes them, "queue.expiry",
+    // "route.\"a.b\".tls": what a file of the site names goes through toml(). `origin` may be any text.
     void set(std::string_view path, std::string value, std::string_view origin = "");
     const Key* find(std::string_view path) const; // null: not set
     bool has_section(std::string_view name) const;

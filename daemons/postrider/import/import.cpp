@@ -44,14 +44,6 @@ void folded(std::string_view text, std::string_view indent, std::vector<std::str
     out.push_back(line);
 }
 
-// Texts of others in our comments: one line, no control characters.
-std::string shown(std::string_view text) {
-    std::string out(text);
-    for (auto& c : out)
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-    return out;
-}
-
 constexpr struct {
     Way way;
     char unit;
@@ -124,9 +116,9 @@ std::string Imported::text() {
                                                             : "What is not quite as it was:");
         for (const auto& verdict : verdicts) {
             if (verdict.kind != kind) continue;
-            remarks.push_back(verdict.line == 0 ? fmt::format("  {}: {}", verdict.file, shown(verdict.name))
-                                                : fmt::format("  {} line {}: {}", verdict.file, verdict.line,
-                                                              shown(verdict.name)));
+            remarks.push_back(verdict.line == 0 ? shown(fmt::format("  {}: {}", verdict.file, verdict.name))
+                                                : shown(fmt::format("  {} line {}: {}", verdict.file,
+                                                                    verdict.line, verdict.name)));
             for (const auto& remark : verdict.remarks) folded(shown(remark), "    ", remarks);
         }
     }

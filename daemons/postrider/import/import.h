@@ -108,6 +108,9 @@ public:
     // Of a socket or file, relative to queue_directory.
     std::string queue_path(std::string_view path);
 
+    // Of a milter or policy server, in our words; nothing: it cannot be named in figures.
+    std::optional<std::string> service_address(std::string_view text);
+
     // A next hop of Postfix's in our words; nothing: it makes no sense to us.
     static std::optional<std::string> next_hop(std::string_view text);
     static std::optional<std::string> lmtp_hop(std::string_view text,

@@ -1,6 +1,5 @@
 // What is looked at in messages on their way in, and who gets copies.
 #include "daemons/common/header_checks.h"
-#include "daemons/common/service_address.h"
 #include "daemons/postrider/import/import.h"
 #include "daemons/postrider/import/postfix_lists.h"
 #include <algorithm>
@@ -39,16 +38,8 @@ std::optional<Milter> milter(Import& import, std::string_view name, std::string_
     // Sendmail's "inet:8891@localhost", too.
     if (const auto at = place.find('@'); place.starts_with("inet:") && at != place.npos)
         place = fmt::format("inet:{}:{}", place.substr(at + 1), place.substr(5, at - 5));
-    const auto hop = postfix::destination_of(place);
-    if (hop && hop->path)
-        out.address = "unix:" + import.queue_path(hop->host);
-    else if (hop)
-        out.address = fmt::format("inet:{}:{}",
-                                  hop->host == "localhost"                   ? "127.0.0.1"
-                                  : hop->host.find(':') != std::string::npos ? "[" + hop->host + "]"
-                                                                             : hop->host,
-                                  hop->port);
-    if (common::ServiceAddress::parse(out.address)) return out;
+    auto address = import.service_address(place);
+    if (address) return out.address = *std::move(address), out;
     import.without(
         name, fmt::format("\"{}\": write the address of the milter in figures in a [milter.NAME]", word));
     return {};

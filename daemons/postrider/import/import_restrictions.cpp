@@ -1,6 +1,7 @@
 // smtpd_*_restrictions: what of them Postrider's rules already are, what becomes a section of its own, and
 // what nothing corresponds to, word by word.
-#include "daemons/common/service_address.h"
+#include "daemons/common/config/tables.h"
+#include "daemons/common/network.h"
 #include "daemons/postrider/import/import.h"
 #include "daemons/postrider/import/postfix_lists.h"
 #include <algorithm>
@@ -103,7 +104,7 @@ public:
 
     void write() {
         for (const auto& [zone, list] : dns_lists_) {
-            const auto section = fmt::format("dns_list.\"{}\"", zone);
+            const auto section = "dns_list." + toml(zone);
             import_.draft.set(section + ".weight", toml(static_cast<std::uint64_t>(list.weight)),
                               list.origin);
             if (list.allow) import_.draft.set(section + ".allow", "true");
@@ -130,14 +131,14 @@ public:
         }
     }
 
-    // "ZONE" or "ZONE=127.0.0.[2..4]"; false: the answers make no sense.
+    // "ZONE" or "ZONE=127.0.0.[2..4]"; false: the zone is no domain, or the answers make no sense.
     bool dns_list(std::string_view text, bool allow, int weight, std::string_view listener,
                   std::string origin) {
         const auto equals = std::min(text.find('='), text.size());
         const auto answers = equals < text.size() ? postfix::addresses_of(text.substr(equals + 1))
                                                   : std::vector<std::string>{};
-        if (!answers) return false;
-        auto zone = std::string(text.substr(0, equals));
+        const auto zone = config::domain_name(text.substr(0, equals));
+        if (!answers || zone.empty()) return false;
         auto& list = dns_lists_[zone];
         if (list.origin.empty()) list.origin = std::move(origin);
         list.allow = allow, list.weight = weight;
@@ -214,7 +215,7 @@ private:
         if (more.empty() || !dns_list(more, word == "permit_dnswl_client", 1, door.name,
                                       fmt::format("{} in {}", word, list.name)))
             say(door, list.name,
-                fmt::format("{} {}: list the answers that count in dns_list.\"ZONE\".answers", word, more));
+                fmt::format("{} {}: name the zone, and the answers that count, in a [dns_list.\"ZONE\"]", word, more));
     }
 
     // "inet:host:port", "unix:private/x", "{ inet:…, timeout=10s, default_action=DUNNO }"
@@ -234,19 +235,12 @@ private:
             else if (name == "default_action")
                 action = value;
         }
-        const auto hop = words.empty() ? std::nullopt : postfix::destination_of(words[0]);
-        if (hop && hop->path)
-            out.address = "unix:" + import_.queue_path(hop->host);
-        else if (hop)
-            out.address = fmt::format("inet:{}:{}",
-                                      hop->host == "localhost"                   ? "127.0.0.1"
-                                      : hop->host.find(':') != std::string::npos ? "[" + hop->host + "]"
-                                                                                 : hop->host,
-                                      hop->port);
-        if (!common::ServiceAddress::parse(out.address))
+        const auto address = words.empty() ? std::nullopt : import_.service_address(words[0]);
+        if (!address)
             return say(door, list.name,
                        fmt::format("check_policy_service {}: write its address in figures in a [policy.NAME]",
                                    text));
+        out.address = *address;
         out.timeout = fmt::format("{}s", postfix::seconds_of(timeout, 's').value_or(100));
         out.on_failure =
             action.starts_with("DUNNO") || action.starts_with("dunno") || action.starts_with("permit")
@@ -319,7 +313,7 @@ void postscreen(Import& import, Restrictions& restrictions) {
         if (weight == 0 || weight == INT_MIN ||
             !restrictions.dns_list(site, weight < 0, std::abs(weight), door->name, "postscreen_dnsbl_sites"))
             import.without("postscreen_dnsbl_sites",
-                           fmt::format("{}: list the answers that count in dns_list.\"ZONE\".answers", word));
+                           fmt::format("{}: name the zone, and the answers that count, in a [dns_list.\"ZONE\"]", word));
     }
     import.carried("postscreen_dnsbl_sites"), import.carried("postscreen_dnsbl_threshold"),
         import.carried("postscreen_greet_wait");

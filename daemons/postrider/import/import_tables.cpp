@@ -31,6 +31,19 @@ std::string Import::queue_path(std::string_view path) {
     return path.starts_with('/') ? std::string(path) : fmt::format("{}/{}", value("queue_directory"), path);
 }
 
+std::optional<std::string> Import::service_address(std::string_view text) {
+    const auto place = postfix::destination_of(text);
+    if (!place) return {};
+    std::string address;
+    if (place->path)
+        address = "unix:" + queue_path(place->host);
+    else if (place->host.find(':') != std::string::npos)
+        address = fmt::format("inet:[{}]:{}", place->host, place->port);
+    else
+        address = fmt::format("inet:{}:{}", place->host == "localhost" ? "127.0.0.1" : place->host, place->port);
+    return common::ServiceAddress::parse(address) ? std::optional(address) : std::nullopt;
+}
+
 std::string Import::file(std::string_view name, const std::string& path) {
     if (fault) return "";
     auto read = world.read(located(path));

@@ -1,9 +1,11 @@
 #include "daemons/postrider/import/import.h"
 #include "daemons/common/config/config.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <map>
+#include <toml++/toml.h>
 
 using namespace postrider;
 
@@ -30,20 +32,26 @@ struct Machine {
 
 const std::string smtp_line = "smtp inet n - n - - smtpd\n";
 
-// What comes of a main.cf; everything in it is accepted by the configuration's own parser.
-Imported imported(const std::string& main, std::map<std::string, std::string> files = {}, const std::string& master = smtp_line) {
+// What comes of a main.cf, before the command lets the configuration's parser judge it.
+Imported drafted(const std::string& main, std::map<std::string, std::string> files = {}, const std::string& master = smtp_line) {
     Machine machine{std::move(files)};
     machine.files["/pf/main.cf"] = "compatibility_level = 3.6\n" + main;
     machine.files["/pf/master.cf"] = master;
     auto read = import_postfix(machine.world());
     REQUIRE_MESSAGE(read, (read ? "" : read.error().to_string()));
-    const auto text = read->text();
+    return *std::move(read);
+}
+
+// The same; everything in it is accepted by the configuration's own parser.
+Imported imported(const std::string& main, std::map<std::string, std::string> files = {}, const std::string& master = smtp_line) {
+    auto read = drafted(main, std::move(files), master);
+    const auto text = read.text();
     const auto config = config::parse(text, "postrider.toml", {"mx.site.example", "someone", 2});
     std::string problems;
     if (!config)
         for (const auto& problem : config.error()) problems += problem.to_string() + "\n";
     CHECK_MESSAGE(config, problems << text);
-    return *std::move(read);
+    return read;
 }
 
 std::string fault(const std::string& main, std::map<std::string, std::string> files = {}) {
@@ -137,6 +145,7 @@ TEST_CASE("each setting comes out as one key") {
         {"recipient_bcc_maps = hash:/pf/bcc", "copies.by_recipient", R"(["@a.example b@c.example"])", {{"/pf/bcc", "@a.example b@c.example\n"}}},
         {"header_checks = regexp:/pf/h", "content.header_checks", R"(["/^X-A:/ IGNORE"])", {{"/pf/h", "/^X-A:/ IGNORE\nif /x/\n/^X-B:/ IGNORE\nendif\n/y/ FILTER a:b\n"}}},
         {"smtpd_recipient_restrictions = reject_rbl_client z.example=127.0.0.[2..3]", "dns_list.\"z.example\".answers", R"(["127.0.0.2", "127.0.0.3"])"},
+        {"smtpd_recipient_restrictions = reject_rbl_client Z.Example", "dns_list.\"z.example\".weight", "1"},
         {"smtpd_recipient_restrictions = check_policy_service { inet:127.0.0.1:10023, default_action=DUNNO }", "policy.postfix_1.on_failure", "\"accept\""},
         {"smtpd_data_restrictions = check_policy_service unix:private/p", "policy.postfix_1.stage", "\"data\""},
         {"smtpd_milters = inet:8891@localhost", "milter.postfix_01.address", "\"inet:127.0.0.1:8891\""},
@@ -165,6 +174,8 @@ TEST_CASE("what has no counterpart is said with its reason, at its line") {
         {"smtpd_banner = hello", "The greeting is"},
         {"content_filter = amavis:[127.0.0.1]:10024", "Run it as a [milter]"},
         {"smtpd_sender_restrictions = check_sender_access hash:/x", "check_sender_access hash:/x: no counterpart; a policy service"},
+        {"smtpd_client_restrictions = reject_rbl_client bl\"x.example", "name the zone"},
+        {"smtpd_client_restrictions = reject_rbl_client bl.example\x1b[2J", "name the zone"},
         {"smtpd_client_restrictions = permit_mynetworks, reject", "clients outside mynetworks are all refused"},
         {"virtual_mailbox_domains = b.example\nvirtual_transport = dovecot", "\"dovecot\" has no counterpart"},
         {"virtual_alias_maps = ldap:/pf/l", "socketmap"},
@@ -187,6 +198,20 @@ TEST_CASE("what has no counterpart is said with its reason, at its line") {
         CHECK_MESSAGE(found.remarks.back().find(said) != std::string::npos, found.remarks.back());
         CHECK(from.text().find("line 2: " + name) != std::string::npos);
     }
+}
+
+TEST_CASE("what comes out is TOML for a terminal, whatever a value has in it") {
+    // ESC, and CSI as one character of its own (U+009B), clear the screen of some terminals.
+    for (const auto* name : {"unheard_of", "myhostname", "relayhost", "smtpd_tls_security_level", "syslog_name", "luser_relay", "mydestination", "smtpd_milters", "recipient_delimiter"})
+        for (const auto* value : {"\x1b[2J", "\xc2\x9b[2J", "a\"b", "a\\b", "\xc3\xa9"}) {
+            CAPTURE(name);
+            CAPTURE(value);
+            auto from = drafted(fmt::format("{} = x{}\nsmtpd_sasl_auth_enable = yes\n", name, value));
+            const auto text = from.text();
+            CHECK(smtp::is_utf8_text(text));
+            CHECK(text.find('\x1b') == text.npos);
+            CHECK_NOTHROW(toml::parse(text));
+        }
 }
 
 TEST_CASE("a default that is written down is no loss") {
