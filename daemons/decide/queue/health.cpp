@@ -113,6 +113,7 @@ void Core::queue_succeeded(Slot queue) {
 void Core::queue_failed(Slot queue, const Reason& reason) {
     Queue& q = queues_[queue];
     const bool begins = q.health.health == Health::ready;
+    q.policy_failed = true;
     ++q.health.failures;
     climb(q.health, ladder(q), now_, seconds(now_.monotonic), after(rung(ladder(q), q.health.failures)),
           reason);
@@ -132,7 +133,8 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     const bool named = policy(d.message, queue).kind != RetryPolicy::Kind::exchange;
     if (evidence || earlier || known_problem) return own_due(d.message, queue, own);
 
-    const bool begins = q.health.health == Health::ready;
+    const bool begins = q.health.health != Health::retry;
+    q.policy_failed = false;
     const std::uint64_t id = messages_[d.message].id;
     if (q.failed_message == 0) q.failed_message = id;
     if (q.failed_message != id) q.distinct = true;
@@ -148,7 +150,7 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     refresh(queue);
     arm(queue);
     notice_queue(queue, 0);
-    if (begins) all_suspended(queue);
+    if (begins && q.health.health == Health::retry) all_suspended(queue);
     return !named && rung(rungs, own) == wait ? due : own_due(d.message, queue, own);
 }
 

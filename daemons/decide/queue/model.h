@@ -149,6 +149,7 @@ struct Queue {
     std::optional<smtp::Monotonic> last_delivered;
     std::uint64_t failed_message = 0; // of the first failure of the row
     bool distinct = false;            // failures of different messages
+    bool policy_failed = false;       // its last failure was the domain's, not a message's
     Slot head = none;                 // tried again first …
     std::uint32_t head_generation = 0;
     std::uint16_t rule = 0; // Core::rules_

@@ -99,6 +99,25 @@ TEST_CASE("a queue that rests, and one that has no route for now") {
     CHECK(b.said_of(fourth) == Told::Lines{"0: because"});
 }
 
+TEST_CASE("one message's failure is no word on the others, until its queue is in retry") {
+    Told b;
+    const auto first = b.submit({"x.example"}), second = b.submit({"x.example"});
+    b.answer(b.take(), Outcome::deferred, FailureKind::message);
+    while (!b.handed.empty()) b.answer(b.take(), Outcome::deferred, FailureKind::message);
+    b.submit({"x.example"});
+    CHECK(b.suspended.empty());
+    CHECK(b.queue("x.example").health == Health::glitch);
+    for (int i = 0; i < 3 && b.queue("x.example").health == Health::glitch; ++i) {
+        b.pass(61s);
+        while (!b.handed.empty()) b.answer(b.take(), Outcome::deferred, FailureKind::message);
+    }
+    REQUIRE(b.queue("x.example").health == Health::retry);
+    const auto later = b.submit({"x.example"});
+    CHECK(b.said_of(later) == Told::Lines{"0: because"});
+    CHECK(b.said_of(first).empty());
+    CHECK(b.said_of(second).empty());
+}
+
 TEST_CASE("pauses, schedules and holds are no failures") {
     Told b;
     b.engine.pause(Scope::link, "x.example", b.now(), b.out);
