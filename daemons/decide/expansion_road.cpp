@@ -253,10 +253,24 @@ bool Road::by_transport(const std::string& address, const Via& via) {
         return true;
     }
     using Kind = TransportWord::Kind;
-    if (word->kind == Kind::as_usual) return false;
-    if (word->kind == Kind::defer) {
-        defer(word->status, word->value);
+    switch (word->kind) {
+    case Kind::as_usual: return false;
+    case Kind::defer: defer(word->status, word->value); return true;
+    case Kind::local: {
+        const auto parsed = smtp::Mailbox::parse_bare_allowed(address);
+        if (parsed) name_here(settings_.folded(parsed->local_part), address, via);
         return true;
+    }
+    case Kind::mailbox:
+        if (settings_.mailbox.empty())
+            defer("4.3.5", fmt::format("a transport table says \"virtual:\" of <{}>, but virtual_mailbox.deliver does "
+                                       "not say where such mailboxes are", address));
+        else if (const auto value = mailbox_of(address, via))
+            into_mailbox(address, *value, via);
+        return true;
+    case Kind::next_hop:
+    case Kind::discard:
+    case Kind::fail: break;
     }
     auto one = base(word->kind == Kind::next_hop  ? Fate::remote
                     : word->kind == Kind::discard ? Fate::discard
@@ -266,23 +280,29 @@ bool Road::by_transport(const std::string& address, const Via& via) {
         one.transport = word->value;
     } else {
         one.status = word->status;
-        one.text = word->value;
+        one.text = word->kind == Kind::discard ? "discarded: " + word->value : word->value;
     }
     add(std::move(one));
     return true;
 }
 
 void Road::mailbox_elsewhere(const std::string& address, const Via& via) {
-    std::string value;
-    if (!settings_.tables.mailboxes.empty()) {
-        auto found = lookups_.in_tables(settings_.tables.mailboxes,
-                                        address_keys(address, settings_.delimiter, BareNames::no));
-        if (wait_for(found.answer)) return;
-        if (found.answer.said == Said::none)
-            return fail(address, via, "5.1.1", std::string(unknown_recipient(AddressClass::virtual_mailbox)));
-        value = std::move(found.answer.value);
-    }
-    if (by_transport(address, via)) return;
+    const auto value = mailbox_of(address, via);
+    if (value && !by_transport(address, via)) into_mailbox(address, *value, via);
+}
+
+// What the tables of mailboxes say of it, "" where there are none. Empty: it has none, or that is not known now.
+std::optional<std::string> Road::mailbox_of(const std::string& address, const Via& via) {
+    if (settings_.tables.mailboxes.empty()) return std::string();
+    auto found =
+        lookups_.in_tables(settings_.tables.mailboxes, address_keys(address, settings_.delimiter, BareNames::no));
+    if (wait_for(found.answer)) return {};
+    if (found.answer.said == Said::found) return std::move(found.answer.value);
+    fail(address, via, "5.1.1", std::string(unknown_recipient(AddressClass::virtual_mailbox)));
+    return {};
+}
+
+void Road::into_mailbox(const std::string& address, const std::string& value, const Via& via) {
     if (!is_mailbox_pattern(settings_.mailbox)) {
         auto one = base(Fate::remote, address, via);
         one.transport = settings_.mailbox;
@@ -311,10 +331,11 @@ void Road::away(const std::string& address, const Via& via) {
         if (wait_for(found.answer)) return;
         if (found.answer.said == Said::found) {
             const auto word = TransportWord::parse(found.answer.value);
-            if (!word || word->kind == TransportWord::Kind::discard || word->kind == TransportWord::Kind::fail)
+            using Kind = TransportWord::Kind;
+            if (word && word->kind == Kind::defer) return defer(word->status, word->value);
+            if (!word || (word->kind != Kind::next_hop && word->kind != Kind::as_usual))
                 return defer("4.3.5", fmt::format("a sender_relay table says \"{}\" of <{}>: that is no next hop",
                                                   smtp::printable(found.answer.value, 100), sender_));
-            if (word->kind == TransportWord::Kind::defer) return defer(word->status, word->value);
             one.transport = word->value; // "": as usual
         }
     }

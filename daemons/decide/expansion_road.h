@@ -58,6 +58,8 @@ private:
     bool relocated(const std::string& address, AddressClass address_class, const Via& via);
     bool by_transport(const std::string& address, const Via& via);
     void mailbox_elsewhere(const std::string& address, const Via& via);
+    std::optional<std::string> mailbox_of(const std::string& address, const Via& via);
+    void into_mailbox(const std::string& address, const std::string& value, const Via& via);
     void away(const std::string& address, const Via& via);
     // expansion_lists.cpp: aliases, users, .forward
     void named_in_list(const std::string& text, const Via& via);

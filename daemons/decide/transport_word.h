@@ -1,6 +1,6 @@
-// What a transport table says of a recipient: a next hop, or an end. In the words of this configuration
+// What a transport table says of a recipient: a next hop, a kind of mailbox here, or an end. In the words of this configuration
 // ("[relay.example]:25", "lmtp:/run/lmtp", "mx") and of Postfix's transport(5) ("smtp:[relay.example]",
-// "lmtp:unix:/run/lmtp", "error:5.1.2 gone", "discard:", ":"). A value.
+// "lmtp:unix:/run/lmtp", "local:", "error:5.1.2 gone", "discard:", ":"). A value.
 #pragma once
 #include <optional>
 #include <string>
@@ -10,7 +10,9 @@ namespace decide {
 
 struct TransportWord {
     enum class Kind {
-        as_usual, // "", ":", "local:", "virtual:": as the address's class says
+        as_usual, // "", ":": as the address's class says
+        local,    // "local:": to the alias or user of its local part, as if its domain were a local one
+        mailbox,  // "virtual:": to the mailbox [virtual_mailbox] has for it, as if its domain were one of those
         next_hop, // `value` is one as NextHop::to_string() writes it
         discard,  // accepted and thrown away
         fail,     // permanently: `status` and `value`, the text
@@ -18,7 +20,8 @@ struct TransportWord {
     };
     Kind kind = Kind::as_usual;
     std::string value;
-    std::string status; // "5.1.2"; discard: "2.0.0"
+    std::string status; // discard, fail, defer: "5.1.2", of the class that belongs to it
+    std::string odd;    // what whoever wrote it should know; "" nothing
 
     // Empty: it makes no sense.
     static std::optional<TransportWord> parse(std::string_view text);

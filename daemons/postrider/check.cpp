@@ -11,6 +11,7 @@
 #include "daemons/common/report_texts.h"
 #include "daemons/common/tls/context.h"
 #include "daemons/postrider/command.h"
+#include "daemons/postrider/transport_values.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -172,6 +173,9 @@ int check(const Arguments& arguments) {
     for (auto& each : common::cautions(*config, std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())))
         warnings.push_back(std::move(each));
     for (auto& each : common::missing_groups(config->mta)) warnings.push_back(std::move(each));
+    for (const auto& table : config->addresses.transport.tables)
+        for (const auto& each : odd_transports_of(*config, table))
+            warnings.push_back(fmt::format("{}, line {}: {}", table, each.line, each.message));
     if (const auto name = config::System::here().mailname;
         !name.empty() && !config::names_a_domain(name))
         warnings.push_back(fmt::format("/etc/mailname says \"{}\", which is no domain name: nothing is taken from it", name));

@@ -1,10 +1,13 @@
 // map: compiles lookup tables, asks one as the daemons would, and looks whether all are in order.
+#include "daemons/common/config_file.h"
 #include "daemons/common/tables/asker.h"
 #include "daemons/common/tables/compile.h"
 #include "daemons/postrider/command.h"
+#include "daemons/postrider/transport_values.h"
 #include <algorithm>
 #include <cerrno>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace postrider {
 
@@ -61,8 +64,9 @@ int query(const Arguments& arguments, const std::string& key, const std::vector<
 
 int check_tables(const Arguments& arguments, std::vector<std::string> names) {
     std::vector<config::LookupTable> known;
+    std::optional<config::Config> config; // which tables are for what
     if (names.empty()) {
-        const auto config = parse_config(arguments);
+        config = parse_config(arguments);
         if (!config) return bad_config;
         known = config->tables;
         for (const auto& each : config->tables_named) names.push_back(each.table);
@@ -74,12 +78,14 @@ int check_tables(const Arguments& arguments, std::vector<std::string> names) {
         auto found = sections(arguments, names);
         if (!found) return bad_config;
         known = *std::move(found);
+        if (auto there = config::parse_file(common::config_file(arguments.config))) config = *std::move(there);
     }
     tables::Asker asker(known);
     int status = ok;
     for (const auto& name : names) {
         const auto answer = asker.ask(name, "postmaster"); // whether it is there does not matter
-        const auto problems = asker.problems(name);
+        auto problems = asker.problems(name);
+        if (config) std::ranges::copy(odd_transports_of(*config, name), std::back_inserter(problems));
         if (answer.said == tables::Answer::Said::unavailable) complain(answer.why);
         for (const auto& problem : problems) complain(fmt::format("table {}, line {}: {}", name, problem.line, problem.message));
         if (answer.said != tables::Answer::Said::unavailable && problems.empty())

@@ -141,6 +141,7 @@ TEST_CASE("transports by recipient") {
     CHECK(w.expand({"Ann+x@Far.example"}) == "0:remote by lmtp:/run/ann");
     CHECK(w.expand({"x@a.b.below.example", "x@below.example"}) == "0:remote by [b.example]; 1:remote");
     CHECK(w.expand({"x@void.example"}) == "0:discard 2.0.0");
+    CHECK(w.why({"x@void.example"}) == "discarded: thrown away by a transport table");
     CHECK(w.expand({"x@closed.example"}) == "0:failed 5.2.1");
     CHECK(w.why({"x@closed.example"}) == "closed for ever");
     CHECK(w.expand({"x@later.example"}) == "0:deferred 4.0.0");
@@ -150,6 +151,39 @@ TEST_CASE("transports by recipient") {
     CHECK(w.expand({"alice@here.example"}) == "0:remote by [mail.far.example]");
     t["*"] = "[hub.example]";
     CHECK(w.expand({"x@anywhere.example"}) == "0:remote by [hub.example]");
+}
+
+TEST_CASE("a transport table makes an address one of users here, or of virtual mailboxes") {
+    World w;
+    w.aliases = {{"team", {"bob", "x@far.example"}}};
+    auto& t = w.table(&Tables::transport, "text:/t");
+    t = {{"far.example", "local:"},     {"boxes.example", "local:"}, {"here.example", "local:"},
+         {"inner.example", "virtual:"}, {"x@boxes.example", "virtual:"}, {"carol@here.example", "virtual:"}};
+    CHECK(w.expand({"Alice@Far.example"}) == "0:local alice");
+    CHECK(w.expand({"alice+x@far.example"}) == "0:local alice");
+    CHECK(w.expand({"nobody@far.example"}) == "0:failed 5.1.1");
+    CHECK(w.expand({"alice@here.example", "alice"}) == "0:local alice; 1:discard 2.1.5");
+    CHECK(w.expand({"alice@boxes.example"}) == "0:local alice");
+    w.aliases = {{"team", {"bob", "alice@else.example"}}};
+    CHECK(w.expand({"team@far.example"}) == "0:local bob; 0:remote alice@else.example");
+
+    // Where [virtual_mailbox] says nothing, mail waits, and says so.
+    CHECK(w.expand({"ann@inner.example"}) == "0:deferred 4.3.5");
+    CHECK(w.why({"ann@inner.example"}) == "a transport table says \"virtual:\" of <ann@inner.example>, but "
+                                          "virtual_mailbox.deliver does not say where such mailboxes are");
+    w.settings.mailbox = "maildir:/mail/{domain}/{user}/";
+    w.settings.mailbox_user = "vmail";
+    CHECK(w.expand({"Ann+x@inner.example"}) == "0:local vmail maildir:/mail/inner.example/ann/");
+    CHECK(w.expand({"x@boxes.example"}) == "0:local vmail maildir:/mail/boxes.example/x/");
+    CHECK(w.expand({"carol@here.example"}) == "0:local vmail maildir:/mail/here.example/carol/");
+    w.table(&Tables::mailboxes, "text:/m") = {{"ann@inner.example", "x"}};
+    CHECK(w.expand({"ann@inner.example"}) == "0:local vmail maildir:/mail/inner.example/ann/");
+    CHECK(w.expand({"bob@inner.example"}) == "0:failed 5.1.1");
+    CHECK(w.why({"bob@inner.example"}) == "User unknown in virtual mailbox table");
+    w.settings.mailbox = "lmtp:/run/lmtp";
+    CHECK(w.expand({"ann@inner.example"}) == "0:remote by lmtp:/run/lmtp");
+    w.unknown_yet = {"ann@inner.example"};
+    CHECK(w.expand({"ann@inner.example"}).starts_with("needs "));
 }
 
 TEST_CASE("the sender's own relay, for mail to elsewhere that nothing else speaks of") {
@@ -164,6 +198,11 @@ TEST_CASE("the sender's own relay, for mail to elsewhere that nothing else speak
     CHECK(w.expand({"x@else.example"}) == "0:remote by [null.example]");
     w.sender = "x@else.example";
     CHECK(w.expand({"x@else.example"}) == "0:remote");
+    w.sender = "x@far.example";
+    for (const auto* none : {"local:", "virtual:", "discard:"}) {
+        w.tables["text:/s"] = {{"@far.example", none}};
+        CHECK_MESSAGE(w.expand({"x@else.example"}) == "0:deferred 4.3.5", none);
+    }
 }
 
 TEST_CASE("recipients are checked as their class has it, and aliases are not followed") {

@@ -76,7 +76,9 @@ TEST_CASE("what a transport table may say") {
         CHECK(word->value == value);
         CHECK(word->status == status);
     };
-    for (const auto* usual : {"", ":", "local:", "virtual:"}) is(usual, Kind::as_usual);
+    for (const auto* usual : {"", ":"}) is(usual, Kind::as_usual);
+    for (const auto* here : {"local:", "Local:", "local:here.example"}) is(here, Kind::local);
+    is("virtual:", Kind::mailbox);
     is("[relay.example]:25", Kind::next_hop, "[relay.example]");
     is("relay.example.net:2525", Kind::next_hop, "relay.example.net:2525");
     is("mx", Kind::next_hop, "mx");
@@ -89,7 +91,19 @@ TEST_CASE("what a transport table may say") {
     is("discard:", Kind::discard, "thrown away by a transport table", "2.0.0");
     is("error: 5.1.2 no such place", Kind::fail, "no such place", "5.1.2");
     is("error:closed", Kind::fail, "closed", "5.0.0");
-    is("error:4.2.0 odd", Kind::fail, "4.2.0 odd", "5.0.0");
+    is("error:\t5.1.2\tgone", Kind::fail, "gone", "5.1.2");
+    is("error:5.1.2", Kind::fail, "mail for this address is not taken", "5.1.2");
+    is("error:4.5.0 text", Kind::fail, "text", "5.0.0"); // as bounce_append(3) of Postfix has it
+    is("retry:5.1.1 later", Kind::defer, "later", "4.0.0");
+    is("discard:2.1.5 seen", Kind::discard, "seen", "2.1.5");
+    is("discard:5.1.1 seen", Kind::discard, "seen", "2.0.0");
+    is("error:5.1.2.3 gone", Kind::fail, "5.1.2.3 gone", "5.0.0"); // no status
+    is("error:550 gone", Kind::fail, "550 gone", "5.0.0");
+    CHECK(TransportWord::parse("error:4.5.0 text")->odd ==
+          "4.5.0 is not of the class this means: 5.0.0 is said in its place (\"retry:\" makes mail wait)");
+    CHECK(TransportWord::parse("retry:5.1.1 x")->odd ==
+          "5.1.1 is not of the class this means: 4.0.0 is said in its place");
+    CHECK(TransportWord::parse("error:5.5.0 text")->odd.empty());
     is("retry:4.3.2 later", Kind::defer, "later", "4.3.2");
     is("Defer:", Kind::defer, "mail for this address waits", "4.0.0");
     for (const auto* bad : {"[", "ftp:[x]", "smtp:[x", "a b", "[x]:99999", "lmtp:", "unix:/run/x", "../etc"})

@@ -143,7 +143,8 @@ Section table_of(Transport& s) {
             "Next hops by recipient. For whole domains a [route] can say more.",
             {{"tables", lookups(s.tables),
               "Tables from user+extension@domain, user@domain, domain, .parent or * to a next hop as in [route], to "
-              "\"discard:\", \"error:5.1.2 text\" or \"defer:4.3.2 text\". Postfix's \"smtp:[host]:port\", "
+              "\"discard:text\", \"error:5.1.2 text\" or \"defer:4.3.2 text\"; \"local:\" and \"virtual:\" make the "
+              "address one of users here, or of [virtual_mailbox]. Postfix's \"smtp:[host]:port\", "
               "\"lmtp:unix:/path\" and \":\" are understood, too.",
               "[\"text:/etc/postrider/transport\"]"}}};
 }
