@@ -32,7 +32,8 @@ std::string text_of(const ReadError& error) {
     return std::get<Damaged>(error).what;
 }
 
-ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, Location hint, ReadLock lock) {
+ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, Location hint, ReadLock lock,
+                                              std::shared_ptr<Folded> known) {
     // Twice around: the file may move from incoming/ to messages/ between two looks.
     const auto other = hint == Location::incoming ? Location::messages : Location::incoming;
     for (const auto location : {hint, other, Location::messages}) {
@@ -50,7 +51,7 @@ ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, Location h
             if (*locked == Locked::held_by_another)
                 return failed(Error{EAGAIN, path_of(id, location) + ": locked by another process"});
         }
-        auto reader = load(disk, std::move(*file), id);
+        auto reader = load(disk, std::move(*file), id, std::move(known));
         if (reader) reader->location_ = location;
         return reader;
     }
@@ -60,11 +61,12 @@ ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, Location h
 ReadResult<MessageReader> MessageReader::open_path(Disk& disk, const std::string& path) {
     auto file = disk.open(path, Open::read);
     if (!file) return failed(std::move(file).error());
-    return load(disk, std::move(*file), {});
+    return load(disk, std::move(*file), {}, nullptr);
 }
 
 // The head of the file in one read; for a message of ordinary size that is all of it.
-ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::optional<QueueId> expected) {
+ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::optional<QueueId> expected,
+                                              std::shared_ptr<Folded> known) {
     std::array<char, first_read> head_space; // not cleared on purpose
     const auto got = disk.read(file, 0, head_space);
     if (!got) return failed(got.error());
@@ -93,55 +95,16 @@ ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::option
         if (!there) return failed(std::move(there).error());
         size = *there;
     }
-    const auto content_end = header->log_offset();
-    if (content_end > size) return unsealed("content: cut short");
-
-    // The envelope: at hand, unless it is a very large one.
-    std::string more;
-    std::string_view record = head.substr(std::min<std::size_t>(header->envelope_offset, head.size()));
-    if (record.size() < header->envelope_size) {
-        more.resize(header->envelope_size);
-        const auto n = disk.read(file, header->envelope_offset, more);
-        if (!n) return failed(n.error());
-        record = std::string_view(more).substr(0, *n);
+    if (header->log_offset() > size) return unsealed("content: cut short");
+    const BegunFile begun{disk, file, *header, head, size};
+    if (known) {
+        if (auto now = known->catch_up(begun); !now) return std::unexpected(std::move(now).error());
+        r.folded_ = std::move(known);
+    } else {
+        auto all = Folded::read(begun);
+        if (!all) return std::unexpected(std::move(all).error());
+        r.folded_ = std::make_shared<Folded>(*std::move(all));
     }
-    const auto envelope_record = read_record(record.substr(0, header->envelope_size), r.id_);
-    if (!envelope_record || envelope_record->first.type != envelope_type)
-        return damaged("envelope: checksum is wrong");
-    auto envelope = decode(envelope_record->first.payload);
-    if (!envelope) return damaged(envelope.error().why);
-    r.state_ = MessageState(std::move(*envelope));
-
-    // The property log.
-    const auto mark = decode_log_marks(
-        head.substr(std::min<std::size_t>(log_marks_offset, head.size())).substr(0, 2 * log_mark_size),
-        r.id_);
-    r.log_begin_ = mark ? mark->offset : content_end;
-    if (r.log_begin_ < content_end || r.log_begin_ > size) return damaged("property log: begins nowhere");
-    r.log_generation_ = mark ? mark->generation : 0;
-    std::string log_bytes;
-    std::string_view log_view;
-    if (all) {
-        log_view = head.substr(static_cast<std::size_t>(r.log_begin_));
-    } else if (size > r.log_begin_) {
-        if (size - r.log_begin_ > largest_payload) return damaged("property log: impossibly long");
-        log_bytes.resize(static_cast<std::size_t>(size - r.log_begin_));
-        const auto n = disk.read(file, r.log_begin_, log_bytes);
-        if (!n) return failed(n.error());
-        log_view = std::string_view(log_bytes).substr(0, *n);
-    }
-    auto log = parse_log(log_view, r.id_, mark ? mark->first_sequence : 1);
-    if (!log.damage.empty()) return damaged(std::move(log.damage));
-    if (mark && log.records.empty()) return damaged("property log: checkpoint unreadable");
-    for (const auto& one : log.records) {
-        const auto property = decode_property(one.type, one.payload);
-        if (!property) return damaged(property.error().why);
-        if (auto folded = r.state_.apply(*property); !folded) return damaged(folded.error().why);
-    }
-    r.log_end_ = r.log_begin_ + log.end;
-    r.next_sequence_ = log.next_sequence;
-    r.unsynced_records_ = log.unsynced;
-    r.torn_tail_ = log.torn_tail;
 
     r.content_at_hand_ = r.content_offset_ + r.content_.size <= *got;
     if (r.content_at_hand_)

@@ -3,31 +3,17 @@
 #pragma once
 #include "libspool/content_scan.h"
 #include "libspool/disk.h"
+#include "libspool/folded.h"
 #include "libspool/layout.h"
 #include "libspool/message_state.h"
 #include "libspool/queue_id.h"
+#include "libspool/read_error.h"
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <variant>
 
 namespace spool {
-
-// The file is there and is no whole message.
-struct Damaged {
-    enum class How : std::uint8_t {
-        unsealed, // never finished by its writer, or cut off: was never acknowledged
-        damaged,  // magic, checksum or structure is wrong
-        newer,    // written by a later version that says this one must not read it
-    };
-    How how = How::damaged;
-    std::string what; // "content: checksum is 0x…, should be 0x…"
-};
-
-// What stands between a caller and a message: the world (open, read), or the file itself.
-using ReadError = std::variant<Error, Damaged>;
-std::string text_of(const ReadError& error);
-template <class T = void> using ReadResult = std::expected<T, ReadError>;
 
 // Does the reader lock the file, as who delivers it must?
 enum class ReadLock : std::uint8_t { none, shared };
@@ -36,17 +22,21 @@ class MessageReader {
 public:
     // Looks in `hint` first, then in the other place: a message moves while names travel. Error ENOENT: it is
     // in neither. The shared lock, if asked for, is held until the reader goes.
+    // `known`: what another reader of the same message has folded. Only what was appended since is read then, and both
+    // see it from now on; so all who share it live on one thread. Null: everything is read.
     static ReadResult<MessageReader> open(Disk& disk, QueueId id, Location hint,
-                                          ReadLock lock = ReadLock::shared);
+                                          ReadLock lock = ReadLock::shared, std::shared_ptr<Folded> known = {});
     // Any file (quarantine, bad/, an inspection command): the id is the header's.
     static ReadResult<MessageReader> open_path(Disk& disk, const std::string& path);
 
     QueueId queue_id() const { return id_; }
     Location location() const { return location_; }
-    const Envelope& envelope() const { return state_.envelope; }
+    const Envelope& envelope() const { return folded_->state.envelope; }
     // Envelope and property log. Recipient numbers count through state().recipients.
-    const MessageState& state() const& { return state_; }
-    MessageState state() && { return std::move(state_); }
+    const MessageState& state() const& { return folded_->state; }
+    MessageState state() && { return folded_.use_count() == 1 ? std::move(folded_->state) : folded_->state; }
+    // For the next reader of this message.
+    std::shared_ptr<Folded> folded() const { return folded_; }
     // Content is everywhere the content as edited by filters (Envelope::edits), which is as it was received
     // where nobody edited it. The checksum alone is that of the stored bytes.
     const ContentFacts& content() const { return content_; }
@@ -73,12 +63,12 @@ public:
     bool held_by_another();
 
     // How the property log ended, for Store and inspection.
-    std::uint64_t log_end() const { return log_end_; } // where the next record goes
-    std::uint64_t log_begin() const { return log_begin_; }
-    std::uint32_t next_sequence() const { return next_sequence_; }
-    std::uint32_t unsynced_records() const { return unsynced_records_; }
-    std::uint32_t log_generation() const { return log_generation_; } // how often it was started anew
-    bool torn_tail() const { return torn_tail_; } // something unreadable behind log_end, to be overwritten
+    std::uint64_t log_end() const { return folded_->log_end; } // where the next record goes
+    std::uint64_t log_begin() const { return folded_->log_begin; }
+    std::uint32_t next_sequence() const { return folded_->next_sequence; }
+    std::uint32_t unsynced_records() const { return folded_->unsynced_records; }
+    std::uint32_t log_generation() const { return folded_->log_generation; } // how often it was started anew
+    bool torn_tail() const { return folded_->torn_tail; } // something unreadable behind log_end, to be overwritten
 
     MessageReader(MessageReader&&) = default;
     MessageReader& operator=(MessageReader&&) = default;
@@ -86,13 +76,14 @@ public:
 private:
     MessageReader() = default;
     ReadResult<> edit();
-    static ReadResult<MessageReader> load(Disk& disk, File file, std::optional<QueueId> expected);
+    static ReadResult<MessageReader> load(Disk& disk, File file, std::optional<QueueId> expected,
+                                          std::shared_ptr<Folded> known);
 
     Disk* disk_ = nullptr;
     File file_;
     QueueId id_;
     Location location_ = Location::incoming;
-    MessageState state_;
+    std::shared_ptr<Folded> folded_;
     ContentFacts content_;
     std::uint64_t content_offset_ = 0;
     std::uint64_t skipped_ = 0;    // bytes of stored content that edited_ stands for
@@ -104,11 +95,6 @@ private:
     std::uint64_t next_piece_ = 0; // pieces up to here were read in order
     std::uint32_t running_crc_ = 0;
     std::string piece_;
-    std::uint64_t log_begin_ = 0, log_end_ = 0;
-    std::uint32_t next_sequence_ = 1;
-    std::uint32_t unsynced_records_ = 0;
-    std::uint32_t log_generation_ = 0;
-    bool torn_tail_ = false;
 };
 
 } // namespace spool

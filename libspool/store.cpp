@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 #include <iterator>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -25,9 +26,9 @@ template <class Act> auto wherever(QueueId id, Location hint, Act act) {
     return result;
 }
 
-Result<> as_result(const ReadError& error) {
-    if (const auto* world = std::get_if<Error>(&error)) return std::unexpected(*world);
-    return std::unexpected(Error{EBADMSG, std::get<Damaged>(error).what});
+Error as_error(const ReadError& error) {
+    if (const auto* world = std::get_if<Error>(&error)) return *world;
+    return Error{EBADMSG, std::get<Damaged>(error).what};
 }
 
 // After a sync that failed, for whatever reason, the kernel has forgotten what it was to write: EIO says so.
@@ -37,11 +38,21 @@ Result<> sync_or_finish(Disk& disk, const File& file) {
     return {};
 }
 
+// How a message's log stands after an append. We are the one writer: as long as it ends there and was not started anew, it
+// need not be read again to append to it. Kept of long ones only, where that is worth it.
+struct LogTail {
+    std::uint64_t begin = 0, end = 0; // in the file
+    std::uint32_t generation = 0, next_sequence = 1, unsynced = 0;
+    std::uint64_t checkpoint = 0; // length of the one it begins with; 0: none
+};
+constexpr std::uint64_t worth_keeping = 16 * 1024; // bytes of log
+constexpr std::size_t most_kept = 1024;
+
 // A new beginning of the log: the checkpoint behind what is there, durable; then the mark that points to it,
 // durable; then the old part may go. Cut off at any instant, the old or the new log is whole.
-Result<> start_log_anew(Disk& disk, const File& file, QueueId id, const std::string& path) {
+Result<LogTail> start_log_anew(Disk& disk, const File& file, QueueId id, const std::string& path) {
     auto reader = MessageReader::open_path(disk, path);
-    if (!reader) return as_result(reader.error());
+    if (!reader) return std::unexpected(as_error(reader.error()));
     const auto checkpoint = encode(Property{reader->state().checkpoint()});
     std::string bytes;
     append_record(bytes, id,
@@ -59,30 +70,51 @@ Result<> start_log_anew(Disk& disk, const File& file, QueueId id, const std::str
     const auto from = (reader->log_begin() + hole_unit - 1) / hole_unit * hole_unit;
     const auto to = at / hole_unit * hole_unit;
     if (to > from) (void)disk.punch_hole(file, from, to - from); // saves room, nothing depends on it
-    return {};
+    return LogTail{at, at + bytes.size(), mark.generation, mark.first_sequence + 1, 0, checkpoint.size()};
 }
 
+// What the file says of its log; `lost`: records are missing that nobody was promised.
+struct FoundLog {
+    LogTail tail;
+    bool torn = false, lost = false;
+};
+Result<FoundLog> find_log(Disk& disk, const File& file, const FileHeader& header, const std::optional<LogMark>& mark,
+                          std::uint64_t size, const std::string& path) {
+    const auto begin = mark ? mark->offset : header.log_offset();
+    if (begin > size || size - begin > largest_payload)
+        return std::unexpected(Error{EBADMSG, path + ": property log: begins nowhere"});
+    std::string bytes(static_cast<std::size_t>(size - begin), '\0');
+    bytes.resize(TRY(disk.read(file, begin, bytes)));
+    const auto log = parse_log(bytes, header.id, mark ? mark->first_sequence : 1);
+    if (!log.damage.empty()) return std::unexpected(Error{EBADMSG, path + ": " + log.damage});
+    const bool anew = !log.records.empty() && log.records.front().type == type_of(Checkpoint{});
+    return FoundLog{{begin, begin + log.end, mark ? mark->generation : 0, log.next_sequence, log.unsynced,
+                     anew ? log.records.front().payload.size() : 0},
+                    log.torn_tail,
+                    log.lost > 0};
+}
+
+// `tail`: of the last append, if it is known; then of this one.
 Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::vector<Property>& properties,
-                   Sync sync, std::uint64_t log_limit) {
+                   Sync sync, std::uint64_t log_limit, std::optional<LogTail>& tail) {
     File file = TRY(disk.open(path, Open::read_write));
+    const auto before = std::exchange(tail, {});
     std::string head(header_size, '\0');
     head.resize(TRY(disk.read(file, 0, head)));
     const auto header = decode_header(head);
     if (!header) return std::unexpected(Error{EBADMSG, path + ": " + header.error().second});
     if (header->id != id) return std::unexpected(Error{EBADMSG, path + ": is another message"});
     const auto mark = decode_log_marks(std::string_view(head).substr(log_marks_offset), id);
-    const auto begin = mark ? mark->offset : header->log_offset();
     const auto size = TRY(disk.size(file));
-    if (begin > size || size - begin > largest_payload)
-        return std::unexpected(Error{EBADMSG, path + ": property log: begins nowhere"});
-    std::string log_bytes(static_cast<std::size_t>(size - begin), '\0');
-    log_bytes.resize(TRY(disk.read(file, begin, log_bytes)));
-    const auto log = parse_log(log_bytes, id, mark ? mark->first_sequence : 1);
-    if (!log.damage.empty()) return std::unexpected(Error{EBADMSG, path + ": " + log.damage});
+    FoundLog log;
+    if (before && before->end == size && before->generation == (mark ? mark->generation : 0))
+        log.tail = *before;
+    else
+        log = TRY(find_log(disk, file, *header, mark, size, path));
 
     std::string bytes;
-    auto sequence = log.next_sequence;
-    std::uint32_t unsynced = log.unsynced;
+    auto& [begin, end, generation, sequence, unsynced, checkpoint] = log.tail;
+    const auto at = end;
     for (const auto& property : properties) {
         const auto payload = encode(property);
         append_record(bytes, id,
@@ -90,18 +122,21 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
                              static_cast<std::uint16_t>(std::min<std::uint32_t>(unsynced++, 0x7fff)),
                              payload});
     }
-    if (log.torn_tail)
-        TRY(disk.truncate(file, begin + log.end)); // so that nothing of it can look like a record
+    if (log.torn) TRY(disk.truncate(file, at)); // so that nothing of it can look like a record
     const std::string_view part = bytes;
-    if (auto put = disk.write(file, begin + log.end, {&part, 1}); !put) {
-        (void)disk.truncate(file, begin + log.end); // no room for all of it: nothing of it
+    if (auto put = disk.write(file, at, {&part, 1}); !put) {
+        (void)disk.truncate(file, at); // no room for all of it: nothing of it
         return put;
     }
-    if (sync == Sync::yes) TRY(sync_or_finish(disk, file));
-    const auto first_length = log.records.empty() ? 0 : log.records.front().payload.size();
-    const bool was_checkpoint = !log.records.empty() && log.records.front().type == type_of(Checkpoint{});
-    const auto limit = log_limit + (was_checkpoint ? 2 * first_length : 0);
-    if (log.end + bytes.size() > limit || log.lost > 0) return start_log_anew(disk, file, id, path);
+    if (sync == Sync::yes) {
+        TRY(sync_or_finish(disk, file));
+        unsynced = 0;
+    }
+    end += bytes.size();
+    if (end - begin > log_limit + 2 * checkpoint || log.lost)
+        tail = TRY(start_log_anew(disk, file, id, path));
+    else if (end - begin > worth_keeping)
+        tail = log.tail;
     return {};
 }
 
@@ -113,9 +148,10 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         QueueId id;
         enum class Kind : std::uint8_t { append, move, removal } kind = Kind::move;
         Sync pace = Sync::no; // yes: waits for the disk, so it gets a job of its own
-        std::move_only_function<Result<>(Disk&)> act;
+        std::move_only_function<Result<>(Disk&, std::optional<LogTail>&)> act;
         Done done;
         Result<> result;
+        std::optional<LogTail> tail = {}; // append: as it was, and as it has become
     };
     using Batch = std::vector<Operation>;
 
@@ -127,6 +163,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     std::unordered_map<QueueId, std::deque<Operation>> busy;
     // Files whose write or sync failed: nothing is written to them any more.
     std::unordered_map<QueueId, Error> failed;
+    std::unordered_map<QueueId, LogTail> tails; // of messages with long logs that were appended to lately
     std::uint64_t outstanding = 0;
 
     // What needs no sync goes in batches, few at a time: what is asked for meanwhile gathers in the next.
@@ -151,9 +188,10 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
             }
             if (operation.kind == Operation::Kind::append) {
                 if (const auto bad = failed.find(operation.id); bad != failed.end())
-                    operation.act = [error = bad->second](Disk&) -> Result<> {
+                    operation.act = [error = bad->second](Disk&, auto&) -> Result<> {
                         return std::unexpected(error);
                     };
+                if (auto known = tails.extract(operation.id)) operation.tail = known.mapped();
             }
             if (operation.pace == Sync::yes) {
                 Batch alone;
@@ -183,7 +221,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     void start(Batch batch) {
         pool.post([&pool = pool, weak = weak_from_this(), batch = std::move(batch)]() mutable {
             for (auto& operation : batch) {
-                operation.result = operation.act(pool.disk());
+                operation.result = operation.act(pool.disk(), operation.tail);
                 operation.act = nullptr;
             }
             pool.complete([weak, batch = std::move(batch)]() mutable {
@@ -201,6 +239,11 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
                 operation.result.error().code == EIO)
                 failed.emplace(operation.id, operation.result.error());
             if (operation.kind == Operation::Kind::removal && operation.result) failed.erase(operation.id);
+            if (operation.kind == Operation::Kind::removal) tails.erase(operation.id);
+            if (operation.tail && operation.result) {
+                if (tails.size() >= most_kept) tails.clear();
+                tails.insert_or_assign(operation.id, *operation.tail);
+            }
             const auto place = busy.find(operation.id);
             auto waiting = std::move(place->second);
             busy.erase(place);
@@ -223,7 +266,7 @@ void Store::take_over(QueueId id, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::move,
                  Sync::no,
-                 [id](Disk& disk) -> Result<> {
+                 [id](Disk& disk, auto&) -> Result<> {
                      const auto to = path_of(id, Location::messages);
                      auto moved = disk.rename(path_of(id, Location::incoming), to);
                      if (moved || moved.error().code != ENOENT) return moved;
@@ -239,9 +282,10 @@ void Store::append(QueueId id, Location hint, std::vector<Property> properties, 
         {id,
          Inner::Operation::Kind::append,
          sync,
-         [id, hint, sync, limit = inner_->options.log_limit, properties = std::move(properties)](Disk& disk) {
+         [id, hint, sync, limit = inner_->options.log_limit, properties = std::move(properties)](
+             Disk& disk, std::optional<LogTail>& tail) {
              return wherever(id, hint, [&](const std::string& path) {
-                 return append_to(disk, path, id, properties, sync, limit);
+                 return append_to(disk, path, id, properties, sync, limit, tail);
              });
          },
          std::move(done),
@@ -252,7 +296,7 @@ void Store::remove(QueueId id, Location hint, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::removal,
                  Sync::no,
-                 [id, hint](Disk& disk) -> Result<> {
+                 [id, hint](Disk& disk, auto&) -> Result<> {
                      auto gone =
                          wherever(id, hint, [&](const std::string& path) { return disk.unlink(path); });
                      if (!gone && gone.error().code == ENOENT) return {};
@@ -266,7 +310,7 @@ void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::removal,
                  Sync::yes,
-                 [id, hint, why = std::move(why)](Disk& disk) -> Result<> {
+                 [id, hint, why = std::move(why)](Disk& disk, auto&) -> Result<> {
                      return wherever(id, hint, [&](const std::string& path) -> Result<> {
                          TRY(put_aside(disk, path, "quarantine", id.text(), why));
                          return {};
@@ -280,7 +324,7 @@ void Store::keep_in_bad(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::removal,
                  Sync::yes,
-                 [id, hint, why = std::move(why)](Disk& disk) -> Result<> {
+                 [id, hint, why = std::move(why)](Disk& disk, auto&) -> Result<> {
                      return wherever(id, hint, [&](const std::string& path) -> Result<> {
                          TRY(put_aside(disk, path, "bad", id.text(), why));
                          return {};

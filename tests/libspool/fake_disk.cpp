@@ -127,6 +127,7 @@ Result<std::size_t> FakeDisk::read(const File& file, std::uint64_t offset, std::
     if (offset >= bytes.size()) return std::size_t{0};
     const auto n = std::min<std::size_t>(into.size(), bytes.size() - offset);
     std::copy_n(bytes.data() + offset, n, into.data());
+    bytes_read_ += n;
     return n;
 }
 

@@ -47,6 +47,7 @@ public:
 
     std::uint64_t operations() const { return operations_; } // changing ones, so far
     std::uint64_t syncs_done() const { return syncs_done_; }
+    std::uint64_t bytes_read() const { return bytes_read_; }
     bool keeps_name = false; // file_sync_keeps_name()
     Space free{1u << 30, 1u << 30, 1u << 20, 1u << 20};
 
@@ -110,7 +111,7 @@ private:
     std::vector<Change> pending_;
     std::map<int, Handle> handles_;
     int next_handle_ = 1;
-    std::uint64_t operations_ = 0, cut_at_ = UINT64_MAX, fail_at_ = UINT64_MAX, syncs_done_ = 0;
+    std::uint64_t operations_ = 0, cut_at_ = UINT64_MAX, fail_at_ = UINT64_MAX, syncs_done_ = 0, bytes_read_ = 0;
     int fail_code_ = 0, fail_all_ = 0;
     bool off_ = false, synced_after_failure_ = false;
     std::function<bool(const std::string&)> swallow_;
