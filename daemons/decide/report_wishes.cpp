@@ -3,23 +3,27 @@
 
 namespace decide {
 
-ReportWishes::ReportWishes(const spool::MessageState& state) : state_(state), successors_(state.recipients.size()) {
-    for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
-        const auto& recipient = state.recipients[number];
+const std::vector<ReportWishes::Successors>& ReportWishes::successors() const {
+    if (!successors_.empty()) return successors_;
+    successors_.resize(state_.recipients.size());
+    for (std::uint32_t number = 0; number < state_.recipients.size(); ++number) {
+        const auto& recipient = state_.recipients[number];
         if (recipient.origin == number) continue;
         ++successors_[recipient.origin].count;
         if (recipient.list) ++successors_[recipient.origin].of_list;
     }
+    return successors_;
 }
 
 // An origin's number is always the lower one: the way back ends.
 spool::Notify ReportWishes::notify(std::uint32_t recipient) const {
     const auto asked = state_.envelope_of(state_.recipients[recipient]).notify;
     if (is_of_list(recipient)) return spool::Notify::unspecified;
+    if (!spool::has(asked, spool::Notify::success)) return asked;
     bool alone = true;
     for (auto at = recipient; state_.recipients[at].origin != at; at = state_.recipients[at].origin)
-        alone = alone && successors_[state_.recipients[at].origin].count == 1;
-    if (alone || !spool::has(asked, spool::Notify::success)) return asked;
+        alone = alone && successors()[state_.recipients[at].origin].count == 1;
+    if (alone) return asked;
     const auto rest = static_cast<spool::Notify>(static_cast<unsigned>(asked) &
                                                  ~static_cast<unsigned>(spool::Notify::success));
     return rest == spool::Notify::unspecified ? spool::Notify::never : rest;
@@ -48,7 +52,7 @@ ReportWishes::Expansion ReportWishes::expansion(std::size_t count, std::size_t o
 ReportWishes::Expansion ReportWishes::expansion(std::uint32_t recipient) const {
     if (state_.recipients[recipient].status != spool::Status::expanded) return Expansion::nothing;
     if (!spool::wants_success(notify(recipient))) return Expansion::nothing;
-    return expansion(successors_[recipient].count, successors_[recipient].of_list);
+    return expansion(successors()[recipient].count, successors()[recipient].of_list);
 }
 
 } // namespace decide

@@ -13,7 +13,7 @@ namespace decide {
 class ReportWishes {
 public:
     // `state` must outlive it, unchanged.
-    explicit ReportWishes(const spool::MessageState& state);
+    explicit ReportWishes(const spool::MessageState& state) : state_(state) {}
 
     // NOTIFY, as it holds for this recipient.
     spool::Notify notify(std::uint32_t recipient) const;
@@ -37,8 +37,10 @@ private:
     struct Successors {
         std::uint32_t count = 0, of_list = 0;
     };
+    const std::vector<Successors>& successors() const;
+
     const spool::MessageState& state_;
-    std::vector<Successors> successors_; // by recipient
+    mutable std::vector<Successors> successors_; // by recipient; counted only if somebody asked for SUCCESS
 };
 
 } // namespace decide

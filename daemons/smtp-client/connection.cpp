@@ -343,8 +343,7 @@ void Connection::link_failed() {
     if (!jobs_.empty() && !jobs_.front()->probe) {
         Job& job = *jobs_.front();
         if (!job.message)
-            if (auto message =
-                    spool::MessageReader::open(office_.disk, job.order.queue_id, job.order.location))
+            if (auto message = office_.messages.open(job.order.queue_id, job.order.location))
                 job.message = *std::move(message);
         smtp::Transaction readable;
         if (job.message && make_transaction(job.order, *job.message, readable)) {

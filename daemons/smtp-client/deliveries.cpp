@@ -67,7 +67,7 @@ Connection::HandedOver Connection::hand_over(Job& job) {
         return HandedOver::refused;
     };
     if (!job.message && !job.probe) { // else it was open for the session before
-        auto message = spool::MessageReader::open(office_.disk, job.order.queue_id, job.order.location);
+        auto message = office_.messages.open(job.order.queue_id, job.order.location);
         if (!message) return refuse_it(message.error());
         job.message = *std::move(message);
     }

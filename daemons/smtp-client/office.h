@@ -1,5 +1,5 @@
-// What the connections of this process share: the loop, the log, the settings, the resolver, and what is
-// remembered of servers. Knows no connection.
+// What the connections of this process share: the loop, the log, the settings, the resolver, the messages that
+// are open, and what is remembered of servers. Knows no connection.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/dns/resolver.h"
@@ -9,10 +9,10 @@
 #include "daemons/decide/routing.h"
 #include "daemons/decide/tls_outcome.h"
 #include "daemons/smtp-client/introduction.h"
+#include "daemons/smtp-client/open_messages.h"
 #include "daemons/smtp-client/peers.h"
 #include "daemons/smtp-client/resumptions.h"
 #include "daemons/smtp-client/signing.h"
-#include "libspool/disk.h"
 #include <functional>
 #include <map>
 #include <memory>
@@ -26,7 +26,7 @@ struct Office {
     common::Loop& loop;
     common::Log& log;
     common::Deadlines& deadlines;
-    spool::Disk& disk;
+    OpenMessages messages;
     std::uint32_t instance;
     config::SmtpClient settings;
     std::shared_ptr<dns::Resolver> resolver;

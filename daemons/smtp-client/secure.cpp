@@ -39,7 +39,7 @@ Connection::Needs Connection::needs_of(Job& job) {
     if (job.message) {
         job.needs = needs_of(*job.message, order.recipients);
     } else { // it is looked into only: who waits for a server needs no descriptor
-        const auto message = spool::MessageReader::open(office_.disk, order.queue_id, order.location);
+        const auto message = office_.messages.open(order.queue_id, order.location);
         if (!message) return {office_.settings.tls, ""}; // why, is found again when it is handed over
         job.needs = needs_of(*message, order.recipients);
     }

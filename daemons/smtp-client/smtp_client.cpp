@@ -226,7 +226,7 @@ void SmtpClient::down() {
     // Until somebody knows of the result, nobody else may take the message for undelivered.
     for (auto& [number, kept] : kept_)
         if (!kept.lock)
-            if (auto lock = spool::MessageReader::open(*disk_, kept.done.queue_id, kept.location))
+            if (auto lock = office_.messages.open(kept.done.queue_id, kept.location))
                 kept.lock = *std::move(lock);
     std::vector<Connection*> orphaned;
     for (auto& [number, connection] : connections_) {
@@ -283,6 +283,7 @@ void SmtpClient::closed(Connection& connection, Closed closed) {
         gone_.push_back(std::move(*orphan));
         orphans_.erase(orphan);
     }
+    if (connections_.empty()) office_.messages.rest();
     bury_.schedule();
 }
 
