@@ -45,6 +45,7 @@ void QueueManager::perform(smtp::Now now) {
 }
 
 void QueueManager::end_of_turn() {
+    readings_.begin();
     store_.flush();
     if (const auto due = engine_.next_timer())
         timer_.start(std::max(smtp::Duration::zero(), *due - common::Loop::now().monotonic));
@@ -63,11 +64,11 @@ Subject QueueManager::subject_of(const spool::MessageState& state, std::uint64_t
 void QueueManager::carry_out(const AskCategorizer& action, smtp::Now) {
     const auto numbers = actions_.of(action.numbers);
     if (accepting_ != nullptr) return ask_categorizer(action.id, subject_of(*accepting_, accepting_size_, numbers));
-    with_file(action.id, spool::Location::messages,
-              [this, id = action.id, numbers = std::vector(numbers.begin(), numbers.end())](
-                  spool::MessageState&& state, std::uint64_t size) {
-                  ask_categorizer(id, subject_of(state, size, numbers));
-              });
+    readings_.read(action.id, spool::Location::messages,
+                   [this, id = action.id, numbers = std::vector(numbers.begin(), numbers.end())](
+                       const spool::MessageState& state, std::uint64_t size) {
+                       ask_categorizer(id, subject_of(state, size, numbers));
+                   });
 }
 
 void QueueManager::ask_categorizer(spool::QueueId id, Subject subject) {
@@ -239,17 +240,17 @@ void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
         bounce_.ask(out);
         return;
     }
-    with_file(action.id, action.location,
-              [this, out = std::move(out)](spool::MessageState&& state, std::uint64_t) mutable {
-                  for (auto& recipient : out.recipients) {
-                      if (recipient.recipient >= state.recipients.size()) continue;
-                      const auto& last = state.recipients[recipient.recipient];
-                      if (recipient.diagnostic.empty()) recipient.diagnostic = last.reply.text;
-                      if (recipient.status.empty()) recipient.status = last.reply.status;
-                      if (recipient.last_attempt == 0) recipient.last_attempt = to_wire(last.last_attempt);
-                  }
-                  bounce_.ask(out);
-              });
+    readings_.read(action.id, action.location,
+                   [this, out = std::move(out)](const spool::MessageState& state, std::uint64_t) mutable {
+                       for (auto& recipient : out.recipients) {
+                           if (recipient.recipient >= state.recipients.size()) continue;
+                           const auto& last = state.recipients[recipient.recipient];
+                           if (recipient.diagnostic.empty()) recipient.diagnostic = last.reply.text;
+                           if (recipient.status.empty()) recipient.status = last.reply.status;
+                           if (recipient.last_attempt == 0) recipient.last_attempt = to_wire(last.last_attempt);
+                       }
+                       bounce_.ask(out);
+                   });
 }
 
 // ---- files ----
@@ -282,11 +283,11 @@ void QueueManager::carry_out(const NoticeActive& action, smtp::Now) {
 
 void QueueManager::carry_out(const NoticeExpired& action, smtp::Now) {
     around_.figures.count(common::Family::messages_expired);
-    with_file(action.id, spool::Location::messages,
-              [this, id = action.id](spool::MessageState&& state, std::uint64_t) {
-                  log_.info("{}: from=<{}>, status=expired, returned to sender", id.text(),
-                            state.envelope.reverse_path);
-              });
+    readings_.read(action.id, spool::Location::messages,
+                   [this, id = action.id](const spool::MessageState& state, std::uint64_t) {
+                       log_.info("{}: from=<{}>, status=expired, returned to sender", id.text(),
+                                 state.envelope.reverse_path);
+                   });
 }
 
 void QueueManager::carry_out(const NoticeUntried& action, smtp::Now now) {
@@ -299,29 +300,29 @@ void QueueManager::carry_out(const NoticeUntried& action, smtp::Now now) {
 
 void QueueManager::say_untried(spool::QueueId id, std::vector<std::uint32_t> numbers, Outcome outcome,
                                Reason reason) {
-    with_file(id, spool::Location::incoming,
-              [this, id, numbers = std::move(numbers), outcome,
-               reason = std::move(reason)](spool::MessageState&& state, std::uint64_t) mutable {
-                  if (numbers.empty()) // all of the envelope
-                      for (std::uint32_t number = 0; number < state.recipients.size(); ++number)
-                          if (!state.recipients[number].accounted_for()) numbers.push_back(number);
-                  for (const auto number : numbers) {
-                      if (number >= state.recipients.size()) continue;
-                      const auto& recipient = state.recipients[number];
-                      const common::DeliveryLine line{
-                          .queue_id = id,
-                          .to = recipient.address,
-                          .original_to = state.envelope_of(recipient).address,
-                          .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
-                          .status = reason.status,
-                          .outcome = state.envelope.trace == spool::Trace::verify ? "undeliverable"
-                                     : outcome == Outcome::failed                ? "bounced"
-                                                                                 : "deferred",
-                          .reason = reason.text};
-                      common::write(log_.as("error"), line);
-                      common::count(around_.figures, common::Transport::none, line);
-                  }
-              });
+    readings_.read(id, spool::Location::incoming,
+                   [this, id, numbers = std::move(numbers), outcome,
+                    reason = std::move(reason)](const spool::MessageState& state, std::uint64_t) mutable {
+                       if (numbers.empty()) // all of the envelope
+                           for (std::uint32_t number = 0; number < state.recipients.size(); ++number)
+                               if (!state.recipients[number].accounted_for()) numbers.push_back(number);
+                       for (const auto number : numbers) {
+                           if (number >= state.recipients.size()) continue;
+                           const auto& recipient = state.recipients[number];
+                           const common::DeliveryLine line{
+                               .queue_id = id,
+                               .to = recipient.address,
+                               .original_to = state.envelope_of(recipient).address,
+                               .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
+                               .status = reason.status,
+                               .outcome = state.envelope.trace == spool::Trace::verify ? "undeliverable"
+                                          : outcome == Outcome::failed                ? "bounced"
+                                                                                      : "deferred",
+                               .reason = reason.text};
+                           common::write(log_.as("error"), line);
+                           common::count(around_.figures, common::Transport::none, line);
+                       }
+                   });
 }
 
 void QueueManager::carry_out(const NoticeLink& action, smtp::Now) {

@@ -153,10 +153,12 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
     if (!state.rerouted_to.empty()) out.rerouted_to = std::string(proto::route::via) + state.rerouted_to;
     out.trace = state.envelope.trace;
     out.total = static_cast<std::uint32_t>(state.recipients.size());
+    std::vector<std::uint32_t> asked(numbers.begin(), numbers.end());
+    std::ranges::sort(asked);
     for (std::uint32_t number = 0; number < out.total; ++number) {
         const spool::RecipientState& recipient = state.recipients[number];
         if (recipient.accounted_for()) continue;
-        if (!numbers.empty() && std::ranges::find(numbers, number) == numbers.end()) continue;
+        if (!numbers.empty() && !std::ranges::binary_search(asked, number)) continue;
         const bool unsettled = recipient.fate == spool::Fate::unknown ||
                                (anew && recipient.origin == number && recipient.fate != spool::Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled) {

@@ -98,12 +98,18 @@ json history_of(const spool::RecipientState& recipient) {
     return attempts;
 }
 
-const DeliveryInfo* delivery_of(const MessageInfo& info, std::uint32_t number) {
-    for (const auto& delivery : info.deliveries)
-        if (delivery.recipients.empty() ||
-            std::ranges::find(delivery.recipients, number) != delivery.recipients.end())
-            return &delivery;
-    return nullptr;
+// By recipient, the first of them that it is in; null: none. Those that name no recipient are everybody's.
+template <class Delivery>
+std::vector<const Delivery*> by_recipient(const std::vector<Delivery>& deliveries, std::size_t recipients) {
+    std::vector<const Delivery*> out(recipients);
+    const auto take = [&](std::size_t number, const Delivery& delivery) {
+        if (number < out.size() && out[number] == nullptr) out[number] = &delivery;
+    };
+    for (const auto& delivery : deliveries) {
+        for (const auto number : delivery.recipients) take(number, delivery);
+        for (std::size_t number = 0; delivery.recipients.empty() && number < recipients; ++number) take(number, delivery);
+    }
+    return out;
 }
 
 std::string state_of(const MessageInfo& info) {
@@ -222,9 +228,10 @@ json json_of(const Pause& pause) {
 json json_of(const MessageInfo& info, const spool::MessageState& state, Detail detail) {
     const bool all = detail == Detail::everything;
     json recipients = json::array();
+    const auto deliveries = by_recipient(info.deliveries, state.recipients.size());
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
-        const auto* delivery = delivery_of(info, number);
+        const auto* delivery = deliveries[number];
         if (recipient.status == spool::Status::expanded) continue;
         if (recipient.accounted_for() && !all) continue;
         json line = {{"address", recipient.address},
@@ -319,6 +326,7 @@ Source source_of(const GateInfo& gate, const spool::MessageState& state,
 std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& explanations,
                             const spool::MessageState& state, const Pauses& pauses) {
     std::vector<json> out;
+    const auto by_number = by_recipient(explanations, state.recipients.size());
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
         if (recipient.accounted_for()) continue;
@@ -330,11 +338,7 @@ std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& e
                      {"blocked_by", ""},
                      {"next_attempt", 0},
                      {"state", "report"}};
-        const auto its = std::ranges::find_if(explanations, [&](const Explanation& each) {
-            return each.recipients.empty() ||
-                   std::ranges::find(each.recipients, number) != each.recipients.end();
-        });
-        if (its != explanations.end()) {
+        if (const auto* its = by_number[number]; its != nullptr) {
             line["queue"] = its->queue;
             line["link"] = its->link;
             line["state"] = word_of(its->waiting);

@@ -21,17 +21,19 @@ proto::showq::Entry entry_of(const MessageInfo& info, const spool::MessageState&
     entry.size = info.size;
     const auto& sender = state.envelope.reverse_path;
     entry.sender = sender.empty() ? "MAILER-DAEMON" : sender;
+    // What its queue or link waits for now says more than what its own last try met.
+    std::vector<const std::string*> reasons(state.recipients.size());
+    for (const auto& delivery : info.deliveries) {
+        if (delivery.reason.text.empty()) continue;
+        if (delivery.recipients.empty()) std::ranges::fill(reasons, &delivery.reason.text);
+        for (const auto number : delivery.recipients)
+            if (number < reasons.size()) reasons[number] = &delivery.reason.text;
+    }
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
         if (recipient.accounted_for()) continue;
-        proto::showq::Recipient shown{.address = recipient.address, .reason = recipient.reply.text};
-        for (const auto& delivery : info.deliveries) {
-            const bool covers = delivery.recipients.empty() ||
-                                std::ranges::find(delivery.recipients, number) != delivery.recipients.end();
-            // What its queue or link waits for now says more than what its own last try met.
-            if (covers && !delivery.reason.text.empty()) shown.reason = delivery.reason.text;
-        }
-        entry.recipients.push_back(std::move(shown));
+        entry.recipients.push_back(
+            {.address = recipient.address, .reason = reasons[number] ? *reasons[number] : recipient.reply.text});
     }
     return entry;
 }

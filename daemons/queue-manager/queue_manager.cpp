@@ -42,6 +42,11 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
     : around_(surroundings), log_(surroundings.log), config_(&config), disk_(std::move(disk)),
       wake_(surroundings.loop, [this] { pool_.drain(); }),
       pool_(*disk_, config.spool.sync_threads, [this] { wake_.signal(); }), store_(pool_),
+      readings_(pool_, [this] { turn_.schedule(); },
+                [this](spool::QueueId id, const std::string& why) {
+                    log_.error("{}: {}", id.text(), why);
+                    trouble("spool", id.text() + ": " + why);
+                }),
       loader_(pool_, {[this](spool::Found&& message) { found(std::move(message)); },
                       [this](const spool::PutAside& aside) { put_aside(aside); },
                       [this](const spool::Error& error) {
@@ -332,24 +337,6 @@ void QueueManager::put_aside(const spool::PutAside& aside) {
 }
 
 // ---- files ----
-
-void QueueManager::with_file(spool::QueueId id, spool::Location location,
-                             std::function<void(spool::MessageState&&, std::uint64_t size)> then) {
-    pool_.post([this, id, location, then = std::move(then)]() mutable {
-        auto reader = spool::MessageReader::open(pool_.disk(), id, location, spool::ReadLock::none);
-        if (!reader) {
-            const auto* error = std::get_if<spool::Error>(&reader.error());
-            if (error && error->code == ENOENT) return; // finished meanwhile
-            return pool_.complete([this, id, what = spool::text_of(reader.error())] {
-                log_.error("{}: {}", id.text(), what);
-                trouble("spool", id.text() + ": " + what);
-            });
-        }
-        pool_.complete([then = std::move(then), state = reader->state(), size = reader->size()]() mutable {
-            then(std::move(state), size);
-        });
-    });
-}
 
 void QueueManager::record(spool::QueueId id, std::vector<spool::Property> properties, spool::Sync sync) {
     if (auto unchanged = unwritten_.take(id)) properties.insert(properties.begin(), *std::move(unchanged));

@@ -23,6 +23,7 @@
 #include "daemons/queue-manager/loader.h"
 #include "daemons/queue-manager/measurement.h"
 #include "daemons/queue-manager/rate.h"
+#include "daemons/queue-manager/readings.h"
 #include "daemons/queue-manager/records.h"
 #include "daemons/queue-manager/scrub.h"
 #include "daemons/queue-manager/service.h"
@@ -134,9 +135,6 @@ private:
     void record(spool::QueueId id, std::vector<spool::Property> properties,
                 spool::Sync sync = spool::Sync::no);
     void write_down(); // what has been unwritten for a while
-    // Reads a message's file on a thread, then goes on here. Nothing is called if it has gone.
-    void with_file(spool::QueueId id, spool::Location location,
-                   std::function<void(spool::MessageState&&, std::uint64_t size)> then);
     void failed_on_disk(spool::QueueId id, const spool::Error& error);
     // No room for what must be written: give up some of the reserve; take it back when there is room again.
     void relieve();
@@ -177,6 +175,7 @@ private:
     Suppressions suppressions_{hands_for_suppressions()}; // outlives the threads that read it
     spool::CommitPool pool_;
     spool::Store store_;
+    Readings readings_;
     std::optional<spool::Reserve> reserve_; // touched by one job at a time only
     bool reserve_busy_ = false, reserve_short_ = false;
     Loader loader_;

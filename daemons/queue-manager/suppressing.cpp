@@ -107,11 +107,13 @@ void QueueManager::carry_out(const decide::queue::AskSuppressions& action, smtp:
                 return answer(false, {});
             }
             std::vector<SuppressionsKnown::Suppressed> suppressed;
+            std::vector<spool::Property> records;
             for (const auto& [number, reason] : found.suppressed) {
-                record(id, {failed_untried({number}, reason, "suppression list", Loop::now().wall)});
+                records.emplace_back(failed_untried({number}, reason, "suppression list", Loop::now().wall));
                 say_untried(id, {number}, decide::queue::Outcome::failed, reason);
                 suppressed.push_back({number, &reason});
             }
+            if (!records.empty()) record(id, std::move(records));
             answer(found.known, suppressed);
         });
     });
@@ -133,24 +135,24 @@ void QueueManager::suppress_refused(const proto::delivery::Done& done) {
             refused.emplace_back(each.recipient, reply.said);
     }
     if (refused.empty()) return;
-    with_file(done.queue_id, spool::Location::messages,
-              [this, refused = std::move(refused), id = done.queue_id](spool::MessageState&& state, std::uint64_t) {
-                  const auto now = Loop::now().wall;
-                  for (const auto& [number, said] : refused) {
-                      if (number >= state.recipients.size()) continue;
-                      const auto& address = state.recipients[number].address;
-                      auto recipient = decide::suppression_recipient(address, common::name_folding());
-                      if (!recipient || recipient->starts_with('@') || common::is_own_postmaster(address, config_->local.domains)) continue;
-                      suppressions_.refused({.recipient = std::move(*recipient),
-                                             .sender = "",
-                                             .reason = "refused by its server, message " + id.text(),
-                                             .reply = said,
-                                             .who = "queue-manager",
-                                             .automatic = true,
-                                             .added = now,
-                                             .expires = now + config_->suppression.lasts});
-                  }
-              });
+    readings_.read(done.queue_id, spool::Location::messages,
+                   [this, refused = std::move(refused), id = done.queue_id](const spool::MessageState& state, std::uint64_t) {
+                       const auto now = Loop::now().wall;
+                       for (const auto& [number, said] : refused) {
+                           if (number >= state.recipients.size()) continue;
+                           const auto& address = state.recipients[number].address;
+                           auto recipient = decide::suppression_recipient(address, common::name_folding());
+                           if (!recipient || recipient->starts_with('@') || common::is_own_postmaster(address, config_->local.domains)) continue;
+                           suppressions_.refused({.recipient = std::move(*recipient),
+                                                  .sender = "",
+                                                  .reason = "refused by its server, message " + id.text(),
+                                                  .reply = said,
+                                                  .who = "queue-manager",
+                                                  .automatic = true,
+                                                  .added = now,
+                                                  .expires = now + config_->suppression.lasts});
+                       }
+                   });
 }
 
 } // namespace queue_manager

@@ -51,10 +51,10 @@ void QueueManager::submitted(std::uint8_t slot, const proto::submission::Submitt
         accept(message.queue_id, spool::Location::incoming, message.size,
                spool::MessageState(*std::move(envelope)));
     else
-        with_file(message.queue_id, spool::Location::incoming,
-                  [this, id = message.queue_id](spool::MessageState&& state, std::uint64_t size) {
-                      accept(id, spool::Location::incoming, size, state);
-                  });
+        readings_.read(message.queue_id, spool::Location::incoming,
+                       [this, id = message.queue_id](const spool::MessageState& state, std::uint64_t size) {
+                           accept(id, spool::Location::incoming, size, state);
+                       });
 }
 
 // ETRN. What the operator has paused a client does not set going; nor is it told who did, and why.

@@ -205,9 +205,14 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
     std::vector<Entry> deferred;
     std::vector<Entry> discarded;
     sorted_.clear();
-    if (m.extra != none) extras_[m.extra].undecided.clear();
+    std::vector<RecipientNumber> finished;
+    if (m.extra != none) {
+        extras_[m.extra].undecided.clear();
+        finished = extras_[m.extra].finished;
+        std::ranges::sort(finished);
+    }
     for (const FinalRecipient& each : event.recipients) {
-        if (m.extra != none && std::ranges::count(extras_[m.extra].finished, each.number) > 0) {
+        if (std::ranges::binary_search(finished, each.number)) {
             --m.open;
             continue;
         }

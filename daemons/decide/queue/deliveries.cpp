@@ -12,6 +12,7 @@ Slot Core::new_delivery(Slot message) {
     ++d.generation;
     d.message = message;
     d.next_of_message = m.first;
+    if (m.first != none) deliveries_[m.first].prev_of_message = slot;
     d.since = seconds(now_.monotonic);
     d.due = now_.monotonic;
     m.first = slot;
@@ -21,9 +22,8 @@ Slot Core::new_delivery(Slot message) {
 void Core::free_delivery(Slot slot) {
     Delivery& d = deliveries_[slot];
     Message& m = messages_[d.message];
-    Slot* link = &m.first;
-    while (*link != slot) link = &deliveries_[*link].next_of_message;
-    *link = d.next_of_message;
+    (d.prev_of_message == none ? m.first : deliveries_[d.prev_of_message].next_of_message) = d.next_of_message;
+    if (d.next_of_message != none) deliveries_[d.next_of_message].prev_of_message = d.prev_of_message;
     if (d.count > 1 && !d.whole) several_.release(d.number);
     if (d.queue != none) {
         Queue& q = queues_[d.queue];
@@ -121,6 +121,7 @@ bool Core::join(Slot slot) {
     const Message& m = messages_[d.message];
     const bool only = m.first == slot && d.next_of_message == none;
     if (only || d.queue == none || d.suspect || d.postponed || m.held || m.elsewhere) return false;
+    if (queues_[d.queue].waiting == 0) return false;
     const smtp::Monotonic mine = std::max(d.due, now_.monotonic);
     for (Slot other = m.first; other != none; other = deliveries_[other].next_of_message) {
         Delivery& o = deliveries_[other];

@@ -31,7 +31,7 @@ enum class DeliveryState : std::uint8_t {
 struct Delivery {
     smtp::Monotonic due{}; // waiting: until then; else since when it has been due; active: when handed over
     std::uint32_t generation = 0; // tells a stale DeliveryId
-    Slot message = none, next_of_message = none;
+    Slot message = none, prev_of_message = none, next_of_message = none;
     Slot queue = none;
     Slot prev = none, next = none; // in its lane's flow, connection, or pre-categorization list
     Slot holder = none;            // ready: its flow; active: its connection

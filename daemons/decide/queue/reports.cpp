@@ -36,7 +36,7 @@ void Core::plan_reports(Slot message) {
     const Message& m = messages_[message];
     Extra& e = extras_[m.extra];
     if (std::ranges::none_of(e.reports, [](const Due& due) { return due.request == 0; })) return;
-    bool settled = true;
+    bool settled = m.active == 0;
     for (Slot slot = m.first; slot != none && settled; slot = deliveries_[slot].next_of_message) {
         const DeliveryState state = deliveries_[slot].state;
         settled = state == DeliveryState::waiting || state == DeliveryState::held;
@@ -51,13 +51,15 @@ void Core::plan_reports(Slot message) {
 
 // A notice of delay for a recipient that is done meanwhile is not wanted any more.
 void Core::forget_overtaken(Slot message) {
-    auto waits = [&](RecipientNumber number) {
-        for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
-            if (std::ranges::count(entries(slot), number, &Entry::number) > 0) return true;
-        return false;
-    };
-    std::erase_if(extras_[messages_[message].extra].reports, [&](const Due& due) {
-        return due.kind == ReportKind::delayed && due.request == 0 && !waits(due.recipient.number);
+    auto& reports = extras_[messages_[message].extra].reports;
+    const auto wanted = [](const Due& due) { return due.kind == ReportKind::delayed && due.request == 0; };
+    if (std::ranges::none_of(reports, wanted)) return;
+    std::vector<RecipientNumber> waiting;
+    for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
+        for (const Entry& each : entries(slot)) waiting.push_back(each.number);
+    std::ranges::sort(waiting);
+    std::erase_if(reports, [&](const Due& due) {
+        return wanted(due) && !std::ranges::binary_search(waiting, due.recipient.number);
     });
 }
 

@@ -1,0 +1,48 @@
+#include "daemons/queue-manager/readings.h"
+#include "libspool/message_reader.h"
+#include <cerrno>
+#include <optional>
+#include <utility>
+
+namespace queue_manager {
+
+void Readings::read(spool::QueueId id, spool::Location hint, Then then) {
+    const auto [place, fresh] = readings_.try_emplace(id);
+    place->second.next.push_back(std::move(then));
+    if (!fresh) return;
+    fresh_.emplace_back(id, hint);
+    soon_();
+}
+
+void Readings::begin() {
+    for (const auto& [id, hint] : std::exchange(fresh_, {})) start(id, hint);
+}
+
+void Readings::start(spool::QueueId id, spool::Location hint) {
+    auto& reading = readings_.at(id);
+    reading.served = std::exchange(reading.next, {});
+    pool_.post([this, &pool = pool_, id, hint] { // by then this may have gone; the pool has not
+        auto reader = spool::MessageReader::open(pool.disk(), id, hint, spool::ReadLock::none);
+        std::optional<spool::MessageState> state;
+        std::string why;
+        std::uint64_t size = 0;
+        if (reader) {
+            size = reader->size();
+            state = std::move(*reader).state();
+        } else if (const auto* error = std::get_if<spool::Error>(&reader.error()); !error || error->code != ENOENT) {
+            why = spool::text_of(reader.error());
+        }
+        pool.complete([this, id, hint, state = std::move(state), size, why = std::move(why)] {
+            auto served = std::exchange(readings_.at(id).served, {});
+            if (!why.empty()) unreadable_(id, why);
+            for (auto& then : served)
+                if (state) then(*state, size);
+            if (readings_.at(id).next.empty())
+                readings_.erase(id);
+            else
+                start(id, hint);
+        });
+    });
+}
+
+} // namespace queue_manager
