@@ -12,6 +12,7 @@ using proto::recipient_check::Verdict;
 
 namespace {
 constexpr auto look_again_in = std::chrono::seconds(5);
+constexpr std::size_t steps_a_turn = 500; // a few milliseconds
 }
 
 spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::Surroundings& surroundings,
@@ -27,11 +28,12 @@ Categorizer::Categorizer(common::Surroundings& surroundings, const config::Confi
       sources_(surroundings, troubles_, [this](const decide::Need& need) { known(need); }),
       suppressions_(surroundings.loop, troubles_.about("suppressions"),
                     [this](const std::string& address) { known({decide::Need::Kind::suppressed, address, {}}); }),
+      next_turn_(surroundings.loop, [this] { work(); }),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      proto::categorize::conversation, surroundings.identity,
                      {[this](proto::categorize::Message&& message) {
                           if (auto* question = std::get_if<Categorize>(&message))
-                              answer({std::move(*question)});
+                              ask(std::move(*question));
                           else if (auto* list = std::get_if<proto::categorize::Suppressions>(&message))
                               suppressions_.set_any(list->any), tell_of_suppressions();
                           else
@@ -40,8 +42,11 @@ Categorizer::Categorizer(common::Surroundings& surroundings, const config::Confi
                       {},
                       [this](const std::string&) { // it asks again when it is back
                           replies_ = {};
-                          std::erase_if(waiting_, [](auto& w) {
-                              return std::holds_alternative<Categorize>(w.second.question);
+                          working_.clear();
+                          std::erase_if(waiting_, [this](auto& each) {
+                              if (!std::holds_alternative<Categorize>(each.second->question)) return false;
+                              turns_.left(each.first);
+                              return true;
                           });
                           check_stopped();
                       },
@@ -73,7 +78,9 @@ void Categorizer::reconfigure(common::Orders orders) {
     listen(orders);
     // Who waited for an answer of the old tables asks the new ones, from the beginning.
     wanted_.clear();
-    for (auto& [number, waiting] : std::exchange(waiting_, {})) answer({std::move(waiting.question)});
+    turns_ = decide::QuestionTurns();
+    for (auto& asked : std::exchange(working_, {})) ask(std::move(asked->question));
+    for (auto& [number, asked] : std::exchange(waiting_, {})) ask(std::move(asked->question));
     check_stopped();
 }
 
@@ -83,7 +90,7 @@ void Categorizer::stop(smtp::Duration, std::function<void()> done) {
 }
 
 void Categorizer::check_stopped() {
-    if (stopped_ && waiting_.empty() && replies_.empty()) std::exchange(stopped_, nullptr)();
+    if (stopped_ && waiting_.empty() && working_.empty() && replies_.empty()) std::exchange(stopped_, nullptr)();
 }
 
 void Categorizer::welcome(std::unique_ptr<Visitors> visitor) {
@@ -91,7 +98,7 @@ void Categorizer::welcome(std::unique_ptr<Visitors> visitor) {
     visitor->set_callbacks({[this, number](proto::recipient_check::Message&& message) {
                                 auto* question = std::get_if<proto::recipient_check::Check>(&message);
                                 if (question)
-                                    answer({Check{number, std::move(*question)}});
+                                    ask(Check{number, std::move(*question)});
                                 else
                                     visitors_.at(number)->fail("only Check is said here");
                             },
@@ -118,38 +125,70 @@ static std::string sender_of(const auto& question) {
     return std::get<1>(question).check.sender;
 }
 
-void Categorizer::answer(Waiting&& asked) {
+void Categorizer::answer(Work asked) {
     sources_.look();
-    auto tables = asked.notebook.before(sources_.tables());
-    tables.suppressed = suppressions_.for_mail_from(sender_of(asked.question));
-    if (const auto* question = std::get_if<Categorize>(&asked.question); question && question->queue_id.value != 0)
-        tables.delivered_before = trails_.of(question->queue_id);
-    if (const auto* question = std::get_if<Categorize>(&asked.question))
-        asked.needed = categorize(*question, tables);
-    else
-        asked.needed = check(std::get<Check>(asked.question), tables);
-    tell_troubles();
-    if (asked.needed.empty()) return;
-    const auto number = ++last_waiting_;
-    const auto& waiting = waiting_.emplace(number, std::move(asked)).first->second;
-    for (const auto& need : waiting.needed) wanted_[need].push_back(number);
-    for (const auto& need : waiting.needed) fetch(need);
+    auto tables = asked->notebook.before(sources_.tables());
+    tables.suppressed = suppressions_.for_mail_from(sender_of(asked->question));
+    if (const auto* question = std::get_if<Categorize>(&asked->question)) {
+        if (question->queue_id.value != 0) tables.delivered_before = trails_.of(question->queue_id);
+        std::vector<decide::EnvelopeRecipient> envelope;
+        envelope.reserve(question->recipients.size());
+        for (const auto& recipient : question->recipients) envelope.push_back({recipient.index, recipient.address});
+        asked->expansion.emplace(std::move(envelope), question->reverse_path, settings_, std::move(tables));
+        if (!worked_on(*asked)) {
+            working_.push_back(std::move(asked));
+            if (!next_turn_.armed()) next_turn_.start({});
+            return;
+        }
+    } else {
+        asked->needed = check(std::get<Check>(asked->question), tables);
+    }
+    settle(std::move(asked));
 }
 
-void Categorizer::fetch(const decide::Need& need) {
-    if (need.kind == decide::Need::Kind::suppressed) return suppressions_.fetch(need.name);
-    sources_.fetch(need);
-}
-
-std::set<decide::Need> Categorizer::categorize(const Categorize& question, const decide::ExpansionTables& tables) {
-    std::vector<decide::EnvelopeRecipient> envelope;
-    envelope.reserve(question.recipients.size());
-    for (const auto& recipient : question.recipients) envelope.push_back({recipient.index, recipient.address});
-    auto expanded = decide::expand(envelope, question.reverse_path, settings_, tables);
-    if (!expanded.needed.empty()) return std::move(expanded.needed);
-    replies_.add(question.request, std::move(expanded.recipients));
+bool Categorizer::worked_on(Asked& asked) {
+    if (!asked.expansion->go_on(steps_a_turn)) return false;
+    auto expanded = asked.expansion->take();
+    asked.expansion.reset();
+    asked.needed = std::move(expanded.needed);
+    if (!asked.needed.empty()) return true;
+    replies_.add(std::get<Categorize>(asked.question).request, std::move(expanded.recipients));
     reply();
-    return {};
+    return true;
+}
+
+// In this turn a piece of one, in the next a piece of another; sockets are looked after in between.
+void Categorizer::work() {
+    if (working_.empty()) return;
+    auto asked = std::move(working_.front());
+    working_.pop_front();
+    if (worked_on(*asked))
+        settle(std::move(asked));
+    else
+        working_.push_back(std::move(asked));
+    if (!working_.empty()) next_turn_.start({});
+    check_stopped();
+}
+
+void Categorizer::settle(Work asked) {
+    tell_troubles();
+    if (asked->needed.empty()) return;
+    const auto number = ++last_waiting_;
+    const auto& waiting = *waiting_.emplace(number, std::move(asked)).first->second;
+    for (const auto& need : waiting.needed) {
+        wanted_[need].push_back(number);
+        turns_.ask(number, need);
+    }
+    fetch();
+}
+
+void Categorizer::fetch() {
+    while (const auto need = turns_.next()) {
+        if (need->kind == decide::Need::Kind::suppressed)
+            suppressions_.fetch(need->name);
+        else
+            sources_.fetch(*need);
+    }
 }
 
 // As much as the connection takes; the rest when it has sent that.
@@ -179,24 +218,25 @@ std::set<decide::Need> Categorizer::check(const Check& question, const decide::E
 // Whoever waited for this one last asks again; with what is known now it comes further, or to its end. Each run
 // sees what the ones before saw (the notebook), so that it does come to an end.
 void Categorizer::known(const decide::Need& need) {
-    auto wanted = wanted_.extract(need);
-    if (wanted.empty()) return;
-    std::vector<Waiting> ready;
-    for (const auto number : wanted.mapped()) {
+    turns_.answered(need);
+    const auto wanted = wanted_.extract(need);
+    std::vector<Work> ready;
+    for (const auto number : wanted.empty() ? std::vector<std::uint64_t>() : wanted.mapped()) {
         const auto at = waiting_.find(number);
         if (at == waiting_.end()) continue;
-        auto& waiting = at->second;
+        auto& waiting = *at->second;
         const bool lasting = need.kind == decide::Need::Kind::suppressed; // never forgotten
         if (!lasting && !waiting.notebook.note(need, sources_.tables())) { // forgotten already: fetched again
             wanted_[need].push_back(number);
+            turns_.ask(number, need);
             continue;
         }
         waiting.needed.erase(need);
         if (!waiting.needed.empty()) continue;
-        ready.push_back(std::move(waiting));
+        ready.push_back(std::move(at->second));
         waiting_.erase(at);
     }
-    if (wanted_.contains(need)) fetch(need);
+    fetch();
     for (auto& each : ready) answer(std::move(each));
     check_stopped();
 }

@@ -1,5 +1,6 @@
 // The categorizer: tells the queue-manager who the recipients of a message really are, and smtpd whether a
-// recipient would be accepted. Keeps nothing between questions but what it has read.
+// recipient would be accepted. Keeps nothing between questions but what it has read. Fair to those who ask: a large list
+// is worked on a little in each turn of the loop, and what it must find out takes turns with what others must.
 #pragma once
 #include "daemons/categorizer/replies.h"
 #include "daemons/categorizer/sources.h"
@@ -14,9 +15,12 @@
 #include "daemons/common/troubles.h"
 #include "daemons/decide/expansion.h"
 #include "daemons/decide/notebook.h"
+#include "daemons/decide/question_turns.h"
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -37,24 +41,28 @@ private:
         std::uint64_t visitor = 0;
         proto::recipient_check::Check check;
     };
-    // A question that waits for answers, and those it has got.
-    struct Waiting {
+    // A question, while it waits for answers or is worked on, and the answers it has got.
+    struct Asked {
         std::variant<proto::categorize::Categorize, Check> question;
         std::set<decide::Need> needed = {};
         decide::Notebook notebook = {};
+        std::optional<decide::Expansion> expansion = {}; // of a message, while it is worked on
     };
+    using Work = std::unique_ptr<Asked>; // its notebook is referred to
 
     Categorizer(common::Surroundings& surroundings, const config::Config& config);
     void apply(const config::Config& config);
     void listen(common::Orders& orders);
     void welcome(std::unique_ptr<Visitors> visitor);
-    // Answers the question, or has it wait for what it needs.
-    void answer(Waiting&& asked);
-    std::set<decide::Need> categorize(const proto::categorize::Categorize& question,
-                                      const decide::ExpansionTables& tables);
+    // Answers the question, or goes on in later turns of the loop, or has it wait for what it needs.
+    void answer(Work asked);
+    void ask(decltype(Asked::question) question) { answer(std::make_unique<Asked>(std::move(question))); }
+    bool worked_on(Asked& asked); // true: to its end
+    void work();
+    void settle(Work asked);
     void reply();
     std::set<decide::Need> check(const Check& question, const decide::ExpansionTables& tables);
-    void fetch(const decide::Need& need);
+    void fetch();
     void known(const decide::Need& need);
     void tell_troubles();
     void tell_of_suppressions();
@@ -67,7 +75,10 @@ private:
     Suppressions suppressions_;
     Trails trails_;
     decide::ExpansionSettings settings_;
-    std::map<std::uint64_t, Waiting> waiting_;
+    std::deque<Work> working_; // expansions not at their end; whose turn is next first
+    common::Timer next_turn_;
+    std::map<std::uint64_t, Work> waiting_;
+    decide::QuestionTurns turns_;
     std::map<decide::Need, std::vector<std::uint64_t>> wanted_; // by which of those that wait
     std::uint64_t last_waiting_ = 0;
     Replies replies_;

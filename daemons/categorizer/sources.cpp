@@ -107,10 +107,16 @@ void Sources::fetch(const Need& need) {
     switch (need.kind) {
     case Need::Kind::user: return users_.find(need.name);
     case Need::Kind::table: return lookups_.ask(need.name, need.key);
-    case Need::Kind::alias:
+    case Need::Kind::alias: {
+        bool asked = false;
         for (const auto& table : alias_tables_)
-            if (lookups_.find(table, need.name).said == tables::Answer::Said::not_yet) lookups_.ask(table, need.name);
+            if (lookups_.find(table, need.name).said == tables::Answer::Said::not_yet) {
+                lookups_.ask(table, need.name);
+                asked = true;
+            }
+        if (!asked) surroundings_.loop.later([this, need] { known_(need); }); // somebody else's question was quicker
         return;
+    }
     case Need::Kind::forward:
     case Need::Kind::include: return user_files_.find(file_of(need));
     default: return; // answered at once, always

@@ -3,7 +3,9 @@
 #include "daemons/decide/expansion_road.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 namespace decide {
 
@@ -125,13 +127,42 @@ std::string copy_key(std::string_view address, std::string_view user, std::strin
     return "to " + std::string(address.substr(0, at)) + smtp::lowered(address.substr(at));
 }
 
-Expanded expand(const std::vector<EnvelopeRecipient>& envelope, std::string_view reverse_path,
-                const ExpansionSettings& settings, const ExpansionTables& tables) {
-    Lookups lookups(tables);
-    const auto sender = rewritten_sender(reverse_path, settings, lookups);
-    Gathering gathering(envelope, settings.bytes);
-    for (const auto& recipient : envelope) {
-        std::vector<FinalRecipient> found;
+struct Expansion::Inner {
+    Inner(std::vector<EnvelopeRecipient>&& recipients, const ExpansionSettings& s, ExpansionTables&& t)
+        : envelope(std::move(recipients)), settings(s), tables(std::move(t)) {}
+
+    void end_of_road(const EnvelopeRecipient& recipient, std::vector<FinalRecipient>&& found) {
+        if (!lookups.needed().empty()) return; // the others' needs are found out all the same
+        for (auto& one : found)
+            if (one.reverse_path.empty()) one.reverse_path = sender.own;
+        gathering.take(recipient, std::move(found));
+    }
+
+    const std::vector<EnvelopeRecipient> envelope;
+    const ExpansionSettings& settings;
+    const ExpansionTables tables;
+    Lookups lookups{tables};
+    Sender sender;
+    Gathering gathering{envelope, settings.bytes};
+    std::size_t at = 0; // in the envelope
+    std::optional<Road> road;
+};
+
+Expansion::Expansion(std::vector<EnvelopeRecipient> envelope, std::string_view reverse_path,
+                     const ExpansionSettings& settings, ExpansionTables tables)
+    : inner_(std::make_unique<Inner>(std::move(envelope), settings, std::move(tables))) {
+    inner_->sender = rewritten_sender(reverse_path, settings, inner_->lookups);
+}
+
+Expansion::~Expansion() = default;
+
+bool Expansion::go_on(std::size_t steps) {
+    auto& [envelope, settings, tables, lookups, sender, gathering, at, road] = *inner_;
+    for (; at < envelope.size(); ++at) {
+        if (lookups.needed().size() >= settings.questions) return true;
+        if (steps == 0) return false;
+        if (!road) --steps;
+        const auto& recipient = envelope[at];
         if (sender.said == TableAnswer::Said::unreadable) {
             FinalRecipient waiting;
             waiting.index = recipient.index;
@@ -139,17 +170,28 @@ Expanded expand(const std::vector<EnvelopeRecipient>& envelope, std::string_view
             waiting.address = recipient.address;
             waiting.status = "4.3.0";
             waiting.text = sender.why;
-            found.push_back(std::move(waiting));
-        } else {
-            found = Road(recipient, sender.path, settings, lookups).run();
+            inner_->end_of_road(recipient, {std::move(waiting)});
+            continue;
         }
-        if (!lookups.needed().empty()) continue; // the others' needs are found out all the same
-        for (auto& one : found)
-            if (one.reverse_path.empty()) one.reverse_path = sender.own;
-        gathering.take(recipient, std::move(found));
+        if (!road) road.emplace(recipient, sender.path, settings, lookups);
+        if (!road->go_on(steps)) return lookups.needed().size() >= settings.questions;
+        inner_->end_of_road(recipient, road->end());
+        road.reset();
     }
+    return true;
+}
+
+Expanded Expansion::take() {
+    auto& lookups = inner_->lookups;
     if (!lookups.needed().empty()) return {{}, std::move(lookups.needed())};
-    return {gathering.finish(), {}};
+    return {inner_->gathering.finish(), {}};
+}
+
+Expanded expand(const std::vector<EnvelopeRecipient>& envelope, std::string_view reverse_path,
+                const ExpansionSettings& settings, const ExpansionTables& tables) {
+    Expansion expansion(envelope, reverse_path, settings, tables);
+    while (!expansion.go_on(10'000)) {}
+    return expansion.take();
 }
 
 } // namespace decide

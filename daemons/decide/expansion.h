@@ -1,7 +1,8 @@
 // Who the recipients of a message really are: what their addresses are rewritten to, which class they belong
 // to, what aliases and .forward files say, down to the last; and where each goes. See postrider-addresses(7).
 // Pure: tables are asked through functions; where one does not know yet, the expansion names what it needs and
-// is run again. Loops are cut, depth and size are bounded, nobody gets a message twice.
+// is run again. Loops are cut, depth and size are bounded, nobody gets a message twice. A large list is gone through in
+// stages, so that whoever has several at a time can be fair to all.
 #pragma once
 #include "daemons/decide/address_class.h"
 #include "daemons/decide/expansion_tables.h"
@@ -9,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
@@ -40,6 +42,7 @@ struct ExpansionSettings {
     std::uint32_t depth = 50;
     std::uint32_t recipients = 100'000;  // one address may become so many
     std::size_t bytes = 48 << 20;        // of text in one answer, about; what is beyond waits for the next one
+    std::size_t questions = 50'000;      // needed at a time, about; what is beyond is found out in the next run
     AddressTables tables;
     std::string local_transport; // a next hop for users' mailboxes; "" as `local` is configured
     std::string mailbox;         // of virtual_mailbox: "maildir:…", "mbox:…" with {user}, {domain}, {value}; or a next hop
@@ -80,7 +83,27 @@ struct Expanded {
     std::set<Need> needed;                  // not empty: nothing above; find out about these and ask again
 };
 
-// `reverse_path`: "" for reports; owners of lists are not put in then.
+class Expansion {
+public:
+    // `reverse_path`: "" for reports; owners of lists are not put in then. `settings`, and what `tables` refer to, must
+    // outlive it.
+    Expansion(std::vector<EnvelopeRecipient> envelope, std::string_view reverse_path, const ExpansionSettings& settings,
+              ExpansionTables tables);
+    ~Expansion();
+    Expansion(const Expansion&) = delete;
+    Expansion& operator=(const Expansion&) = delete;
+
+    // Goes on for so many steps: recipients, and places that lists name. True: it has come to its end.
+    bool go_on(std::size_t steps);
+    // Then.
+    Expanded take();
+
+private:
+    struct Inner;
+    std::unique_ptr<Inner> inner_;
+};
+
+// All of it at once.
 Expanded expand(const std::vector<EnvelopeRecipient>& envelope, std::string_view reverse_path,
                 const ExpansionSettings& settings, const ExpansionTables& tables);
 

@@ -48,8 +48,7 @@ void Road::name_here(const std::string& name, const std::string& address, const 
         return named_in_list("postmaster", via.deeper());
     if (is_postmaster(plain) && plain != settings_.folded(settings_.postmaster) && !is_open("alias " + plain)) {
         open_.push_back("alias " + plain);
-        named_in_list(settings_.postmaster, via.deeper());
-        return leave();
+        return go_through({{AliasTarget::Kind::address, settings_.postmaster}}, Reading{}, via.deeper());
     }
     user_here(name, address, via, false);
 }
@@ -58,16 +57,17 @@ void Road::name_here(const std::string& name, const std::string& address, const 
 bool Road::through_alias(const std::string& name, const std::string& address, const Via& via) {
     const auto key = "alias " + name;
     if (is_open(key)) return false;
-    const auto answer = lookups_.alias(name);
+    auto answer = lookups_.alias(name);
     if (answer.said == Said::none) return false;
     if (answer.said == Said::unreadable) defer("4.3.0", answer.why);
     if (answer.said != Said::found) return true;
     const auto owner = owner_of(name, via.owner);
     if (enter(key) == Entry::done) return true; // its members are there already
-    if (!loops(address, via))
-        through_list(answer, {Reading::From::aliases, "alias " + name, answer.run_as, "", address},
-                     Via{owner, via.depth}.inside(address));
-    leave();
+    if (loops(address, via))
+        leave();
+    else
+        go_through(std::move(answer.targets), Reading{Reading::From::aliases, "alias " + name, answer.run_as, "", address},
+                   Via{owner, via.depth}.inside(address));
     return true;
 }
 
@@ -94,7 +94,7 @@ bool Road::through_forward(const std::string& user, const std::string& extension
                            const Via& via) {
     const auto key = "forward " + user;
     if (is_open(key)) return false; // the file names its user: the mailbox
-    const auto answer = lookups_.forward(user, extension);
+    auto answer = lookups_.forward(user, extension);
     if (answer.said == Said::none || (answer.said == Said::found && answer.targets.empty())) return false;
     if (answer.said == Said::unreadable) defer("4.3.0", answer.why);
     if (answer.said != Said::found) return true;
@@ -105,25 +105,19 @@ bool Road::through_forward(const std::string& user, const std::string& extension
     if (!done_.insert(key + "\n" + extension).second) return true; // another extension may have a file of its own
     if (loops(address, via)) return true;
     open_.push_back(key);
-    through_list(answer, {Reading::From::forward, user + "'s .forward", user, user, address}, via.inside(address));
-    leave();
+    go_through(std::move(answer.targets), Reading{Reading::From::forward, user + "'s .forward", user, user, address},
+               via.inside(address));
     return true;
 }
 
-void Road::through_list(const AliasAnswer& list, const Reading& reading, const Via& via) {
-    named_ += list.targets.size();
-    if (named_ > settings_.recipients)
-        return defer("4.3.5", fmt::format("the lists for this address name more than {} places", settings_.recipients));
-    for (const auto& target : list.targets) {
-        if (is_deferred_) return;
-        switch (target.kind) {
-        case AliasTarget::Kind::address: named_in_list(target.value, via); break;
-        case AliasTarget::Kind::user: mailbox_here(target.value, via); break;
-        case AliasTarget::Kind::command:
-        case AliasTarget::Kind::file: place(target, reading, via); break;
-        case AliasTarget::Kind::include: through_include(target.value, reading, via); break;
-        case AliasTarget::Kind::wrong: defer("4.3.5", fmt::format("{}: {}", reading.name, target.value)); break;
-        }
+void Road::take(const AliasTarget& target, const Reading& reading, const Via& via) {
+    switch (target.kind) {
+    case AliasTarget::Kind::address: return named_in_list(target.value, via);
+    case AliasTarget::Kind::user: return mailbox_here(target.value, via);
+    case AliasTarget::Kind::command:
+    case AliasTarget::Kind::file: return place(target, reading, via);
+    case AliasTarget::Kind::include: return through_include(target.value, reading, via);
+    case AliasTarget::Kind::wrong: return defer("4.3.5", fmt::format("{}: {}", reading.name, target.value));
     }
 }
 
@@ -145,7 +139,7 @@ void Road::through_include(const std::string& path, const Reading& reading, cons
                                           smtp::printable(path, 100)));
     if (++includes_ > most_includes)
         return defer("4.3.5", fmt::format("the lists for this address include more than {} files", most_includes));
-    const auto answer = lookups_.include(path, reading.reader);
+    auto answer = lookups_.include(path, reading.reader);
     if (answer.said == Said::not_yet) return;
     if (answer.said == Said::unreadable) return defer("4.3.0", answer.why);
     if (answer.said == Said::none)
@@ -157,8 +151,7 @@ void Road::through_include(const std::string& path, const Reading& reading, cons
     inside.from = reading.reader.empty() ? Reading::From::includes : Reading::From::forward;
     if (reading.reader.empty()) inside.run_as = answer.run_as;
     inside.name = path;
-    through_list(answer, inside, via.deeper());
-    leave();
+    go_through(std::move(answer.targets), std::move(inside), via.deeper());
 }
 
 // A command or a file.
@@ -215,10 +208,8 @@ void Road::user_here(const std::string& name, const std::string& address, const 
     if (!settings_.catch_all.empty()) {
         const auto entry = enter("catch-all");
         if (entry == Entry::done) return;
-        if (entry == Entry::fresh) {
-            named_in_list(settings_.catch_all, via.deeper());
-            return leave();
-        }
+        if (entry == Entry::fresh)
+            return go_through({{AliasTarget::Kind::address, settings_.catch_all}}, Reading{}, via.deeper());
     }
     fail(address, via, "5.1.1", fmt::format("unknown user: \"{}\"", smtp::printable(name, 100)));
 }

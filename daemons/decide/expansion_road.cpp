@@ -5,6 +5,7 @@
 #include "libsmtp/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace decide {
 
@@ -21,8 +22,38 @@ std::string lower_domain(std::string_view address) {
 
 } // namespace
 
-std::vector<FinalRecipient> Road::run() {
-    rewritten(envelope_.address, {});
+bool Road::go_on(std::size_t& steps) {
+    if (!std::exchange(begun_, true)) rewritten(envelope_.address, {});
+    for (; !levels_.empty() && !is_deferred_; --steps) {
+        if (steps == 0) return false;
+        step();
+    }
+    return true;
+}
+
+// The next place that the innermost list names, which may lead into another list.
+void Road::step() {
+    auto& level = levels_.back();
+    if (level.next == level.targets.size()) {
+        levels_.pop_back();
+        return leave();
+    }
+    const auto depth = levels_.size();
+    const auto& target = level.targets[level.next++];
+    if (level.reading)
+        take(target, *level.reading, level.via);
+    else
+        through_virtual(target.value, level.via);
+    const bool list = levels_.size() > depth || target.kind == AliasTarget::Kind::include;
+    if (++(list ? lists_ : members_) > settings_.recipients)
+        defer("4.3.5", fmt::format("the lists for this address name more than {} places", settings_.recipients));
+}
+
+void Road::go_through(std::vector<AliasTarget>&& targets, std::optional<Reading> reading, const Via& via) {
+    levels_.push_back({std::move(targets), std::move(reading), via});
+}
+
+std::vector<FinalRecipient> Road::end() {
     if (is_deferred_) return {std::move(deferred_)}; // all or nothing: the others would get it again
     if (found_.empty() && lookups_.needed().empty())
         fail(envelope_.address, {}, "5.4.6",
@@ -150,13 +181,15 @@ void Road::through_virtual(const std::string& address, const Via& via) {
     if (wait_for(found.answer)) return;
     if (found.answer.said == Said::none) return by_class(address, via);
     if (enter(key) == Entry::done) return;
-    const auto [targets, wrong] = addresses_of(found.answer.value, address, found.match, settings_.delimiter,
+    auto [targets, wrong] = addresses_of(found.answer.value, address, found.match, settings_.delimiter,
                                                settings_.origin, settings_.recipients);
     if (!wrong.empty()) defer("4.3.5", fmt::format("{} says of <{}>: {}", found.table, address, wrong));
     if (targets.size() > settings_.recipients)
         defer("4.3.5", fmt::format("<{}> has more than {} virtual aliases", address, settings_.recipients));
-    for (const auto& target : targets) through_virtual(target, via.deeper());
-    leave();
+    std::vector<AliasTarget> places;
+    places.reserve(targets.size());
+    for (auto& target : targets) places.push_back({AliasTarget::Kind::address, std::move(target)});
+    go_through(std::move(places), {}, via.deeper());
 }
 
 // --- classes

@@ -1,9 +1,12 @@
-// One envelope recipient on its way to those who get the message: the steps between an address and its end.
+// One envelope recipient on its way to those who get the message: the steps between an address and its end. A long way
+// is gone in stages: what lists name is taken one by one, and the lists being gone through are kept in between.
 // The inside of expansion.cpp, which puts several roads together.
 #pragma once
 #include "daemons/decide/expansion.h"
 #include "daemons/decide/lookups.h"
 #include "daemons/decide/transport_word.h"
+#include <deque>
+#include <optional>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -17,8 +20,10 @@ public:
          Lookups& lookups)
         : envelope_(envelope), sender_(sender), settings_(settings), lookups_(lookups) {}
 
-    // All who get it, or the one word on why it waits. Means nothing while something is needed.
-    std::vector<FinalRecipient> run();
+    // Goes on for at most so many places that lists name, and takes them off; true: to the end.
+    bool go_on(std::size_t& steps);
+    // Then: all who get it, or the one word on why it waits. Means nothing while something is needed.
+    std::vector<FinalRecipient> end();
 
 private:
     // How an address was come by.
@@ -37,7 +42,15 @@ private:
         std::string reader;  // who reads what it includes: a user; "" this system
         std::string address; // of commands and files
     };
+    // A list that is being gone through. What was entered for it is left when it is through.
+    struct Level {
+        std::vector<AliasTarget> targets;
+        std::optional<Reading> reading; // none: addresses that a virtual alias leads to
+        Via via;
+        std::size_t next = 0;
+    };
 
+    void step();
     // expansion_road.cpp: rewriting, classes, transports
     void rewritten(const std::string& text, const Via& via);
     void through_virtual(const std::string& address, const Via& via);
@@ -53,7 +66,8 @@ private:
     void user_here(const std::string& name, const std::string& address, const Via& via, bool mailbox_only);
     bool through_forward(const std::string& user, const std::string& extension, const std::string& address,
                          const Via& via);
-    void through_list(const AliasAnswer& list, const Reading& reading, const Via& via);
+    void go_through(std::vector<AliasTarget>&& targets, std::optional<Reading> reading, const Via& via);
+    void take(const AliasTarget& target, const Reading& reading, const Via& via);
     void mailbox_here(const std::string& text, const Via& via);
     void through_include(const std::string& path, const Reading& reading, const Via& via);
     void place(const AliasTarget& target, const Reading& reading, const Via& via);
@@ -76,8 +90,10 @@ private:
     bool is_envelopes(const FinalRecipient& one) const;
 
     static constexpr std::uint32_t most_includes = 100;
-    std::uint32_t includes_ = 0; // met on the way, and places that lists named
-    std::size_t named_ = 0;
+    std::uint32_t includes_ = 0;           // met on the way
+    std::size_t members_ = 0, lists_ = 0;  // places that lists named, and those of them that were lists themselves
+    bool begun_ = false;
+    std::deque<Level> levels_; // innermost last
     const EnvelopeRecipient& envelope_;
     std::string_view sender_;
     const ExpansionSettings& settings_;

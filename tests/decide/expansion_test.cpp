@@ -181,6 +181,17 @@ TEST_CASE("what lists name and include is bounded, whoever wrote them") {
     CHECK(w.expand({"often"}) == "0:local alice");
     w.aliases["often"].push_back(":include:/lists/more");
     CHECK(w.expand({"often"}) == "0:deferred 4.3.5");
+    // Members count, the lists that name them do not.
+    for (int n = 0; n < 50; ++n) w.includes["/lists/fifty"].push_back(fmt::format("x{}@far.example", n));
+    w.aliases["fifty"] = {"inner"};
+    w.aliases["inner"] = {":include:/lists/fifty"};
+    CHECK(w.expanded({"fifty"}).recipients.size() == 50);
+    w.includes["/lists/fifty"].push_back("alice");
+    CHECK(w.expand({"fifty"}) == "0:deferred 4.3.5");
+    for (int n = 0; n < 100; ++n) // lists of lists, and nobody is named
+        w.aliases[fmt::format("l{}", n)] = {fmt::format("l{}", 2 * n + 1), fmt::format("l{}", 2 * n + 2)};
+    for (int n = 100; n < 201; ++n) w.aliases[fmt::format("l{}", n)] = {fmt::format("l{}", n)};
+    CHECK(w.expand({"l0"}) == "0:deferred 4.3.5");
     w.settings.recipients = 10'000;
     for (int n = 0; n < 200; ++n) {
         w.includes[fmt::format("/lists/{}", n)] = {"alice"};

@@ -47,6 +47,7 @@ struct World {
     std::string routed;                            // a domain with a route
     decide::ExpansionSettings settings;
     std::string sender = "sender@far.example";
+    std::size_t stage = 0; // steps at a time; 0: all at once
 
     World() {
         settings.class_of = [this](std::string_view domain) {
@@ -115,7 +116,10 @@ struct World {
         std::vector<decide::EnvelopeRecipient> envelope;
         for (const auto& address : to)
             envelope.push_back({static_cast<std::uint32_t>(envelope.size()), address});
-        return decide::expand(envelope, sender, settings, ask());
+        if (stage == 0) return decide::expand(envelope, sender, settings, ask());
+        decide::Expansion expansion(envelope, sender, settings, ask());
+        while (!expansion.go_on(stage)) {}
+        return expansion.take();
     }
     // "0:local alice", "0:remote x@y by [hop]:25 via owner-l@here.example", "1:failed 5.1.1", in order.
     static std::string shown(const FinalRecipient& r) {
