@@ -30,6 +30,39 @@ using proto::delivery::Outcome;
 using proto::delivery::Reply;
 using spool::MessageReader;
 
+// What its message says of one recipient.
+struct Addressee {
+    std::uint32_t number = 0;
+    spool::RecipientState recipient;
+    std::string original;       // the address as it was given
+    std::string sender;         // the reverse-path; "" the null one
+    bool wants_success = false; // its sender is told
+};
+// … and of all of them.
+struct Order {
+    std::vector<Addressee> addressees;
+    smtp::WallTime arrival{};
+    std::optional<std::uint32_t> unknown; // there is no such recipient
+
+    static Order of(const Deliver& deliver, const spool::MessageState& state) {
+        Order out{.addressees = {}, .arrival = state.envelope.arrival, .unknown = {}};
+        const decide::ReportWishes wishes(state);
+        for (const auto number : deliver.recipients) {
+            if (number >= state.recipients.size()) {
+                out.unknown = number;
+                break;
+            }
+            const auto& recipient = state.recipients[number];
+            const auto& envelope = state.envelope_of(recipient);
+            const auto& path = state.reverse_path_of(recipient);
+            const bool told = state.envelope.trace != spool::Trace::none || spool::wants_success(wishes.notify(number));
+            out.addressees.push_back({number, recipient, envelope.original.empty() ? envelope.address : envelope.original,
+                                      path == "<>" ? "" : path, told});
+        }
+        return out;
+    }
+};
+
 // A user name becomes part of a path.
 bool is_plain_name(std::string_view user) {
     return !user.empty() && user.size() <= 255 && user.front() != '.' &&
@@ -53,27 +86,25 @@ bool take_mail_group(Identity& user, const std::string& path) {
 
 class Delivery {
 public:
-    Delivery(const Deliver& order, const Settings& settings, MessageReader& reader)
-        : order_(order), settings_(settings), reader_(reader) {}
+    Delivery(spool::QueueId id, const Order& order, const Settings& settings, MessageReader& reader)
+        : id_(id), order_(order), settings_(settings), reader_(reader) {}
 
     void run(Finished& out) {
-        for (std::uint32_t number : order_.recipients) {
-            if (number >= reader_.state().recipients.size()) {
-                out.done.unreadable = out.done.results.empty();
-                out.trouble = fmt::format("there is no recipient {}", number);
-                return;
-            }
-            const auto verdict = to(number, out);
+        for (const auto& addressee : order_.addressees) {
+            const auto verdict = to(addressee, out);
             if (!verdict) return;
-            add(number, *verdict, out);
+            add(addressee, *verdict, out);
         }
+        if (!order_.unknown) return;
+        out.done.unreadable = out.done.results.empty();
+        out.trouble = fmt::format("there is no recipient {}", *order_.unknown);
     }
 
 private:
     // Nothing if the message itself cannot be read; `out` says so.
-    std::optional<Verdict> to(std::uint32_t number, Finished& out) {
+    std::optional<Verdict> to(const Addressee& addressee, Finished& out) {
         std::optional<Verdict> verdict;
-        const auto mailbox = mailbox_of(number, verdict);
+        const auto mailbox = mailbox_of(addressee, verdict);
         if (!verdict) verdict = mailbox->open();
         if (!verdict) verdict = send_content(*mailbox, out);
         if (!verdict && !out.trouble.empty()) {
@@ -100,8 +131,8 @@ private:
     }
 
     // Nothing: `verdict` is said.
-    std::unique_ptr<Mailbox> mailbox_of(std::uint32_t number, std::optional<Verdict>& verdict) {
-        const spool::RecipientState& recipient = reader_.state().recipients[number];
+    std::unique_ptr<Mailbox> mailbox_of(const Addressee& addressee, std::optional<Verdict>& verdict) {
+        const spool::RecipientState& recipient = addressee.recipient;
         if ((verdict = loop_at(recipient.address))) return nullptr;
         Identity user;
         if ((verdict = find_user(recipient, user))) return nullptr;
@@ -112,8 +143,8 @@ private:
         else if (where->kind == Where::Kind::nowhere)
             verdict = delivered(where->done);
         if (verdict) return nullptr;
-        if (where->kind == Where::Kind::command) return command_for(*where, recipient, user);
-        Letter letter = letter_for(number, *where, user);
+        if (where->kind == Where::Kind::command) return command_for(*where, addressee, user);
+        Letter letter = letter_for(addressee, *where, user);
         if (!settings_.switch_users) return open_mailbox(letter);
         // Only where the configuration names the place: a user's own choice brings no rights.
         if (letter.format == Format::mbox && recipient.target.empty())
@@ -150,39 +181,31 @@ private:
                                                 name, found->uid)
                                   : fmt::format("no mailbox is written for {} (user {}): an alias must say who "
                                                 "reads its mail; once it does, postrider message requeue {}",
-                                                name, found->uid, order_.queue_id.text()));
+                                                name, found->uid, id_.text()));
         if (found->uid == settings_.service_uid)
             return deferred("4.3.5", fmt::format("nothing is delivered as {}, whose the spool is", name));
         user = *std::move(found);
         return {};
     }
 
-    std::string_view sender_of(const spool::RecipientState& recipient) const {
-        const std::string& path = reader_.state().reverse_path_of(recipient);
-        return path == "<>" ? std::string_view() : std::string_view(path);
+    static std::string prefix_for(const Addressee& addressee) {
+        return prefix_fields(addressee.sender, addressee.original, addressee.recipient.address);
     }
 
-    std::string prefix_for(const spool::RecipientState& recipient) const {
-        return prefix_fields(sender_of(recipient), original_of(recipient), recipient.address);
-    }
-
-    std::unique_ptr<Mailbox> command_for(const Where& where, const spool::RecipientState& recipient,
-                                         const Identity& user) const {
+    std::unique_ptr<Mailbox> command_for(const Where& where, const Addressee& addressee, const Identity& user) const {
         command::Run run{as_user::person_of(user), where.command, {}};
         run.person.change = settings_.switch_users;
-        const std::string original = original_of(recipient);
         const auto& delimiter = settings_.local.recipient_delimiter;
-        run.environment = command::environment({user.name, user.home, sender_of(recipient), recipient.address, original,
-                                                delimiter.empty() ? '\0' : delimiter.front()});
+        run.environment = command::environment({user.name, user.home, addressee.sender, addressee.recipient.address,
+                                                addressee.original, delimiter.empty() ? '\0' : delimiter.front()});
         // With a From line: what sorts mail into mboxes (procmail) takes it from here.
-        auto prefix = from_line(sender_of(recipient), common::Loop::now().wall) + '\n' + prefix_for(recipient);
+        auto prefix = from_line(addressee.sender, common::Loop::now().wall) + '\n' + prefix_for(addressee);
         return std::make_unique<Command>(std::move(run), std::move(prefix),
                                          settings_.local.delivery.command_timeout);
     }
 
-    Letter letter_for(std::uint32_t number, const Where& where, const Identity& user) const {
-        const spool::MessageState& state = reader_.state();
-        const spool::RecipientState& recipient = state.recipients[number];
+    Letter letter_for(const Addressee& addressee, const Where& where, const Identity& user) const {
+        const spool::RecipientState& recipient = addressee.recipient;
         Letter letter;
         letter.format = where.format;
         letter.path = where.path;
@@ -191,18 +214,12 @@ private:
         letter.most = settings_.local.delivery.mailbox_size;
         letter.done = where.done;
         letter.lock_timeout = settings_.local.lock_timeout.count();
-        letter.name = maildir_name(order_.queue_id, number, state.envelope.arrival, settings_.hostname);
+        letter.name = maildir_name(id_, addressee.number, order_.arrival, settings_.hostname);
         // An earlier try that got through can only be another process's, or one whose end was never recorded.
-        letter.maybe_there =
-            state.envelope.arrival < settings_.born || recipient.tries > 0 || recipient.in_doubt;
-        letter.from_line = from_line(sender_of(recipient), common::Loop::now().wall);
-        letter.prefix = prefix_for(recipient);
+        letter.maybe_there = order_.arrival < settings_.born || recipient.tries > 0 || recipient.in_doubt;
+        letter.from_line = from_line(addressee.sender, common::Loop::now().wall);
+        letter.prefix = prefix_for(addressee);
         return letter;
-    }
-
-    std::string original_of(const spool::RecipientState& recipient) const {
-        const auto& envelope = reader_.state().envelope_of(recipient);
-        return envelope.original.empty() ? envelope.address : envelope.original;
     }
 
     static std::string local_part_of(const std::string& address) {
@@ -210,27 +227,24 @@ private:
         return parsed && parsed->size() == 1 ? parsed->front().local_part : std::string();
     }
 
-    void add(std::uint32_t number, Verdict verdict, Finished& out) const {
-        const spool::RecipientState& recipient = reader_.state().recipients[number];
+    void add(const Addressee& addressee, Verdict verdict, Finished& out) const {
         if (settings_.soft_bounce && verdict.outcome == Outcome::failed)
             verdict = deferred(decide::status_as(verdict.status, decide::Severity::temporary), verdict.text);
         Reply reply;
         reply.status = verdict.status;
         reply.text = verdict.text.substr(0, 512);
         reply.stage = proto::delivery::Stage::local;
-        const bool wants = spool::wants_success(wishes_.notify(number)) ||
-                           reader_.state().envelope.trace != spool::Trace::none;
-        out.done.results.push_back({number, verdict.outcome,
+        out.done.results.push_back({addressee.number, verdict.outcome,
                                     static_cast<std::uint32_t>(out.done.replies.size()),
-                                    verdict.outcome == Outcome::delivered && wants});
+                                    verdict.outcome == Outcome::delivered && addressee.wants_success});
         out.done.replies.push_back(std::move(reply));
-        out.lines.push_back({recipient.address, original_of(recipient), verdict, common::Loop::now().wall});
+        out.lines.push_back({addressee.recipient.address, addressee.original, verdict, common::Loop::now().wall});
     }
 
-    const Deliver& order_;
+    const spool::QueueId id_;
+    const Order& order_;
     const Settings& settings_;
-    MessageReader& reader_;
-    decide::ReportWishes wishes_{reader_.state()};
+    MessageReader& reader_; // of the content
     std::optional<std::set<std::string>> delivered_to_; // what the header says, in small letters
 };
 
@@ -248,16 +262,18 @@ Settings settings_of(const config::Config& config, smtp::WallTime born) {
     return out;
 }
 
-Finished deliver(spool::Disk& disk, const Deliver& order, const Settings& settings) {
+Finished deliver(Messages& messages, const Deliver& order, const Settings& settings) {
     Finished out;
     const auto started = common::Loop::now();
     out.done.connection = order.connection;
     out.done.delivery = order.delivery;
     out.done.queue_id = order.queue_id;
     out.done.started = started.wall.time_since_epoch().count();
-    auto reader = MessageReader::open(disk, order.queue_id, order.location);
+    Order taken;
+    auto reader = messages.open(order.queue_id, order.location,
+                                [&](const spool::MessageState& state) { taken = Order::of(order, state); });
     if (reader) {
-        Delivery(order, settings, *reader).run(out);
+        Delivery(order.queue_id, taken, settings, *reader).run(out);
     } else {
         const auto* error = std::get_if<spool::Error>(&reader.error());
         out.done.gone = error && error->code == ENOENT;

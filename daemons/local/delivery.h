@@ -1,11 +1,10 @@
 // One Deliver carried out: the message read, each recipient's mailbox found and written, results told.
-// Blocks; runs on a thread of a pool and touches nothing shared.
+// Blocks; runs on a thread of a pool and touches nothing shared but what opens messages.
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/local/mailbox.h"
-#include "libspool/disk.h"
-#include "libspool/message_reader.h"
+#include "daemons/local/messages.h"
 #include <string>
 #include <vector>
 
@@ -34,7 +33,7 @@ struct Finished {
     std::string trouble; // why the file is gone, unreadable or could not be read; "" for none
 };
 
-Finished deliver(spool::Disk& disk, const proto::delivery::Deliver& order, const Settings& settings);
+Finished deliver(Messages& messages, const proto::delivery::Deliver& order, const Settings& settings);
 
 // The fields that stand before a message in a mailbox.
 std::string prefix_fields(std::string_view reverse_path, std::string_view original_to, std::string_view to);

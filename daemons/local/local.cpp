@@ -25,7 +25,7 @@ Result<std::unique_ptr<Local>> Local::create(common::Surroundings& surroundings,
 
 Local::Local(common::Surroundings& surroundings, const config::Config& config,
              std::unique_ptr<spool::RealDisk> disk)
-    : surroundings_(surroundings), disk_(std::move(disk)),
+    : surroundings_(surroundings), disk_(std::move(disk)), messages_(*disk_),
       settings_(std::make_shared<Settings>(settings_of(config, common::Loop::now().wall))),
       next_number_(std::uint64_t{1} << 63), user_files_(surroundings),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
@@ -108,7 +108,7 @@ void Local::start(const Deliver& order) {
     job->settings = settings_;
     const auto work = [](uv_work_t* request) {
         auto* job = static_cast<Job*>(request->data);
-        job->finished = deliver(*job->owner->disk_, job->order, *job->settings);
+        job->finished = deliver(job->owner->messages_, job->order, *job->settings);
     };
     const auto after = [](uv_work_t* request, int) {
         const std::unique_ptr<Job> job(static_cast<Job*>(request->data));
@@ -133,6 +133,7 @@ void Local::ended(const Deliver& order, std::uint64_t session, Finished&& finish
             --place->second.in_flight;
         close_if_idle(order.connection);
     }
+    if (running_ == 0) messages_.rest();
     if (stopped_ && running_ == 0) std::exchange(stopped_, nullptr)();
 }
 

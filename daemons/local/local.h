@@ -40,6 +40,7 @@ private:
 
     common::Surroundings& surroundings_;
     std::unique_ptr<spool::RealDisk> disk_;
+    Messages messages_; // for the threads
     std::shared_ptr<const Settings> settings_;
     std::map<std::uint64_t, Place> places_;                         // connections of this queue-manager
     std::map<std::uint64_t, proto::delivery::Done> unacknowledged_; // by delivery number

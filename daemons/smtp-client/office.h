@@ -5,11 +5,11 @@
 #include "daemons/common/dns/resolver.h"
 #include "daemons/common/figures/figures.h"
 #include "daemons/common/log.h"
+#include "daemons/common/open_messages.h"
 #include "daemons/common/timer.h"
 #include "daemons/decide/routing.h"
 #include "daemons/decide/tls_outcome.h"
 #include "daemons/smtp-client/introduction.h"
-#include "daemons/smtp-client/open_messages.h"
 #include "daemons/smtp-client/peers.h"
 #include "daemons/smtp-client/resumptions.h"
 #include "daemons/smtp-client/signing.h"
@@ -26,7 +26,7 @@ struct Office {
     common::Loop& loop;
     common::Log& log;
     common::Deadlines& deadlines;
-    OpenMessages messages;
+    common::OpenMessages messages;
     std::uint32_t instance;
     config::SmtpClient settings;
     std::shared_ptr<dns::Resolver> resolver;

@@ -16,12 +16,19 @@ namespace {
 const QueueId id{(std::uint64_t{500} << 8) | 3};
 constexpr std::uint64_t first_read = 64 * 1024; // by every reader
 
+AddedRecipient added(const std::string& name) {
+    AddedRecipient out;
+    out.fate = Fate::remote;
+    out.address = name + "@example.net";
+    return out;
+}
+
 struct Message {
     explicit Message(std::uint64_t log_limit = 64 * 1024) : store(pool, {.log_limit = log_limit}) {
         auto directory = SharedDirectory::open(disk, directory_of(id, Location::incoming));
         Envelope envelope;
         envelope.reverse_path = "ann@example.org";
-        envelope.recipients = {{.address = "list@example.org"}};
+        envelope.recipients.emplace_back().address = "list@example.org";
         MessageWriter writer(pool, **directory, id, envelope);
         writer.append("Subject: to many\r\n\r\nHello.\r\n");
         writer.commit([](auto receipt) { REQUIRE(receipt); });
@@ -39,8 +46,7 @@ struct Message {
     }
     void expand(std::uint32_t members) {
         Expanded expanded{{0}, {}};
-        for (std::uint32_t n = 0; n < members; ++n)
-            expanded.added.push_back({.address = "somebody" + std::to_string(n) + "@example.net", .fate = Fate::remote});
+        for (std::uint32_t n = 0; n < members; ++n) expanded.added.push_back(added("somebody" + std::to_string(n)));
         append({expanded}, Sync::yes);
     }
     // A transaction to a hundred of them.
@@ -105,7 +111,7 @@ TEST_CASE("a reader that goes on where another was finds what one finds that rea
             switch (chance() % 4) {
             case 0: message.deliver(1 + chance() % 200); break;
             case 1: message.append({Held{chance() % 2 == 0, {}, "root", "why"}}, sync); break;
-            case 2: message.append({Expanded{{}, {{.origin = 0, .address = "new@example.net"}}}}, sync); break;
+            case 2: message.append({Expanded{{}, {added("new")}}}, sync); break;
             default: { // torn: cut off by the next append
                 const auto path = path_of(id, Location::incoming);
                 message.disk.set_contents(path, message.disk.contents(path) + "torn");

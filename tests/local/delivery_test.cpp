@@ -46,7 +46,10 @@ struct World {
         pool.drain();
         REQUIRE(done);
     }
-    Finished run() { return deliver(*disk, order, settings); }
+    Finished run() {
+        Messages messages(*disk);
+        return deliver(messages, order, settings);
+    }
 
     TemporaryDirectory place;
     std::unique_ptr<spool::RealDisk> disk;

@@ -17,7 +17,7 @@ struct World {
         const QueueId id{tick << 8 | 3};
         spool::Envelope envelope;
         envelope.reverse_path = "ann@example.org";
-        envelope.recipients = {{.address = "ben" + std::to_string(tick) + "@example.net"}};
+        envelope.recipients.emplace_back().address = "ben" + std::to_string(tick) + "@example.net";
         auto directory = spool::SharedDirectory::open(disk, directory_of(id, Location::incoming));
         spool::MessageWriter writer(pool, **directory, id, envelope);
         writer.append("Subject: x\r\n\r\n");

@@ -1,12 +1,12 @@
 // Opens messages for deliveries. Those of one message, of which there may be thousands, share what its file says of its
-// recipients: it is folded once, and each of them adds what was recorded since. Knows files; not deliveries.
+// recipients: it is folded once, and each of them adds what was recorded since. For one thread at a time. Knows files; not deliveries.
 #pragma once
 #include "libspool/message_reader.h"
 #include <cstddef>
 #include <memory>
 #include <unordered_map>
 
-namespace smtp_client {
+namespace common {
 
 class OpenMessages {
 public:
@@ -28,4 +28,4 @@ private:
     std::shared_ptr<spool::Folded> last_; // of the last message with many: its next delivery may come when this has gone
 };
 
-} // namespace smtp_client
+} // namespace common

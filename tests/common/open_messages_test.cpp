@@ -1,11 +1,11 @@
 // What the deliveries of one message share.
-#include "daemons/smtp-client/open_messages.h"
+#include "daemons/common/open_messages.h"
 #include "libspool/message_writer.h"
 #include "libspool/store.h"
 #include "tests/libspool/fake_disk.h"
 #include <doctest/doctest.h>
 
-using smtp_client::OpenMessages;
+using common::OpenMessages;
 using spool::Location;
 using spool::QueueId;
 
@@ -17,7 +17,7 @@ struct Spool {
         spool::Envelope envelope;
         envelope.reverse_path = "ann@example.org";
         for (std::size_t n = 0; n < recipients; ++n)
-            envelope.recipients.push_back({.address = "somebody" + std::to_string(n) + "@example.net"});
+            envelope.recipients.emplace_back().address = "somebody" + std::to_string(n) + "@example.net";
         auto directory = spool::SharedDirectory::open(disk, directory_of(id, Location::incoming));
         spool::MessageWriter writer(pool, **directory, id, envelope);
         writer.append("Subject: x\r\n\r\n");

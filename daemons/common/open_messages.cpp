@@ -1,8 +1,8 @@
-#include "daemons/smtp-client/open_messages.h"
+#include "daemons/common/open_messages.h"
 #include <algorithm>
 #include <utility>
 
-namespace smtp_client {
+namespace common {
 
 spool::ReadResult<spool::MessageReader> OpenMessages::open(spool::QueueId id, spool::Location hint) {
     std::shared_ptr<spool::Folded> known;
@@ -22,4 +22,4 @@ spool::ReadResult<spool::MessageReader> OpenMessages::open(spool::QueueId id, sp
     return reader;
 }
 
-} // namespace smtp_client
+} // namespace common
