@@ -51,6 +51,16 @@ ReadResult<Folded> Folded::read(const BegunFile& file) {
     const auto bytes = file.bytes(out.log_begin, file.size - out.log_begin, space);
     if (!bytes) return std::unexpected(bytes.error());
     const auto log = parse_log(*bytes, id, mark ? mark->first_sequence : 1);
+    if (!log.damage.empty() || log.lost > 0 || log.torn_tail) {
+        // Perhaps the log has been started anew since the head was read, and its old part given back.
+        std::string head(header_size, '\0');
+        const auto n = file.disk.read(file.file, 0, head);
+        if (!n) return std::unexpected(ReadError{n.error()});
+        const auto size = file.disk.size(file.file);
+        if (!size) return std::unexpected(ReadError{size.error()});
+        const BegunFile now{file.disk, file.file, file.header, std::string_view(head).substr(0, *n), *size};
+        if (const auto newer = mark_of(now); newer && newer->generation != out.log_generation) return read(now);
+    }
     if (!log.damage.empty()) return damaged(log.damage);
     if (mark && log.records.empty()) return damaged("property log: checkpoint unreadable");
     if (auto folded = out.fold(log); !folded) return std::unexpected(std::move(folded).error());

@@ -148,6 +148,26 @@ TEST_CASE("a reader that goes on finds damage as any other does, and keeps what 
     CHECK_FALSE(first.state().held);
 }
 
+TEST_CASE("a log that is started anew while it is being read is not taken for damaged") {
+    Message message(600);
+    message.expand(300);
+    const auto before = message.disk.contents(path_of(id, Location::incoming));
+    const auto known = message.open().folded();
+    const auto generation = known->log_generation;
+    for (std::uint32_t n = 0; message.open().log_generation() == generation; ++n) message.deliver(1 + n % 200);
+    const auto file = message.disk.open(path_of(id, Location::incoming), Open::read);
+    const auto header = decode_header(before);
+    REQUIRE(header);
+    // The head as it was, the rest as it is.
+    const BegunFile begun{message.disk, *file, *header, std::string_view(before).substr(0, header_size),
+                          message.disk.contents(path_of(id, Location::incoming)).size()};
+    const auto read = Folded::read(begun);
+    REQUIRE(read);
+    CHECK(read->state == message.open().state());
+    REQUIRE(known->catch_up(begun));
+    CHECK(known->state == message.open().state());
+}
+
 TEST_CASE("who appends trusts what it remembers only as long as the file agrees") {
     Message message;
     message.expand(500); // long enough to be remembered
