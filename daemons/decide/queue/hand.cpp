@@ -206,13 +206,13 @@ bool Core::change_lane(spool::QueueId id, Lane lane) {
     return true;
 }
 
+// An answer that is under way for it will find nobody who waits, or serve as the one that is asked for here.
 bool Core::requeue(spool::QueueId id) {
     const Slot message = find(id);
     if (message == none) return false;
     std::vector<Slot> all;
     for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
-        if (deliveries_[slot].queue != none && deliveries_[slot].state != DeliveryState::active)
-            all.push_back(slot);
+        if (deliveries_[slot].state != DeliveryState::active) all.push_back(slot);
     if (all.empty()) return false;
     leave_incoming(message);
     std::vector<Entry> list;
