@@ -261,16 +261,16 @@ TEST_CASE("hand: requeue of what no queue has yet asks at once") {
     b.sorts = false;
     const auto id = b.send({"x.example"});
     REQUIRE(b.asked == std::vector{id});
-    CHECK(b.engine.requeue(id, b.now(), b.out)); // it has the question already: a new one
+    CHECK(b.engine.requeue(id, b.now(), b.out)); // it has the question already
     b.run();
-    CHECK(b.asked == std::vector{id, id});
+    CHECK(b.asked == std::vector{id});
     b.engine.categorization_failed(id, b.now(), b.out); // it knows nothing now
     b.run();
-    CHECK(b.asked.size() == 2);
+    CHECK(b.asked.size() == 1);
     b.sorts = true;
     CHECK(b.engine.requeue(id, b.now(), b.out)); // not when its time comes
     b.run();
-    CHECK(b.asked.size() == 3);
+    CHECK(b.asked.size() == 2);
     b.answer(b.take(), Outcome::delivered);
     CHECK(b.removed == std::vector{id});
 
