@@ -144,6 +144,7 @@ void ClientSession::expired(Monotonic now) {
     if (over_ || !deadline_ || now < *deadline_) return;
     now_ = now;
     Verdict why = lost("conversation with");
+    why.silent = true;
     why.text = printable(
         fmt::format("conversation with {} timed out while {}", options_.peer, doing(why.stage)), text_limit);
     fail(std::move(why));

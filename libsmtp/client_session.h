@@ -44,6 +44,7 @@ struct Verdict {
     std::string text;      // one printable line for log and NDR: "host NAME[IP] said: 550 … (in reply to …)"
     std::string said;      // the server's own words, "550 5.1.1 No such user"; "": it said nothing
     bool in_doubt = false; // all of the message had been sent, its reply never came
+    bool silent = false;   // nothing came in the time it had
     bool operator==(const Verdict&) const = default;
 };
 

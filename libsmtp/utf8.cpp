@@ -35,4 +35,9 @@ bool is_utf8_text(std::string_view text) {
     return true;
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+    constexpr std::string_view mark = "\xEF\xBB\xBF";
+    return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
 } // namespace smtp

@@ -16,4 +16,7 @@ bool is_ascii(std::string_view text);
 // Those of ASCII are the caller's affair.
 bool is_utf8_text(std::string_view text);
 
+// A file's text without the mark U+FEFF that some editors put before it.
+std::string_view without_byte_order_mark(std::string_view text);
+
 } // namespace smtp

@@ -2,6 +2,7 @@
 #include "daemons/common/alias_file.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <unistd.h>
 
 namespace categorizer {
 
@@ -62,7 +63,7 @@ void Sources::configure(const config::Config& config) {
     alias_tables_ = config.local.alias_rules.tables;
     most_targets_ = config.local.alias_recipients;
     includes_.forget();
-    users_.configure(config.local.users);
+    users_.configure(config.local.users, {config.mta.users, config.local.minimum_uid, geteuid()});
     user_files_.configure(config);
     look();
 }

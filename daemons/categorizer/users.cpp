@@ -19,10 +19,11 @@ struct Users::Work {
     uv_work_t request{};
     Users* owner = nullptr; // null: nobody wants to know any more
     std::string name;
+    Reserved reserved;
     UserAnswer answer = UserAnswer::unreadable;
 };
 
-UserAnswer ask_system(const std::string& name) {
+UserAnswer ask_system(const std::string& name, const Reserved& reserved) {
     std::vector<char> space(4096);
     for (;;) {
         passwd entry{};
@@ -33,7 +34,7 @@ UserAnswer ask_system(const std::string& name) {
             space.resize(space.size() * 2);
             continue;
         }
-        if (found) return UserAnswer::known;
+        if (found) return reserved.has(found->pw_uid) ? UserAnswer::no_mailbox : UserAnswer::known;
         // What "no such user" may be reported as is not agreed on: getpwnam(3).
         if (error == 0 || error == ENOENT || error == ESRCH) return UserAnswer::unknown;
         return UserAnswer::unreadable;
@@ -47,7 +48,8 @@ Users::~Users() {
     for (auto& [name, work] : open_) work->owner = nullptr;
 }
 
-void Users::configure(const std::vector<std::string>& only) {
+void Users::configure(const std::vector<std::string>& only, const Reserved& reserved) {
+    reserved_ = reserved;
     only_.clear();
     for (auto name : only) {
         for (char& c : name)
@@ -74,12 +76,13 @@ void Users::find(const std::string& name) {
     work = new Work;
     work->owner = this;
     work->name = name;
+    work->reserved = reserved_;
     work->request.data = work;
     uv_queue_work(
         &loop_.uv(), &work->request,
         [](uv_work_t* request) {
             auto& work = *static_cast<Work*>(request->data);
-            work.answer = ask_system(work.name);
+            work.answer = ask_system(work.name, work.reserved);
         },
         [](uv_work_t* request, int) {
             auto* work = static_cast<Work*>(request->data);
@@ -91,7 +94,8 @@ void Users::find(const std::string& name) {
 void Users::done(Work& work) {
     open_.erase(work.name);
     if (kept_.size() >= most_kept) kept_.clear();
-    const auto lasts = work.answer == UserAnswer::known     ? known_for
+    const bool there = work.answer == UserAnswer::known || work.answer == UserAnswer::no_mailbox;
+    const auto lasts = there                                ? known_for
                        : work.answer == UserAnswer::unknown ? unknown_for
                                                             : unreadable_for;
     kept_.insert_or_assign(work.name, Kept{work.answer, now() + lasts});

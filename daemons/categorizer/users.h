@@ -2,6 +2,7 @@
 #pragma once
 #include "daemons/common/loop.h"
 #include "daemons/decide/expansion_tables.h"
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <set>
@@ -11,8 +12,18 @@
 
 namespace categorizer {
 
+// Whose user ids have no mailbox: root's, the service's own, and those below local.minimum_uid.
+struct Reserved {
+    bool switching = false;        // each user writes as himself; false: one user writes everything, for everybody
+    std::uint32_t minimum_uid = 1; // the lowest with a mailbox
+    std::uint32_t service_uid = 0;
+    bool has(std::uint32_t uid) const {
+        return switching && (uid == 0 || uid < minimum_uid || uid == service_uid);
+    }
+};
+
 // Asks the system, blocking; for another thread. "" needs no asking.
-decide::UserAnswer ask_system(const std::string& name);
+decide::UserAnswer ask_system(const std::string& name, const Reserved& reserved);
 
 class Users {
 public:
@@ -22,8 +33,8 @@ public:
     Users(const Users&) = delete;
     Users& operator=(const Users&) = delete;
 
-    // Only these; empty: the system's.
-    void configure(const std::vector<std::string>& only);
+    // Only these, whoever they are; empty: the system's.
+    void configure(const std::vector<std::string>& only, const Reserved& reserved);
     decide::UserAnswer answer(const std::string& name);
     // For a name that was not_yet: `found` follows, not from within the call.
     void find(const std::string& name);
@@ -40,6 +51,7 @@ private:
     common::Loop& loop_;
     std::function<void(const std::string&)> found_;
     std::set<std::string> only_;
+    Reserved reserved_;
     std::map<std::string, Work*> open_;
     std::unordered_map<std::string, Kept> kept_;
 };

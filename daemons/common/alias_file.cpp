@@ -2,6 +2,7 @@
 #include "daemons/common/idn.h"
 #include "daemons/common/read_file.h"
 #include "libsmtp/text.h"
+#include "libsmtp/utf8.h"
 #include <cstring>
 #include <fmt/format.h>
 
@@ -73,6 +74,7 @@ private:
 } // namespace
 
 AliasTable AliasTable::parse(std::string_view text) {
+    text = smtp::without_byte_order_mark(text);
     AliasTable table;
     Parser parser(table);
     std::uint32_t number = 0;

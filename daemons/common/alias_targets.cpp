@@ -1,6 +1,7 @@
 #include "daemons/common/alias_targets.h"
 #include "daemons/decide/written_addresses.h"
 #include "libsmtp/text.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
@@ -107,6 +108,7 @@ std::vector<AliasTarget> parse_targets(std::string_view text) {
 }
 
 TargetList TargetList::parse(std::string_view text) {
+    text = smtp::without_byte_order_mark(text);
     TargetList list;
     std::uint32_t number = 0;
     while (!text.empty()) {

@@ -36,6 +36,7 @@ std::string_view unusable(std::string_view file) {
 } // namespace
 
 smtp::dsn::Wording parse_wording(std::string_view file) {
+    file = smtp::without_byte_order_mark(file);
     const smtp::HeaderBlock block = smtp::scan_header(file);
     if (block.end != smtp::HeaderEnd::blank_line || block.fields.size() != 1 || !block.fields[0].is("Subject"))
         return {"", std::string(file)};

@@ -12,6 +12,7 @@ struct Mishap {
         recipient,    // the categorizer's word
         suppression,  // … that our own list forbids it
         route,        // the router's
+        service,      // the router's, of SRV records
         records,      // TLS, as the host's TLSA records demand it …
         policy,       // … or the MTA-STS policy of the domain
         conversation, // all else that is about a server
@@ -20,9 +21,14 @@ struct Mishap {
     smtp::Stage stage = smtp::Stage::none; // conversation: in which
     int code = 0;                          // the server's; 0: it said nothing
     std::string_view status;               // "4.4.1"
-    std::string_view domain = {};          // of the recipient
-    std::string_view host = {};            // "mx.example.org[192.0.2.1]:25"; "" none was reached for
+    std::string_view domain = {};          // of the recipient; route, service: whose records were asked for
+    std::string_view host = {};            // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]"; "" none was reached for
     std::string_view recipient = {};       // "ann@example.org"
+    std::string_view pool = {};            // of source addresses; "" none
+    std::string_view user = {};            // whom we send as; "" not known
+    int error = 0;                         // connect: what the system said (errno); 0: not known
+    bool silent = false;                   // nothing came in the time it had
+    bool wrapped = false;                  // TLS from the first byte was tried
 };
 
 // A few plain sentences, with commands to compare by.

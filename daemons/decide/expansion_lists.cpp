@@ -179,16 +179,31 @@ void Road::place(const AliasTarget& target, const Reading& reading, const Via& v
     add(std::move(one));
 }
 
+// Alone: whoever else a list names gets the message. Asked about again, it finds the alias that there is by then.
+void Road::waits_for_alias(const std::string& user, const std::string& address, const Via& via) {
+    auto one = base(Fate::deferred, address, via);
+    one.status = "4.3.5";
+    one.text = fmt::format("no mailbox is written for {}: an alias must say who reads its mail, and the next try "
+                           "finds it (postrider message retry makes that one at once)",
+                           user);
+    add(std::move(one));
+}
+
 void Road::user_here(const std::string& name, const std::string& address, const Via& via, bool mailbox_only) {
     if (is_deferred_) return;
     const auto plain = without_extension(name, settings_.delimiter);
     for (const auto& candidate : {name, plain}) {
         if (!can_be_user(candidate)) continue;
-        switch (lookups_.user(candidate)) {
+        const auto user = lookups_.user(candidate);
+        switch (user) {
+        case UserAnswer::no_mailbox: // … by us: where another server keeps mailboxes, it says
+            if (settings_.local_transport.empty()) return waits_for_alias(candidate, address, via);
+            [[fallthrough]];
         case UserAnswer::known: {
             const auto extension =
                 candidate.size() < name.size() ? name.substr(candidate.size() + 1) : std::string();
-            if (!mailbox_only && through_forward(candidate, extension, address, via)) return;
+            const bool own_file = user == UserAnswer::known && !mailbox_only;
+            if (own_file && through_forward(candidate, extension, address, via)) return;
             auto one = base(settings_.local_transport.empty() ? Fate::local : Fate::remote, address, via);
             one.user = candidate;
             one.transport = settings_.local_transport;

@@ -66,6 +66,7 @@ private:
     void name_here(const std::string& name, const std::string& address, const Via& via);
     bool through_alias(const std::string& name, const std::string& address, const Via& via);
     void user_here(const std::string& name, const std::string& address, const Via& via, bool mailbox_only);
+    void waits_for_alias(const std::string& user, const std::string& address, const Via& via);
     bool through_forward(const std::string& user, const std::string& extension, const std::string& address,
                          const Via& via);
     void go_through(std::vector<AliasTarget>&& targets, std::optional<Reading> reading, const Via& via);

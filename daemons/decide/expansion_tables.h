@@ -35,7 +35,13 @@ struct AliasAnswer {
     bool operator==(const AliasAnswer&) const = default;
 };
 
-enum class UserAnswer { known, unknown, unreadable, not_yet };
+enum class UserAnswer {
+    known,
+    no_mailbox, // known, and no mailbox is ever written for: an alias must say who reads the mail
+    unknown,
+    unreadable,
+    not_yet,
+};
 
 struct TableAnswer {
     enum class Said { none, found, unreadable, not_yet };

@@ -105,7 +105,8 @@ private:
         for (const auto& candidate : {name, plain}) {
             if (!can_be_user(candidate)) continue;
             switch (lookups_.user(candidate)) {
-            case UserAnswer::known: return by_transport(address);
+            case UserAnswer::known:
+            case UserAnswer::no_mailbox: return by_transport(address); // it waits for an alias
             case UserAnswer::not_yet: return {Verdict::not_yet};
             case UserAnswer::unreadable:
                 return {Verdict::try_later, {}, "user data cannot be read at the moment", {}};

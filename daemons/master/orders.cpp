@@ -40,8 +40,8 @@ std::string beyond_confinement(const config::Config& old, const config::Config& 
             common::beyond(common::allowance_of(process.role, process.instance, old),
                            common::allowance_of(process.role, process.instance, fresh));
         if (!paths.empty())
-            return fmt::format("{} is where {}, as it was started, can never reach", paths.front(),
-                               process.name);
+            return fmt::format("the {} that runs cannot reach {}: what a process may reach is settled when it starts",
+                               process.name, paths.front());
     }
     return {};
 }

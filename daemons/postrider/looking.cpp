@@ -64,7 +64,7 @@ void add_queue(Table& table, const json& q) {
 }
 
 void print_fact(std::string_view name, const std::string& value) {
-    if (!value.empty()) fmt::print("{:<14}{}\n", name, fitted(value, 2000));
+    if (!value.empty()) fmt::print("{:<13} {}\n", name, fitted(value, 2000));
 }
 
 std::string failing_text(const json& line) {
@@ -245,7 +245,10 @@ void print_road(const json& line) {
     print_fact("  status", text_of(line, "status"));
     print_fact("  because", text_of(line, "text"));
     const auto target = text_of(line, "target");
-    print_fact("  delivered to", target);
+    if (target.starts_with('|'))
+        print_fact("  command", target.substr(1));
+    else
+        print_fact("  delivered to", target);
     print_fact(target.empty() ? "  mailbox of" : "  as user", text_of(line, "user"));
     print_fact("  by way of", text_of(line, "transport"));
     print_fact("  queue", text_of(line, "queue"));
@@ -253,8 +256,11 @@ void print_road(const json& line) {
     print_fact("  link state", text_of(line, "link_state"));
     print_fact("  last error", text_of(line, "last_error"));
     for (const auto& host : list_of(line, "hosts"))
-        fmt::print("  host          {} port {}, preference {}\n", fitted(text_of(host, "name"), 300),
-                   number_of(host, "port"), number_of(host, "preference"));
+        if (const auto name = fitted(text_of(host, "name"), 300); name.starts_with('/'))
+            fmt::print("  host          the socket {}\n", name);
+        else
+            fmt::print("  host          {} port {}, preference {}\n", name, number_of(host, "port"),
+                       number_of(host, "preference"));
 }
 
 template <class Print> int show(const Arguments& arguments, const json& request, Print print) {

@@ -1,5 +1,6 @@
 #include "daemons/postrider/suppression_lines.h"
 #include "libsmtp/text.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -63,7 +64,7 @@ std::optional<std::vector<std::string>> csv_fields(std::string_view line, char s
 }
 
 std::expected<std::optional<SuppressionLine>, std::string> SuppressionReader::read(std::string_view line) {
-    if (first_ && line.starts_with("\xef\xbb\xbf")) line.remove_prefix(3);
+    if (first_) line = smtp::without_byte_order_mark(line);
     line = trimmed(line);
     if (line.empty() || line.starts_with('#')) return std::nullopt;
     if (line.starts_with('{')) {

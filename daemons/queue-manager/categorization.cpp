@@ -79,7 +79,7 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
     if (out.fate == Fate::failed || out.fate == Fate::deferred)
         out.reason = {outcome.status, outcome.text, {}, {}};
     else if (subject.trace == spool::Trace::verify && out.fate == Fate::local)
-        out.reason = {"2.1.5", fmt::format("is delivered on this system, to {}", outcome.user), {}, {}};
+        out.reason = {"2.1.5", fmt::format("is delivered on this system, to {}", place_here(outcome)), {}, {}};
     else if (subject.trace == spool::Trace::verify && out.fate == Fate::discard)
         out.reason = {"2.1.5", outcome.text.empty() ? "is discarded" : outcome.text, {}, {}};
     return out;
@@ -272,6 +272,14 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
                        group, reasoned ? &each.reason : nullptr, each.address_number, each.by_file});
     }
     return out;
+}
+
+std::string place_here(const proto::categorize::Outcome& outcome) {
+    const auto& target = outcome.target;
+    if (target.empty()) return "the mailbox of " + outcome.user;
+    const auto as = outcome.user.empty() ? "" : ", as " + outcome.user;
+    if (target.starts_with('|')) return fmt::format("the command \"{}\"{}", target.substr(1), as);
+    return fmt::format("{}{}{}", target.starts_with('/') || target.starts_with('~') ? "the file " : "", target, as);
 }
 
 std::string destination_of(std::string_view address, std::string_view transport) {

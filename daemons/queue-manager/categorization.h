@@ -88,6 +88,9 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
 std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Settled>& recipients,
                                                             std::string_view rerouted_to = {});
 
+// Where a local one is put, in words: "the mailbox of ann", "the command "procmail", as ann".
+std::string place_here(const proto::categorize::Outcome& outcome);
+
 // Under which name the engine and the router know where a remote one goes.
 std::string destination_of(std::string_view address, std::string_view transport);
 

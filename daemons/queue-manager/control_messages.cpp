@@ -13,6 +13,7 @@ namespace op = proto::control::op;
 namespace code = proto::control::code;
 using decide::queue::Lane;
 using decide::queue::MessageInfo;
+using decide::queue::Waiting;
 
 namespace {
 
@@ -182,6 +183,9 @@ bool Control::skipped(const Change& change, const Chosen& chosen) const {
     if (change.op == op::release) return !info.held;
     if (change.op == op::force) return info.held;
     if (change.op == op::reprioritise) return word_of(info.lane) == change.lane;
+    if (change.op == op::reroute) // who is to get it is not even known yet
+        if (std::ranges::all_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::categorizer; }))
+            return true;
     if (change.op == op::reroute && chosen.state) return chosen.state->rerouted_to == change.to;
     return false;
 }

@@ -131,6 +131,7 @@ Trials::Hands QueueManager::hands_for_trials() {
             [this](const proto::route::Routed& route) {
                 return control_ ? control_->hindrances(route) : std::vector<std::string>();
             },
+        .sends_as = [this] { return config_->mta.users ? config_->mta.user : std::string(); },
     };
 }
 

@@ -38,9 +38,7 @@ TrialLine of_fate(const proto::categorize::Outcome& outcome) {
         if (!outcome.transport.empty()) line.text += ", by way of " + outcome.transport;
         break;
     case Fate::local:
-        line.text = outcome.target.empty()
-                        ? fmt::format("is delivered here, to the mailbox of {}", outcome.user)
-                        : fmt::format("is delivered here, to {}, as {}", outcome.target, outcome.user);
+        line.text = "is delivered here, to " + place_here(outcome);
         break;
     case Fate::discard:
         line.text = "is thrown away, as configured";
@@ -58,21 +56,34 @@ TrialLine of_fate(const proto::categorize::Outcome& outcome) {
     return line;
 }
 
+std::string shown(const proto::route::Host& host, Kind kind) {
+    if (host.name.starts_with('/')) return "the socket " + host.name;
+    return kind == Kind::mx ? fmt::format("{} ({})", host.name, host.preference)
+                            : fmt::format("{} port {}", host.name, host.port);
+}
+
+// Was TLS from the first byte tried with "mx.example.org[192.0.2.1]:465"?
+bool is_wrapped(const proto::route::Routed& route, std::string_view relay) {
+    return std::ranges::any_of(route.hosts, [&](const auto& host) {
+        return host.tls_wrap && relay.starts_with(host.name + "[") && relay.ends_with(fmt::format("]:{}", host.port));
+    });
+}
+
 TrialLine of_route(const proto::route::Routed& route) {
     TrialLine line{.step = "route", .status = route.status, .text = route.text};
     if (!route.rule.empty()) line.text = fmt::format("by [route.\"{}\"]: {}", route.rule, line.text);
     if (route.kind == Kind::temporary || route.kind == Kind::permanent) {
         line.finding = route.kind == Kind::permanent ? Finding::permanent : Finding::temporary;
-        line.advice =
-            decide::advice({.where = Where::route, .status = line.status, .domain = route.domain});
+        const auto& name = route.records_of.empty() ? route.domain : route.records_of;
+        line.advice = decide::advice(
+            {.where = route.by_srv ? Where::service : Where::route, .status = line.status, .domain = name});
         return line;
     }
     std::string hosts;
     for (const auto& host : route.hosts)
-        hosts += fmt::format("{}{}{}", hosts.empty() ? "" : ", ", host.name,
-                             route.kind == Kind::mx ? fmt::format(" ({})", host.preference)
-                                                    : fmt::format(" port {}", host.port));
-    line.text += route.kind == Kind::mx ? fmt::format("MX of {}: {}", route.domain, hosts) : hosts;
+        hosts += fmt::format("{}{}", hosts.empty() ? "" : ", ", shown(host, route.kind));
+    const auto& name = route.records_of.empty() ? route.domain : route.records_of;
+    line.text += route.kind == Kind::mx ? fmt::format("{} of {}: {}", route.by_srv ? "SRV" : "MX", name, hosts) : hosts;
     return line;
 }
 
@@ -168,9 +179,11 @@ void Trials::go_on(Place at) {
     trial.left.pop_front();
     trial.tried += next.recipients.size();
     trial.sent = Loop::now().monotonic;
-    trial.domain = next.route.domain;
-    trial.agent = hands_.send({number, hands_.connect(next.route), std::move(next.reverse_path),
-                               std::move(next.recipients), trial.order.every_host, next.route.secure, next.route.sts});
+    trial.route = std::move(next.route);
+    auto connect = hands_.connect(trial.route);
+    trial.pool = connect.pool;
+    trial.agent = hands_.send({number, std::move(connect), std::move(next.reverse_path), std::move(next.recipients),
+                               trial.order.every_host, trial.route.secure, trial.route.sts});
     if (trial.agent) return;
     const auto listener = std::move(trial.listener);
     trials_.erase(at);
@@ -207,8 +220,17 @@ void Trials::said(AgentId agent, const proto::delivery::Tried& tried) {
            .text = reason.text,
            .advice = finding == Finding::good
                          ? std::string()
-                         : decide::advice({where_of(tried.step), reason.stage, reason.code, reason.status,
-                                           at->second.domain, tried.host})});
+                         : decide::advice({.where = where_of(tried.step),
+                                           .stage = reason.stage,
+                                           .code = reason.code,
+                                           .status = reason.status,
+                                           .domain = at->second.route.domain,
+                                           .host = tried.host,
+                                           .pool = at->second.pool,
+                                           .user = hands_.sends_as(),
+                                           .error = tried.error,
+                                           .silent = tried.silent,
+                                           .wrapped = is_wrapped(at->second.route, tried.host)})});
     go_on(at);
 }
 

@@ -54,6 +54,7 @@ public:
         std::function<void(AgentId, const proto::delivery::EndTry&)> end;
         // Why mail would wait that could go: a pause, a link that rests …
         std::function<std::vector<std::string>(const proto::route::Routed&)> hindrances;
+        std::function<std::string()> sends_as; // the user whom the agents run as; "" not known
     };
 
     static constexpr std::size_t most_recipients = 50, most_transactions = 20; // of what an address expands to
@@ -79,7 +80,8 @@ private:
         Listener listener;
         smtp::Monotonic began{};
         smtp::Monotonic sent{}; // to the agent: the transaction under way …
-        std::string domain = {}; // … and whose it is
+        proto::route::Routed route = {}; // … whose it is …
+        std::string pool = {};           // … and of which source addresses; "" none
         std::deque<Transaction> left = {};
         std::optional<AgentId> agent = {};
         std::size_t tried = 0, here = 0; // recipients: asked a server about; of our own

@@ -39,9 +39,9 @@ Found literal(const std::string& domain, const Ourselves& ourselves) {
 RouteLookup::RouteLookup(dns::Resolver& resolver, const Ourselves& ourselves, std::string domain,
                          const decide::NextHop& hop, Done done)
     : resolver_(resolver), ourselves_(ourselves), port_(hop.port),
-      by_rule_(hop.kind != decide::NextHop::Kind::recipient), done_(std::move(done)) {
+      by_rule_(hop.kind != decide::NextHop::Kind::recipient), by_srv_(hop.kind == decide::NextHop::Kind::srv), done_(std::move(done)) {
     name_ = by_rule_ ? hop.name : std::move(domain);
-    if (hop.kind == decide::NextHop::Kind::srv)
+    if (by_srv_)
         look_up_srv();
     else
         mx_lookup_ =
@@ -110,7 +110,7 @@ bool RouteLookup::is_self(const std::string& host) const {
 void RouteLookup::finish(Destination destination) {
     if (by_rule_) destination = decide::named_by_rule(std::move(destination));
     const auto done = std::move(done_);
-    done({std::move(destination), std::max(ttl_, 1u), 0, mx_.secure});
+    done({std::move(destination), std::max(ttl_, 1u), 0, mx_.secure, name_, by_srv_});
 }
 
 } // namespace router

@@ -20,6 +20,8 @@ struct Found {
     std::uint32_t valid_seconds = 0;
     std::uint32_t connections = 0; // by the rule
     bool secure = false;           // the hosts' names are DNSSEC's word, or the configuration's
+    std::string records_of = {};   // the name whose records were asked for; "" none's
+    bool by_srv = false;           // SRV; else MX
 };
 
 // Hosts that a rule names (daemons/decide/rerouting.h). It takes no look-up.
@@ -50,6 +52,7 @@ private:
     std::string name_; // whose MX is asked for
     std::uint16_t port_;
     bool by_rule_; // the name is our configuration's, not the recipient's
+    bool by_srv_;
     Done done_;
     dns::Lookup mx_lookup_;
     dns::Answer mx_;

@@ -307,6 +307,8 @@ void Router::answer(const Question& question, const std::string& domain, const F
     routed.sts = sts;
     routed.status = destination.status;
     routed.text = destination.text;
+    routed.records_of = found.records_of;
+    routed.by_srv = found.by_srv;
     queue_manager_.send(routed);
 }
 

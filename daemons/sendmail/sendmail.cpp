@@ -96,21 +96,21 @@ int deliver(const config::Config& config, const Options& options) {
     return EX_OK;
 }
 
-// Aliases are read from text as they change; what can be said is whether they will be understood.
+// Aliases are read from text as they change; what can be said is whether they will be understood. As with Postfix's
+// newaliases, a line that is not is no failure: the others hold.
 int check_aliases(const config::Config& config) {
-    bool good = true;
+    int status = EX_OK;
     for (const auto& path : config.local.aliases) {
         const auto text = common::read_file(path);
         if (!text) {
-            fmt::print(stderr, "{}: warning: {}\n", program, text.error().what);
+            status = fail(EXIT_FAILURE, text.error().what);
             continue;
         }
         const auto table = common::AliasTable::parse(*text);
         for (const auto& problem : table.problems)
             fmt::print(stderr, "{}: warning: {}:{}: {}\n", program, path, problem.line, problem.message);
-        good = good && table.problems.empty();
     }
-    return good ? EX_OK : EX_DATAERR;
+    return status;
 }
 
 int flush(const config::Config& config, const Options& options) {

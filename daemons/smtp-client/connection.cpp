@@ -3,6 +3,7 @@
 #include "daemons/common/kill_point.h"
 #include "daemons/decide/failure.h"
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -78,16 +79,18 @@ void Connection::looked_up(const std::string& host, dns::Type type, const dns::A
     if (watcher_) watcher_->looked_up(host, type, answer);
 }
 
-void Connection::unreachable(const Candidate& candidate, const std::string& error) {
+void Connection::unreachable(const Candidate& candidate, int error) {
+    const bool from_nowhere = error == EADDRNOTAVAIL && sources_.has_pool() && !candidate.source && !candidate.local();
+    const auto reason = from_nowhere ? sources_.none_toward(candidate.endpoint.address) : std::strerror(error);
     sources_.next_server();
     session_number_ = office_.next_session();
     auto& why = (last_failure_ = {}).why;
     why.stage = smtp::Stage::connect;
     why.status = "4.4.1";
     const auto from = candidate.source ? " from " + candidate.source->address.to_string() : std::string();
-    why.text = fmt::format("connect to {}{}: {}", candidate.relay(), from, error);
+    why.text = fmt::format("connect to {}{}: {}", candidate.relay(), from, reason);
     voice().info("{}", why.text);
-    if (watcher_) watcher_->failed(candidate.relay(), why);
+    if (watcher_) watcher_->unreachable(candidate, why, error);
 }
 
 void Connection::no_address(const std::string& status, const std::string& text) {
@@ -121,7 +124,7 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
     sources_.reached(candidate.source);
     wire_ = std::move(wire);
     session_number_ = office_.next_session();
-    if (watcher_) watcher_->connected(relay());
+    if (watcher_) watcher_->connected(relay(), sources_.departure());
     find_demand(); // → greet(), refused_by_policy()
 }
 
@@ -151,7 +154,7 @@ void Connection::read_early() {
     if (n > 0) early_.append(space.data(), static_cast<std::size_t>(n));
     if ((n < 0 && errno == EAGAIN) || (n > 0 && early_.size() <= most_early)) return;
     office_.peers.failed(current_->endpoint.address, Loop::now().monotonic);
-    unreachable(*current_, std::strerror(n == 0 ? ECONNRESET : n < 0 ? errno : EPROTO));
+    unreachable(*current_, n == 0 ? ECONNRESET : n < 0 ? errno : EPROTO);
     try_next();
 }
 

@@ -124,7 +124,7 @@ private:
     void ask(const std::string& address, Dial::Owner::Asks asks) override;
     void left(const std::string& address) override;
     void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) override;
-    void unreachable(const Candidate& candidate, const std::string& why) override;
+    void unreachable(const Candidate& candidate, int error) override;
     void no_address(const std::string& status, const std::string& text) override;
     void reached(const Candidate& candidate, std::unique_ptr<Wire> wire) override;
     void out_of_addresses(Dial::Owner::End end) override;

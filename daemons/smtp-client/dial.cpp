@@ -228,7 +228,7 @@ void Dial::failed(Attempt& attempt, int error) {
     if (race_) race_->failed();
     office_.peers.failed(candidate.endpoint.address, Loop::now().monotonic);
     owner_.left(candidate.endpoint.to_string());
-    owner_.unreachable(candidate, std::strerror(error));
+    owner_.unreachable(candidate, error);
 }
 
 void Dial::connected(Attempt& attempt, int error) {

@@ -39,7 +39,7 @@ public:
         virtual void ask(const std::string& address, Asks asks) = 0;
         virtual void left(const std::string& address) = 0; // gives that place back
         virtual void looked_up(const std::string&, dns::Type, const dns::Answer&) {} // for who wants to follow
-        virtual void unreachable(const Candidate& candidate, const std::string& why) = 0;
+        virtual void unreachable(const Candidate& candidate, int error) = 0; // errno; EADDRNOTAVAIL: of no source
         // The host has no address. `status`: "4.4.3", "4.4.4".
         virtual void no_address(const std::string& status, const std::string& text) = 0;
         virtual void reached(const Candidate& candidate, std::unique_ptr<Wire> wire) = 0;

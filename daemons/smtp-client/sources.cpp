@@ -1,6 +1,7 @@
 #include "daemons/smtp-client/sources.h"
 #include "daemons/decide/source_choice.h"
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 namespace smtp_client {
@@ -43,6 +44,30 @@ const config::Source* Sources::toward(const common::IpAddress& to) {
     auto& chosen = chosen_[static_cast<std::size_t>(family)];
     if (!chosen) chosen = choose(family);
     return chosen;
+}
+
+// Those that this host does not have: "192.0.2.1, 192.0.2.2".
+std::string Sources::not_ours() const {
+    std::string out;
+    for (std::size_t i = 0; i < known_.size(); ++i)
+        if (known_[i].unusable) out += (out.empty() ? "" : ", ") + pool_->addresses[i].address.to_string();
+    return out;
+}
+
+std::string Sources::none_toward(const common::IpAddress& to) const {
+    const bool v4 = to.is_v4();
+    if (!(v4 ? reaches_v4() : reaches_v6()))
+        return fmt::format("the pool {} has no {} address", pool_name(), v4 ? "IPv4" : "IPv6");
+    const auto missing = not_ours();
+    if (missing.empty()) return fmt::format("no address of the pool {} is left", pool_name());
+    return fmt::format("no address of the pool {} can be used: this host does not have {}", pool_name(), missing);
+}
+
+std::string Sources::departure() const {
+    if (!current_) return {};
+    const auto missing = not_ours();
+    return fmt::format("from {}, of the pool {}{}", current_text(), pool_name(),
+                       missing.empty() ? "" : fmt::format(" (this host does not have {})", missing));
 }
 
 void Sources::unusable(const config::Source& source) {

@@ -26,10 +26,14 @@ public:
 
     // The address to reach that one from, the same for all of its family until it is refused; null: none is left.
     const config::Source* toward(const common::IpAddress& to);
+    // Why toward() has none for that one: "the pool bulk has no IPv6 address".
+    std::string none_toward(const common::IpAddress& to) const;
     // This host does not have it.
     void unusable(const config::Source& source);
     // A server was reached from it (null: no pool).
     void reached(const config::Source* source) { current_ = source; }
+    // "from 192.0.2.1, of the pool bulk": the current one, and those of the pool that this host does not have; "" no pool
+    std::string departure() const;
     const config::Source* current() const { return current_; }
     std::string current_text() const { return current_ ? current_->address.to_string() : std::string(); }
     // The server does not want the current one. False: there is no other to try there, or enough have been tried.
@@ -51,6 +55,7 @@ private:
         bool resting = false, refused = false, unusable = false;
     };
     std::size_t place_of(const config::Source& source) const;
+    std::string not_ours() const;
     bool reaches(Family family) const;
     const config::Source* choose(Family family);
 

@@ -1,4 +1,5 @@
 #include "daemons/smtp-client/trial.h"
+#include "daemons/smtp-client/socket_seen.h"
 #include "libsmtp/text.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -139,7 +140,7 @@ void Trial::done(Connection&, Done, std::optional<spool::MessageReader>) {} // t
 
 void Trial::closed(Connection&, Closed closed) {
     if (closed.reason.text.empty()) closed.reason.text = "the server ended the conversation before it was through";
-    if (!told_) worse(Outcome::deferred, closed.reason, closed.host.empty() ? looked_up_ : closed.host);
+    if (!told_) worse(Outcome::deferred, closed.reason, closed.host.empty() ? given_up_at_ : closed.host);
     next_.schedule();
 }
 
@@ -149,6 +150,9 @@ void Trial::worse(Outcome outcome, const Reply& reason, const std::string& host)
     tried_.reason = reason;
     tried_.host = host;
     tried_.step = reason.stage == Stage::tls ? unsatisfied_ : step_of(reason.stage);
+    const bool last = reason.stage == given_up_.stage && reason.text == given_up_.text;
+    tried_.silent = last && given_up_.silent;
+    tried_.error = last ? error_ : 0;
 }
 
 // --- steps
@@ -193,12 +197,12 @@ void Trial::looked_up(const std::string& host, dns::Type type, const dns::Answer
     tell(out);
 }
 
-void Trial::connected(const std::string& relay) {
+void Trial::connected(const std::string& relay, const std::string& departure) {
     mail_refused_ = false;
     who_.clear();
     demands_tls_ = Step::tls;
     auto out = step(Step::connect, relay);
-    out.reply.text = "connected";
+    out.reply.text = departure.empty() ? "connected" : "connected " + departure;
     tell(out);
 }
 
@@ -281,10 +285,25 @@ void Trial::shook_hands(const std::string& relay, const tls::Facts& facts, const
     tell(out);
 }
 
+void Trial::unreachable(const Candidate& candidate, const smtp::Verdict& why, int error) {
+    auto told = why;
+    if (candidate.local()) told.text += "; " + socket_seen(candidate.endpoint.path);
+    give_up(candidate.relay(), told);
+    given_up_ = why;
+    error_ = error;
+}
+
 void Trial::failed(const std::string& relay, const smtp::Verdict& why) {
+    given_up_ = why;
+    error_ = 0;
+    give_up(relay, why);
+}
+
+void Trial::give_up(const std::string& relay, const smtp::Verdict& why) {
+    given_up_at_ = relay.empty() ? looked_up_ : relay;
     if (why.stage >= Stage::mail && why.code != 0) return; // told as it was said
     if (held_ && why.code != 0) held_.reset();             // that was it
-    auto out = step(step_of(why.stage), relay.empty() ? looked_up_ : relay);
+    auto out = step(step_of(why.stage), given_up_at_);
     out.finding = finding_of(why);
     out.reply = reply_of(why);
     if (why.stage == Stage::auth && why.code != 0 && !who_.empty())

@@ -34,7 +34,8 @@ private:
     void closed(Connection& connection, proto::delivery::Closed closed) override;
 
     void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) override;
-    void connected(const std::string& relay) override;
+    void connected(const std::string& relay, const std::string& departure) override;
+    void unreachable(const Candidate& candidate, const smtp::Verdict& why, int error) override;
     void published(const std::string& relay, const Published& found) override;
     void sent(const std::string& relay, const smtp::client_event::Sent& sent) override;
     void said(const std::string& relay, const smtp::client_event::Said& said) override;
@@ -47,6 +48,7 @@ private:
     proto::delivery::TryStep step(proto::delivery::Step what, const std::string& host) const;
     void tell(const proto::delivery::TryStep& step);
     void tell_held();
+    void give_up(const std::string& host, const smtp::Verdict& why);
     void worse(proto::delivery::Outcome outcome, const proto::delivery::Reply& reason, const std::string& host);
 
     Office& office_;
@@ -62,6 +64,9 @@ private:
     std::string who_;       // we say we are; "" nothing yet
     proto::delivery::Step demands_tls_ = proto::delivery::Step::tls; // of the host: who …
     proto::delivery::Step unsatisfied_ = proto::delivery::Step::tls; // … and the last that did not get it
+    smtp::Verdict given_up_;  // why, the last session or address …
+    std::string given_up_at_; // … "mx.example.org[192.0.2.1]:25", or the name of a host without addresses
+    int error_ = 0;           // … and what the system said of it: an errno; 0 nothing
     proto::delivery::Tried tried_;
     bool told_ = false;         // in this round, what becomes of the recipients
     bool mail_refused_ = false; // what is said of recipients then means nothing

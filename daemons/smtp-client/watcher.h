@@ -11,11 +11,15 @@
 
 namespace smtp_client {
 
+struct Candidate;
+
 class Watcher {
 public:
     // `relay`: "mx.example.org[192.0.2.1]:25". None of these may destroy the connection at once.
     virtual void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) = 0;
-    virtual void connected(const std::string& relay) = 0;
+    // `departure`: which address of a pool it came from (Sources::departure()); "" the kernel's choice
+    virtual void connected(const std::string& relay, const std::string& departure) = 0;
+    virtual void unreachable(const Candidate& candidate, const smtp::Verdict& why, int error) = 0; // errno
     // What is published of the host and of the mail's domain, where `level` asks for it: before a word is said.
     struct Published {
         decide::TlsLevel level;
@@ -32,7 +36,7 @@ public:
                              std::string_view how, decide::TlsLevel level) = 0;
     // We say who we are: "ann at mx.example.org (PLAIN)"; what comes of it, said() and failed() tell.
     virtual void introduces(const std::string& who) = 0;
-    // The address, or the session with it, is given up; or (relay is "") the host looked up last has none.
+    // The session with it is given up, or the address for what it has published; or (relay is "") the host looked up last has none.
     virtual void failed(const std::string& relay, const smtp::Verdict& why) = 0;
     // What became of the transaction without a message.
     virtual void probed(const std::string& relay, const smtp::TransactionResult& result) = 0;

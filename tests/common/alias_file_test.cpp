@@ -41,6 +41,8 @@ TEST_CASE("alias files") {
         {"", ""},
         {"# comment\n\nroot: alice\n", "root=alice"},
         {"root: alice", "root=alice"},
+        {"\xEF\xBB\xBFroot: alice\nbob: carol\n", "bob=carol; root=alice"},
+        {"\xEF\xBB\xBF# comment\nbob: carol\n", "bob=carol"},
         {"root:alice\r\nbob:\talice , carol\r\n", "bob=alice,carol; root=alice"},
         {"Root:   Alice@Example.com", "root=Alice@Example.com"},
         {"team: a,\n  b,\n# in between\n\tc\nnext: d", "next=d; team=a,b,c"},
@@ -76,6 +78,13 @@ TEST_CASE("alias files") {
     std::string many;
     for (int i = 0; i < 100; ++i) many += "nonsense\n";
     CHECK(AliasTable::parse(many).problems.size() == 20);
+}
+
+TEST_CASE("a list that an editor has put its mark before") {
+    const auto list = common::TargetList::parse("\xEF\xBB\xBF" "ann@x.example\nbob\n");
+    REQUIRE(list.targets.size() == 2);
+    CHECK(list.targets[0].value == "ann@x.example");
+    CHECK(list.problems.empty());
 }
 
 TEST_CASE("a file is read again when it changes") {

@@ -8,6 +8,7 @@ using smtp::dsn::Kind;
 
 TEST_CASE("a report's text may begin with its subject") {
     CHECK(parse_wording("Subject: Oh no\n\nDear {sender}\n").subject == "Oh no");
+    CHECK(parse_wording("\xEF\xBB\xBFSubject: Oh no\n\nDear {sender}\n").subject == "Oh no");
     CHECK(parse_wording("Subject: Oh no\n\nDear {sender}\n").text == "Dear {sender}\n");
     CHECK(parse_wording("Dear {sender}: look\n\nthere\n").text == "Dear {sender}: look\n\nthere\n");
     CHECK(common::wording_file(Kind::delayed) == "delayed.txt");

@@ -1,7 +1,9 @@
 #include "daemons/decide/advice.h"
+#include <cerrno>
 #include <doctest/doctest.h>
 #include <set>
 #include <string>
+#include <vector>
 
 using namespace decide;
 using smtp::Stage;
@@ -50,6 +52,70 @@ TEST_CASE("advice speaks of what failed") {
     }
 }
 
+TEST_CASE("advice knows in which way a conversation failed") {
+    using std::string_view;
+    constexpr string_view mx = "mx.y.example[192.0.2.1]:25", socket = "localhost[/run/dovecot/lmtp]";
+    struct Row {
+        Mishap mishap;
+        std::vector<string_view> words; // that the advice must have
+        std::vector<string_view> none;  // … and must not
+    };
+    const Row rows[] = {
+        // Nobody speaks.
+        {{.stage = Stage::banner, .status = "4.4.2", .host = mx, .silent = true},
+         {"does not greet", "tls_wrap", "tarpit", "openssl s_client -connect 192.0.2.1:25", "greeting_timeout"},
+         {"pipelining", "starttls"}},
+        {{.stage = Stage::ehlo, .status = "4.4.2", .host = mx, .silent = true}, {"EHLO", "tarpit", "nc 192.0.2.1 25"}, {"pipelining"}},
+        {{.stage = Stage::rcpt, .status = "4.4.2", .host = mx, .silent = true}, {"fell silent", "command_timeout"}, {"pipelining"}},
+        // It went away.
+        {{.stage = Stage::banner, .status = "4.4.2", .host = mx}, {"broke off before", "block list", "tls_wrap"}, {"pipelining"}},
+        {{.stage = Stage::ehlo, .status = "4.4.2", .host = mx}, {"broke off at EHLO"}, {"pipelining", "mta.hostname"}},
+        {{.stage = Stage::mail, .status = "4.4.2", .host = mx}, {"broke off", "pipelining"}, {}},
+        // It speaks something else.
+        {{.stage = Stage::banner, .status = "4.5.0", .host = mx}, {"right host and port", "nc 192.0.2.1 25"}, {"block list"}},
+        {{.stage = Stage::ehlo, .status = "4.5.0", .host = mx}, {"no reply as SMTP"}, {"mta.hostname"}},
+        {{.stage = Stage::rcpt, .status = "4.5.0", .host = mx}, {"another question", "pipelining"}, {"Greylisting"}},
+        // TLS from the first byte.
+        {{.stage = Stage::tls, .status = "4.7.5", .host = "mx.y.example[192.0.2.1]:465", .wrapped = true},
+         {"take tls_wrap out", "openssl s_client -connect 192.0.2.1:465"},
+         {"starttls"}},
+        // Sockets of this system.
+        {{.stage = Stage::connect, .status = "4.4.1", .host = socket, .user = "postrider", .error = ENOENT},
+         {"no socket /run/dovecot/lmtp", "ls -l /run/dovecot/lmtp"},
+         {"nc -vz", "25", "[route"}},
+        {{.stage = Stage::connect, .status = "4.4.1", .host = socket, .user = "postrider", .error = EACCES},
+         {"/run/dovecot/lmtp may not be used by postrider", "namei -l /run/dovecot/lmtp", "unix_listener"},
+         {"nc -vz"}},
+        {{.stage = Stage::connect, .status = "4.4.1", .host = socket, .user = "postrider", .error = ECONNREFUSED},
+         {"Nobody answers at the socket /run/dovecot/lmtp", "let postrider write"},
+         {"nc -vz"}},
+        {{.stage = Stage::connect, .status = "4.4.1", .host = socket}, {"/run/dovecot/lmtp", "let the mail system's user write"}, {"USER"}},
+        // Where it would come from.
+        {{.stage = Stage::connect, .status = "4.4.1", .host = mx, .pool = "bulk", .error = EADDRNOTAVAIL},
+         {"the pool bulk", "[pool.bulk]", "ip address"},
+         {"nc -vz"}},
+        {{.stage = Stage::connect, .status = "4.4.1", .host = mx, .error = EADDRNOTAVAIL}, {"nc -vz 192.0.2.1 25"}, {"pool"}},
+        {{.stage = Stage::connect, .status = "4.4.1", .host = mx, .pool = "bulk", .error = ECONNREFUSED}, {"nc -vz"}, {"pool"}},
+        {{.stage = Stage::connect, .status = "4.3.5", .pool = "bulk"}, {"[pool.bulk]"}, {"firewall"}},
+        // SRV records.
+        {{.where = Where::service, .status = "5.4.4", .domain = "provider.example"},
+         {"dig SRV _submissions._tcp.provider.example; dig SRV _submission._tcp.provider.example", "srv:provider.example"},
+         {"dig MX"}},
+        {{.where = Where::service, .status = "4.4.3", .domain = "provider.example"},
+         {"dig SRV _submissions._tcp.provider.example", "dns.servers"},
+         {"dig MX"}},
+        {{.where = Where::service, .status = "5.4.6", .domain = "provider.example"}, {"this host itself"}, {"dig"}},
+        // What is to be mended here.
+        {{.where = Where::recipient, .status = "4.3.5"}, {"mended", "goes on by itself"}, {"leads nowhere"}},
+    };
+    for (const auto& [mishap, words, none] : rows) {
+        const auto said = advice(mishap);
+        CAPTURE(said);
+        for (const auto word : words) CHECK_MESSAGE(said.contains(word), word);
+        for (const auto word : none) CHECK_MESSAGE(!said.contains(word), word);
+    }
+}
+
 TEST_CASE("commands to compare by are ready to be used") {
     const auto has = [](const std::string& text, std::string_view what) { return text.find(what) != text.npos; };
     CHECK(has(advice({.where = Where::route, .status = "5.1.2", .domain = "y.example"}), "dig MX y.example"));
@@ -75,7 +141,7 @@ TEST_CASE("commands to compare by are ready to be used") {
 }
 
 TEST_CASE("whatever failed, there is something to say, and it ends as a sentence does") {
-    for (auto where : {Where::recipient, Where::route, Where::conversation})
+    for (auto where : {Where::recipient, Where::route, Where::service, Where::conversation})
         for (int stage = 0; stage <= static_cast<int>(Stage::last_); ++stage)
             for (int code : {0, 421, 450, 550})
                 for (std::string_view status : {"", "4", "4.0.0", "5.7.1", "4.4.2", "x"})

@@ -116,6 +116,26 @@ TEST_CASE("what cannot be known now is deferred as a whole, never bounced") {
     CHECK(w.expand({"mixed", "alice"}) == "needs dora ");
 }
 
+TEST_CASE("a user without a mailbox waits for an alias, and nobody else with him") {
+    World w;
+    w.users["root"] = UserAnswer::no_mailbox;
+    CHECK(w.expand({"root"}) == "0:deferred 4.3.5");
+    CHECK(w.why({"root"}).find("an alias must say who reads its mail") != std::string::npos);
+    CHECK(w.expand({"postmaster"}) == "0:deferred root@here.example 4.3.5");
+    CHECK(w.check("root@here.example") == "known");
+    w.aliases["all"] = {"alice", "root", "bob"};
+    CHECK(w.expand({"all"}) == "0:local alice; 0:deferred root@here.example 4.3.5; 0:local bob");
+    w.forwards["root"] = {"carol"}; // is not read: local says so
+    CHECK(w.expand({"root"}) == "0:deferred 4.3.5");
+    w.aliases["root"] = {"\\root", "alice"};
+    CHECK(w.expand({"root"}) == "0:deferred root@here.example 4.3.5; 0:local alice");
+    w.aliases["root"] = {"bob"};
+    CHECK(w.expand({"root"}) == "0:local bob");
+    w.aliases.erase("root");
+    w.settings.local_transport = "lmtp:/run/lmtp"; // who keeps mailboxes there says whose
+    CHECK(w.expand({"root"}) == "0:remote root root@here.example by lmtp:/run/lmtp");
+}
+
 TEST_CASE("what tables name and is no address waits; it goes nowhere, and nothing is bounced for it") {
     World w;
     w.aliases = {{"inject", {"ok@far.example> NOTIFY=NEVER"}}, {"list", {"alice", "!line 7: \"foo@@x\" is no address"}},

@@ -17,6 +17,12 @@ TEST_CASE("well-formed characters, and what only looks like one") {
         CHECK(utf8_length(none) == 0);
 }
 
+TEST_CASE("the mark before a text") {
+    CHECK(without_byte_order_mark("\xEF\xBB\xBF" "a") == "a");
+    CHECK(without_byte_order_mark("\xEF\xBB\xBF\xEF\xBB\xBF") == "\xEF\xBB\xBF");
+    for (std::string_view text : {"", "a", "\xEF\xBB", "a\xEF\xBB\xBF"}) CHECK(without_byte_order_mark(text) == text);
+}
+
 TEST_CASE("text") {
     CHECK(is_utf8_text(""));
     CHECK(is_utf8_text("gr\xc3\xbc\xc3\x9f \xf0\x9f\x93\xa7"));

@@ -1,5 +1,6 @@
 // What is asked of whom in a trial, and what the operator is told of it.
 #include "daemons/queue-manager/trials.h"
+#include <cerrno>
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -19,14 +20,16 @@ struct Bench {
     bool agent = true;
     delivery::Step failed_at = delivery::Step::rcpt;
     std::string advice; // the last
+    std::string pool;
     std::string told; // a line per step: "finding step text"
     Trials trials{{
         .inquire = [this](const auto&, auto done) { inquiries.push_back(std::move(done)); },
         .connect =
-            [](const route::Routed& routed) {
+            [this](const route::Routed& routed) {
                 delivery::Connect out;
                 out.link = routed.link;
                 out.hosts = routed.hosts;
+                out.pool = pool;
                 return out;
             },
         .send = [this](const delivery::Try& order) -> std::optional<Trials::AgentId> {
@@ -36,6 +39,7 @@ struct Bench {
         },
         .end = [this](auto, const delivery::EndTry& order) { ended.push_back(order.attempt); },
         .hindrances = [this](const auto&) { return hindrances; },
+        .sends_as = [] { return std::string("postrider"); },
     }};
 
     std::uint64_t begin(Trials::Order order) {
@@ -150,6 +154,72 @@ TEST_CASE("what is advised is about what stands in the way") {
         b.tried(delivery::Outcome::deferred, "no");
         CHECK_MESSAGE(b.advice.find(word) != b.advice.npos, b.advice);
     }
+}
+
+TEST_CASE("how a server fell silent, and what a socket or a pool said, is in the advice") {
+    using Stage = delivery::Stage;
+    struct Row {
+        delivery::Tried tried;
+        std::string_view word;
+    };
+    delivery::Tried silent, forbidden, nowhere, wrapped;
+    for (auto* each : {&silent, &forbidden, &nowhere, &wrapped}) {
+        each->outcome = delivery::Outcome::deferred;
+        each->reason.status = "4.4.2";
+        each->host = "mx.y.example[192.0.2.1]:465";
+    }
+    silent.reason.stage = Stage::banner;
+    silent.silent = true;
+    forbidden.reason.stage = nowhere.reason.stage = Stage::connect;
+    forbidden.host = "localhost[/run/lmtp]";
+    forbidden.error = EACCES;
+    nowhere.error = EADDRNOTAVAIL;
+    wrapped.reason.stage = Stage::tls;
+    const Row rows[] = {{silent, "does not greet"},
+                        {forbidden, "/run/lmtp may not be used by postrider"},
+                        {nowhere, "[pool.bulk]"},
+                        {wrapped, "take tls_wrap out"}};
+    for (const auto& row : rows) {
+        Bench b;
+        b.pool = "bulk";
+        b.begin({.address = "a@y.example"});
+        auto road = remote("a@y.example");
+        road.route->hosts = {{.name = "mx.y.example", .port = 465, .tls_wrap = true}};
+        b.found({road});
+        auto tried = row.tried;
+        tried.attempt = b.sent.back().attempt;
+        b.trials.said(7, tried);
+        CHECK_MESSAGE(b.advice.contains(row.word), b.advice);
+    }
+}
+
+TEST_CASE("the records that were asked for are named, whose they are") {
+    for (const bool by_srv : {false, true}) {
+        Bench b;
+        b.begin({.address = "a@y.example"});
+        auto road = remote("a@y.example");
+        road.route->kind = route::Kind::permanent;
+        road.route->status = "5.4.4";
+        road.route->records_of = "provider.example";
+        road.route->by_srv = by_srv;
+        b.found({road});
+        CHECK_MESSAGE(b.advice.contains(by_srv ? "dig SRV _submissions._tcp.provider.example" : "dig MX provider.example"), b.advice);
+        CHECK(!b.advice.contains("MX y.example"));
+    }
+}
+
+TEST_CASE("a socket has no port, a command is named") {
+    Bench b;
+    b.begin({.address = "list@x.example"});
+    auto road = remote("a@y.example");
+    road.route->kind = route::Kind::configured;
+    road.route->hosts = {{.name = "/run/lmtp", .port = 0}};
+    auto command = here(Fate::local, "ann");
+    command.outcome.target = "|/usr/bin/robot";
+    b.found({command, road});
+    CHECK(b.told.contains("is delivered here, to the command \"/usr/bin/robot\", as ann"));
+    CHECK(b.told.contains("the socket /run/lmtp"));
+    CHECK(!b.told.contains("port 0"));
 }
 
 TEST_CASE("what stays here is not asked of any server") {

@@ -5,6 +5,7 @@
 #include "libspool/real_disk.h"
 #include "tests/common/dns/name_server.h"
 #include "tests/temporary_directory.h"
+#include <cstring>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <set>
@@ -97,8 +98,8 @@ struct Caller : Dial::Owner {
         dial_->permit(!full.contains(where));
     }
     void left(const std::string& where) override { said += "left " + where + "\n"; }
-    void unreachable(const Candidate& candidate, const std::string& why) override {
-        said += candidate.relay() + ": " + why + "\n";
+    void unreachable(const Candidate& candidate, int error) override {
+        said += candidate.relay() + ": " + std::strerror(error) + "\n";
     }
     void looked_up(const std::string&, dns::Type, const dns::Answer&) override {}
     void no_address(const std::string& status, const std::string&) override { said += status + "\n"; }

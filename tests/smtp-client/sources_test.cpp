@@ -113,3 +113,22 @@ TEST_CASE("who rests is tried last; who is not this host's not at all") {
         CHECK(sources.found_unusable().empty());
     }
 }
+
+TEST_CASE("where it comes from, and why from nowhere") {
+    std::mt19937 random(1);
+    Sources none(nullptr, {}, 5, random);
+    CHECK(none.departure() == "");
+    Sources sources(pool({"192.0.2.1", "192.0.2.2"}), {}, 5, random);
+    CHECK(sources.none_toward(v6) == "the pool bulk has no IPv6 address");
+    const auto* first = sources.toward(v4);
+    sources.reached(first);
+    CHECK(sources.departure() == "from " + text(first) + ", of the pool bulk");
+    sources.unusable(*first);
+    const auto* second = sources.toward(v4);
+    sources.reached(second);
+    CHECK(sources.departure() == "from " + text(second) + ", of the pool bulk (this host does not have " + text(first) + ")");
+    sources.unusable(*second);
+    CHECK(sources.toward(v4) == nullptr);
+    CHECK(sources.none_toward(v4) ==
+          "no address of the pool bulk can be used: this host does not have 192.0.2.1, 192.0.2.2");
+}

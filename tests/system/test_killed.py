@@ -157,8 +157,8 @@ def test_reload_says_what_a_confined_process_cannot_reach(mta):
     mta.config["bounce"]["templates"] = str(second)
     mta.write_config()
     done = mta.command("reload", check=False)
-    assert done.returncode != 0 and f"{second} is where bounce, as it was started, can never reach" in done.stdout + done.stderr
-    mta.wait_log("reload refused, the former configuration stays in force: .* can never reach: that needs \"postrider stop\"")
+    assert done.returncode != 0 and f"the bounce that runs cannot reach {second}: what a process may reach" in done.stdout + done.stderr
+    mta.wait_log("reload refused, the former configuration stays in force: .* is settled when it starts: that needs \"postrider stop\"")
     mta.restart()
     mta.command("reload")
 

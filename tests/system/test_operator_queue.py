@@ -255,7 +255,8 @@ def test_expire_requeue_and_reroute(mta, remote):
 
 def test_where_an_address_would_go(mta, remote, names):
     mta.use_names(names)
-    mta.aliases.write_text("list: someone, far@elsewhere.example\n")
+    mta.aliases.write_text("list: someone, far@elsewhere.example\nrobot: |/usr/bin/robot -v\nfile: /srv/mail/kept\n")
+    mta.config['route."store.example"'] = {"next_hop": "lmtp:/run/none/lmtp"}
     sink = remote()
     mta.route("remote.example", sink)
     names.mx("elsewhere.example", (10, "mx.elsewhere.example"))
@@ -270,6 +271,9 @@ def test_where_an_address_would_go(mta, remote, names):
     assert far["hosts"] == [{"name": "mx.elsewhere.example", "port": 25, "preference": 10}]
     nobody = json.loads(mta.command("explain", "nobody@test.example", "--json").stdout)
     assert nobody["fate"] == "failed" and nobody["status"].startswith("5.1.1")
+    for address, line in (("robot@test.example", "  command     /usr/bin/robot -v"), ("file@test.example", "  delivered to /srv/mail/kept"),
+                          ("user@store.example", "  host          the socket /run/none/lmtp")):
+        assert line in mta.command("explain", address).stdout.splitlines()
     missing = json.loads(mta.command("explain", "x@nowhere.example", "--json").stdout)
     assert missing["fate"] == "remote" and missing["kind"] in ("permanent", "temporary") and missing["text"]
     fails(mta, 64, "explain", "<@>")

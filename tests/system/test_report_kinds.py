@@ -239,10 +239,10 @@ def test_bv_tells_what_would_become_of_an_address(mta, remote):
     sink.at("rcpt", only("bad@", "550 5.1.1 No such user"), )
     mta.route("remote.example", sink)
     mta.config['route."gone.example"'] = {"next_hop": f"[{mta.address}]:1"}
-    mta.aliases.write_text(f"several: {mta.user}, fine@remote.example\n")
+    mta.aliases.write_text(f"several: {mta.user}, fine@remote.example\nrobot: |/usr/bin/robot\n")
     mta.start()
     done = mta.sendmail("-bv", "-f", f"{mta.user}@test.example", "good@remote.example,bad@remote.example", "other@test.example",
-                        "several@test.example", "nobody@test.example", "user@gone.example", input="")
+                        "several@test.example", "nobody@test.example", "user@gone.example", "robot@test.example", input="")
     assert done.returncode == 0 and f"Mail Delivery Status Report will be mailed to <{mta.user}@test.example>" in done.stdout
     mta.wait_until_empty(seconds=30)
     said, found = {}, mta.mailbox()
@@ -254,7 +254,9 @@ def test_bv_tells_what_would_become_of_an_address(mta, remote):
     assert said == {"good@remote.example": ("deliverable", "2"), "bad@remote.example": ("undeliverable", "5"),
                     "other@test.example": ("deliverable", "2"), "several@test.example": ("expanded", "2"),
                     f"{mta.user}@test.example": ("deliverable", "2"), "fine@remote.example": ("deliverable", "2"),
-                    "nobody@test.example": ("undeliverable", "5"), "user@gone.example": ("undeliverable", "4")}
+                    "nobody@test.example": ("undeliverable", "5"), "user@gone.example": ("undeliverable", "4"),
+                    "robot@test.example": ("deliverable", "2")}
+    assert any('to the command "/usr/bin/robot"' in " ".join(text.split()) for text in found)
     assert not sink.messages and not mta.mailbox("other")  # nobody got anything
     assert mta.logged(r"to=<good@remote.example>, .* status=deliverable \(") and mta.logged(r"to=<bad@remote.example>, .* status=undeliverable \(")
 

@@ -4,9 +4,11 @@ import shutil
 import signal
 import subprocess
 import textwrap
+from pathlib import Path
 
 import pytest
 
+from harness.unpacked import run_as_if_installed
 from harness.watch import wait_until
 
 SESSION = ("EHLO me\nMAIL FROM:<me@test.example>\nRCPT TO:<user@remote.example>\nDATA\n"
@@ -130,7 +132,56 @@ def test_newaliases_says_what_will_not_be_understood(mta):
     assert mta.run("newaliases", "-C", mta.file).returncode == 0
     mta.aliases.write_text("team: a, b\nno colon here\n")
     odd = mta.run("newaliases", "-C", mta.file)
-    assert odd.returncode == 65 and f"{mta.aliases}:2:" in odd.stderr
+    assert odd.returncode == 0 and f"{mta.aliases}:2:" in odd.stderr
+
+
+ODD_ALIASES = {
+    "a quote is not closed": 'ann: "bob',
+    "no colon": "just words",
+    "no name": ": bob",
+    "nobody behind it": "ann:",
+    "twice": "ann: bob\nann: carol",
+    "continues nothing": "  carol\nann: bob",
+    "no address": "ann: foo@@bar, bob",
+    "an angle bracket is not closed": "ann: <bob@x.example",
+    "nothing to include": "ann: :include:",
+    "a relative path": "ann: :include:lists/ann",
+    "a mark before it": "\ufeffann: bob",
+    "a name with a domain": "ann@x.example: bob",
+    "two names": "ann, bea: bob",
+}
+
+
+@pytest.mark.needs("root", "mounts")
+def test_newaliases_ends_as_debians_postfix_has_it(mta, folder):
+    """What will not be understood is said, and is no failure; a file that cannot be read is one."""
+    mta.write_config()
+    cases = folder / "cases"
+    cases.mkdir()
+    for number, text in enumerate(ODD_ALIASES.values()):
+        (cases / f"{number}").write_text(text + "\nbea: bob\n")
+    missing = len(ODD_ALIASES)
+    ours = []
+    for number in range(missing + 1):
+        mta.aliases.unlink(missing_ok=True)
+        if number < missing:
+            mta.aliases.write_text((cases / f"{number}").read_text())
+        ours.append(mta.run("newaliases", "-C", mta.file).returncode)
+
+    settings = folder / "settings"
+    settings.mkdir()
+    (settings / "main.cf").write_text(f"compatibility_level = 3.6\nqueue_directory = {cases}\nmaillog_file = /var/log/mail\n"
+                                      f"alias_database = hash:{cases}/aliases\n")
+    for name, more in (("passwd", "postfix:x:64990:64990::/:/bin/sh\n"), ("group", "postfix:x:64990:\npostdrop:x:64991:\n")):
+        (folder / name).write_text(Path(f"/etc/{name}").read_text() + more)
+    loop = (f"cd {cases}; for n in $(seq 0 {missing}); do rm -f aliases*; [ $n = {missing} ] || cp $n aliases; "
+            "newaliases; echo $?; done")
+    theirs = run_as_if_installed(["postfix"], ["sh", "-c", loop], {"/etc/postfix": settings, "/etc/passwd": folder / "passwd",
+                                                                  "/etc/group": folder / "group"})
+    theirs = [int(status) for status in theirs.stdout.split()]
+    names = [*ODD_ALIASES, "no such file"]
+    assert dict(zip(names, ours, strict=True)) == dict(zip(names, theirs, strict=True))
+    assert theirs[0] == 0 and theirs[-1] == 1
 
 
 @pytest.mark.needs("root", "mounts")

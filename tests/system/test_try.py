@@ -1,5 +1,7 @@
 """`postrider try ADDRESS`: how a delivery would go, as far as RCPT; each step on a line, and nothing sent."""
 import json
+import re
+import socket
 import subprocess
 
 import pytest
@@ -149,6 +151,7 @@ def test_nobody_listens(mta, to_host):
     assert "Connection refused" in one(steps, "connect")["text"]
     result = one(steps, "result")
     assert "Connection refused" in result["text"] and "firewall" in result["advice"]
+    assert result["host"] == f"host.example[{sink.address}]:{sink.port}" and f"nc -vz {sink.address} {sink.port}." in result["advice"]
 
 
 def test_the_next_host_is_asked_as_a_delivery_would(mta, remote):
@@ -234,6 +237,56 @@ def test_starttls_refused_where_it_is_only_welcome_is_but_a_notice(mta, to_host)
     to_host("may", certificate="host.example").at("starttls", "454 4.7.0 Not now")
     steps = attempt(mta, "user@remote.example", status=GOOD)
     assert one(steps, "starttls")["finding"] == "notice"
+
+
+def test_the_advice_is_about_what_failed_and_how(mta, remote, names, block, folder):
+    mta.use_names(names)
+    names.mx("other.example", (10, "mx.other.example"))  # there is a DNS, and in it no submission of anybody's
+    quiet, late, odd, good = remote(), remote(), remote(), remote()
+    quiet.at("connect", silence)
+    late.at("ehlo", silence)
+    odd.at("ehlo", raw(b"hello yourself\r\n"))
+    left = socket.socket(socket.AF_UNIX)
+    left.bind(str(folder / "left"))
+    left.close()
+    mta.config["smtp_client"].update(greeting_timeout="1s", command_timeout="1s")
+    for name, sink in (("quiet", quiet), ("late", late), ("odd", odd)):
+        mta.route(f"{name}.example", sink)
+    mta.config['route."none.example"'] = {"next_hop": f"lmtp:{folder}/none/lmtp"}
+    mta.config['route."left.example"'] = {"next_hop": f"lmtp:{folder}/left"}
+    mta.config['route."srv.example"'] = {"next_hop": "srv:provider.example"}
+    own = block.host(77)
+    mta.config["pool.away"] = {"addresses": ["192.0.2.77 away.example"]}
+    mta.config["pool.near"] = {"addresses": [f"{own} near.example"]}
+    for pool in ("away", "near"):
+        mta.config[f'route."{pool}.example"'] = {"next_hop": f"[{good.address}]:{good.port}", "pool": pool}
+    mta.start()
+
+    def told(name, status=WAITS):
+        steps = attempt(mta, f"user@{name}.example", status=status)
+        result = one(steps, "result")
+        assert "port 0" not in json.dumps(steps)
+        return steps, result["text"], result["advice"]
+
+    _, text, advice = told("quiet")
+    assert "timed out while" in text and "begins with TLS" in advice and "tls_wrap" in advice and "pipelining" not in advice
+    _, text, advice = told("late")
+    assert "says nothing to EHLO" in advice and "pipelining" not in advice
+    _, text, advice = told("odd")
+    assert "protocol error" in text and "no reply as SMTP" in advice
+    steps, text, advice = told("none")
+    assert f"the socket {folder}/none/lmtp" in one(steps, "route")["text"]
+    assert f"{folder}/none: No such file or directory; we are user" in one(steps, "connect")["text"]
+    assert f"no socket {folder}/none/lmtp" in advice and "nc -vz" not in advice
+    steps, text, advice = told("left")
+    assert re.search(rf"{folder}/left is a socket, mode 0\d\d\d, of user \d+", one(steps, "connect")["text"])
+    assert f"Nobody answers at the socket {folder}/left" in advice
+    _, text, advice = told("srv")
+    assert "dig SRV _submissions._tcp.provider.example" in advice and "dig MX" not in advice
+    _, text, advice = told("away")
+    assert "the pool away can be used: this host does not have 192.0.2.77" in text and "[pool.away]" in advice
+    steps, text, advice = told("near", GOOD)
+    assert one(steps, "connect")["text"] == f"connected from {own}, of the pool near"
 
 
 # --- what stays here, what an alias says, what waits

@@ -1,6 +1,7 @@
 #include "daemons/common/auth/credentials.h"
 #include "daemons/common/idn.h"
 #include "daemons/common/network.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>
@@ -81,6 +82,7 @@ std::string Account::name() const {
 }
 
 std::expected<Credentials, smtp::Malformed> Credentials::parse(std::string_view text) {
+    text = smtp::without_byte_order_mark(text);
     Credentials out;
     std::set<std::pair<std::string, std::uint16_t>> taken;
     for (std::size_t number = 1; !text.empty(); ++number) {

@@ -1,4 +1,5 @@
 #include "daemons/common/auth/password_file.h"
+#include "libsmtp/utf8.h"
 #include <algorithm>
 #include <crypt.h>
 #include <cstring>
@@ -65,6 +66,7 @@ std::string Entry::text() const {
 }
 
 std::expected<PasswordFile, smtp::Malformed> PasswordFile::parse(std::string_view text) {
+    text = smtp::without_byte_order_mark(text);
     PasswordFile file;
     for (unsigned number = 1; !text.empty(); ++number) {
         auto line = take_until(text, '\n');

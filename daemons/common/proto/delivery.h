@@ -303,12 +303,16 @@ struct Tried { // agent → queue-manager: the last word; the worst that became 
     Reply reason; // unless all would be accepted
     std::string host;
     Step step = Step::connect; // what stands in the way: of TLS that failed, tlsa and sts where they demand it
+    bool silent = false;       // nothing came in the time it had
+    std::int32_t error = 0;    // connect: what the system said (errno); 0 nothing
     static void fields(auto& m, auto& f) {
         f("attempt", m.attempt);
         f("outcome", m.outcome);
         f("reason", m.reason);
         f("host", m.host);
         f("step", m.step);
+        f("silent", m.silent);
+        f("error", m.error);
     }
 };
 

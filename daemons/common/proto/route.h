@@ -90,6 +90,8 @@ struct Routed { // router → queue-manager
     StsPolicy sts;                    // where the domain's TLS level asks for it
     bool secure = false;      // nobody on the way could have put other hosts in: DNSSEC, or our own configuration
     std::string status, text; // temporary, permanent
+    std::string records_of;   // the name whose MX records were asked for, or SRV where by_srv; "" none's
+    bool by_srv = false;
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("domain", m.domain);
@@ -104,6 +106,8 @@ struct Routed { // router → queue-manager
         f("secure", m.secure);
         f("status", m.status);
         f("text", m.text);
+        f("records_of", m.records_of);
+        f("by_srv", m.by_srv);
     }
 };
 

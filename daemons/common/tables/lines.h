@@ -2,6 +2,7 @@
 // begin with a blank put behind the line before. Pure.
 #pragma once
 #include "daemons/common/tables/contents.h"
+#include "libsmtp/utf8.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@ std::string_view trimmed(std::string_view text);
 class Lines {
 public:
     // `text` and `problems` must outlive it.
-    Lines(std::string_view text, Problems& problems) : rest_(text), problems_(problems) {}
+    Lines(std::string_view text, Problems& problems) : rest_(smtp::without_byte_order_mark(text)), problems_(problems) {}
 
     // The next one, with neither blanks nor line ends behind it; it begins with no blank. False: there is none.
     // Lines with control characters, or longer than any may be, are passed over and said.

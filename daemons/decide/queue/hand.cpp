@@ -210,10 +210,13 @@ bool Core::requeue(spool::QueueId id) {
     const Slot message = find(id);
     if (message == none) return false;
     std::vector<Slot> all;
+    bool asked = false;
     for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
-        if (deliveries_[slot].queue != none && deliveries_[slot].state != DeliveryState::active)
+        if (deliveries_[slot].state == DeliveryState::asked)
+            asked = true; // the answer that is under way is the one that is wanted; a second might be written down, too
+        else if (deliveries_[slot].state != DeliveryState::active)
             all.push_back(slot);
-    if (all.empty()) return false;
+    if (all.empty()) return asked;
     leave_incoming(message);
     std::vector<Entry> list;
     bool suspect = false; // that an agent died of it is not forgotten

@@ -11,7 +11,7 @@
 using auth::Credentials;
 
 TEST_CASE("accounts at next hops") {
-    const auto read = Credentials::parse("# ours\n"
+    const auto read = Credentials::parse("\xEF\xBB\xBF# ours\n"
                                          "\n"
                                          "Relay.Example.NET alice:secret\n"
                                          "relay.example.net:587\tbob@example.net:pass:word with blanks \r\n"

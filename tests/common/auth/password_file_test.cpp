@@ -112,7 +112,7 @@ TEST_CASE("a password file") {
     Entry both{make_hash("secret"), keys, {}}, hash{make_hash("secret"), {}, {}},
         scram{"", keys, {"@b.example"}};
     REQUIRE(!both.hash.empty());
-    const auto text = "# remark\n\nann:" + both.text() + "\r\nbob:" + hash.text() +
+    const auto text = "\xEF\xBB\xBF# remark\n\nann:" + both.text() + "\r\nbob:" + hash.text() +
                       "\nstore@x.example:" + scram.text() + "\nlegacy:$6$abc$notahash\nnobody:\n";
     const auto file = PasswordFile::parse(text);
     REQUIRE(file);

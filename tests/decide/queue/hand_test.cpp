@@ -256,6 +256,38 @@ TEST_CASE("hand: requeue asks the categorizer anew and begins the ladder anew") 
     CHECK(b.removed == std::vector{id});
 }
 
+TEST_CASE("hand: requeue of what no queue has yet asks at once") {
+    Bench b;
+    b.sorts = false;
+    const auto id = b.send({"x.example"});
+    REQUIRE(b.asked == std::vector{id});
+    CHECK(b.engine.requeue(id, b.now(), b.out)); // it has the question already
+    b.run();
+    CHECK(b.asked == std::vector{id});
+    b.engine.categorization_failed(id, b.now(), b.out); // it knows nothing now
+    b.run();
+    CHECK(b.asked.size() == 1);
+    b.sorts = true;
+    CHECK(b.engine.requeue(id, b.now(), b.out)); // not when its time comes
+    b.run();
+    CHECK(b.asked.size() == 2);
+    b.answer(b.take(), Outcome::delivered);
+    CHECK(b.removed == std::vector{id});
+
+    b.sorts = false;
+    const auto held = b.send({"y.example"});
+    CHECK(b.engine.hold(held, b.now(), b.out));
+    CHECK(b.engine.requeue(held, b.now(), b.out));
+    b.asked.clear();
+    b.sorts = true;
+    b.run();
+    CHECK(b.asked.empty());
+    CHECK(b.engine.release(held, b.now(), b.out));
+    b.run();
+    b.answer(b.take(), Outcome::delivered);
+    CHECK_FALSE(b.engine.requeue(held, b.now(), b.out));
+}
+
 TEST_CASE("counts follow what waits for what") {
     Bench b;
     const auto scheduled = b.send({"s.example"}, {.not_before = b.now().wall + 1h});
