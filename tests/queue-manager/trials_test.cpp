@@ -21,7 +21,7 @@ struct Bench {
     std::string advice; // the last
     std::string told; // a line per step: "finding step text"
     Trials trials{{
-        .inquire = [this](const auto&, auto done) { inquiries.push_back(std::move(done)); },
+        .inquire = [this](const auto&, const auto&, auto done) { inquiries.push_back(std::move(done)); },
         .connect =
             [](const route::Routed& routed) {
                 delivery::Connect out;
