@@ -81,6 +81,8 @@ std::string Account::name() const {
 }
 
 std::expected<Credentials, smtp::Malformed> Credentials::parse(std::string_view text) {
+    constexpr std::string_view byte_order_mark = "\xef\xbb\xbf"; // as some editors leave
+    if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
     Credentials out;
     std::set<std::pair<std::string, std::uint16_t>> taken;
     for (std::size_t number = 1; !text.empty(); ++number) {
