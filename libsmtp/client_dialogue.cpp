@@ -109,6 +109,8 @@ void ClientSession::narrate(const Reply& reply) {
 
 void ClientSession::take_banner(const Reply& reply) {
     if (!reply.positive()) return refused(Stage::banner, reply);
+    const auto name = std::string_view(reply.text).substr(0, reply.text.find_first_of(" \n"));
+    if (name.size() <= 255 && std::ranges::all_of(name, is_printable)) announced_ = name;
     say_hello();
 }
 

@@ -212,6 +212,8 @@ public:
     std::optional<Monotonic> next_deadline() const { return deadline_; }
     bool over() const { return over_; }
     const Offers& offers() const { return offers_; }
+    // What the server calls itself in its greeting: printable, at most 255 bytes; "" if it did not say.
+    const std::string& announced() const { return announced_; }
 
 private:
     enum class Awaited : std::uint8_t { banner, ehlo, helo, starttls, auth, rset, mail, rcpt, data, chunk, dot };
@@ -315,6 +317,7 @@ private:
     Options options_;
     ReplyParser parser_;
     Offers offers_;
+    std::string announced_;
     std::vector<Active> transactions_; // at most two; replies always belong to the first
     std::vector<Expected> expected_;   // replies to come, in order
     std::size_t expected_front_ = 0;

@@ -1,5 +1,6 @@
 #include "daemons/common/cautions.h"
 #include "daemons/common/read_file.h"
+#include "daemons/common/sending_cautions.h"
 #include "daemons/common/tls/context.h"
 #include <filesystem>
 #include <fmt/chrono.h>
@@ -59,6 +60,8 @@ std::vector<std::string> cautions(const config::Config& config, smtp::WallTime n
     for (const auto& file : secrets) look_at_mode(file);
     look_at_mode(config.auth.passwords);
     add(about_drop(config));
+    const auto text = config.smtp_client.credentials.empty() ? std::string() : read_file(config.smtp_client.credentials).value_or("");
+    for (auto& each : sending_cautions(config, auth::Credentials::parse(text).value_or(auth::Credentials{}))) add(std::move(each));
     return out;
 }
 

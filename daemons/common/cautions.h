@@ -1,5 +1,5 @@
 // What is not wrong, but will hurt one day or helps the wrong people: certificates about to expire, secrets that others
-// may read, groups that do not exist, a spool where mail handed in meanwhile does not go. Looks at the files the configuration names; changes and refuses nothing.
+// may read, groups that do not exist, a spool where mail handed in meanwhile does not go, mail that will wait (sending_cautions.h). Looks at the files the configuration names; changes and refuses nothing.
 // Said by `postrider check`, in the log and by `postrider status`.
 #pragma once
 #include "daemons/common/config/config.h"

@@ -46,7 +46,7 @@ spool::Result<std::string> read_private_file(const std::string& path, uid_t user
                            path, facts.st_uid, path)});
     if ((facts.st_mode & 077) != 0)
         return std::unexpected(
-            Error{0, fmt::format("{} has passwords in it and is open to others (mode {:04o}): \"chmod 600 {}\" "
+            Error{0, fmt::format("{} holds secrets and is open to others (mode {:04o}): \"chmod 600 {}\" "
                                  "mends that",
                                  path, facts.st_mode & 07777, path)});
     if (static_cast<std::size_t>(facts.st_size) > most) return std::unexpected(Error{0, path + " is too large"});

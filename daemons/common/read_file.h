@@ -12,7 +12,7 @@ namespace common {
 spool::Result<std::string> read_file(const std::string& path);
 // Of a file that others write: `most` bytes of it at the most. The error is an errno; EFBIG: there are more.
 std::expected<std::string, int> read_bounded(const std::string& path, std::size_t most);
-// The same, of a file with passwords: an error, and what to do about it, if it belongs to, or may be read by,
+// The same, of a file with secrets: an error, and what to do about it, if it belongs to, or may be read by,
 // anybody but root and `user`.
 spool::Result<std::string> read_private_file(const std::string& path, uid_t user);
 

@@ -30,6 +30,7 @@ struct TlsOutcome {
     std::string domain;  // the policy's: that of the recipients
     std::string host;    // the MX host's name
     std::string address; // of it
+    std::string helo;    // what it calls itself; "" where it did not get to say
     std::string sender;  // our own address; "" likewise
     TlsPolicyType policy = TlsPolicyType::none;
     std::vector<std::string> records; // tlsa: "3 1 1 8CB0FC6C…"

@@ -129,16 +129,19 @@ std::vector<config::Problem> problems_in_files(const config::Config& config) {
         }
         if (file.key == "tls.client_authorities" || file.key == "smtp_client.tls_authorities")
             look(file, [&](const std::string& text) { return tls::check_authorities(text, file.path); });
+        const auto read_secret = [&]() -> spool::Result<std::string> {
+            return common::read_private_file(
+                file.path, config.mta.users ? TRY(common::look_up_user(config.mta.user)).uid : geteuid());
+        };
         if (file.key == "smtp_client.credentials")
             look(file, [&](const std::string&) -> spool::Result<> {
-                const auto user = config.mta.users ? TRY(common::look_up_user(config.mta.user)).uid : geteuid();
-                const auto read = auth::Credentials::parse(TRY(common::read_private_file(file.path, user)));
+                const auto read = auth::Credentials::parse(TRY(read_secret()));
                 if (!read) return std::unexpected(spool::Error{0, file.path + ": " + read.error().why});
                 return {};
             });
         if (file.key.starts_with("dkim."))
-            look(file, [&](const std::string& text) -> spool::Result<> {
-                TRY(dkim::SigningKey::read(text, file.path));
+            look(file, [&](const std::string&) -> spool::Result<> {
+                TRY(dkim::SigningKey::read(TRY(read_secret()), file.path));
                 return {};
             });
     }

@@ -2,6 +2,7 @@
 #include "daemons/common/proto/control.h"
 #include "daemons/queue-manager/control.h"
 #include "daemons/queue-manager/control_text.h"
+#include "daemons/decide/mx.h"
 #include "libsmtp/address.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -50,7 +51,9 @@ std::vector<std::string> Control::hindrances(const proto::route::Routed& route) 
     };
     paused(Scope::everything, "everything", "");
     paused(Scope::link, "link", route.link);
-    paused(Scope::queue, "queue", route.domain);
+    const auto waits_in = decide::link_from(route.domain, route.asked_pool);
+    paused(Scope::queue, "queue", waits_in);
+    if (const auto pool = decide::pool_of_link(route.link); !pool.empty()) paused(Scope::pool, "pool", pool);
     const auto not_well = [&](std::string_view what, const std::string& name, const auto& info) {
         if (info.health == decide::queue::Health::ready || info.paused) return;
         out.push_back(fmt::format("mail would wait: {} {} rests after {} failed tries, the last: {}", what, name,
@@ -60,7 +63,7 @@ std::vector<std::string> Control::hindrances(const proto::route::Routed& route) 
     for (const auto& link : hands_.engine.links(now))
         if (link.name == route.link) not_well("link", link.name, link);
     for (const auto& queue : hands_.engine.queues(now))
-        if (queue.name == route.domain) not_well("queue", queue.name, queue);
+        if (queue.name == waits_in) not_well("queue", queue.name, queue);
     return out;
 }
 

@@ -4,9 +4,9 @@
 
 namespace queue_manager {
 
-void Inquiry::ask(const std::string& address, Done done) {
+void Inquiry::ask(const std::string& address, const std::string& pool, Done done) {
     const auto number = ++last_;
-    const auto at = questions_.emplace(number, Question{{}, address, {}, std::move(done)}).first;
+    const auto at = questions_.emplace(number, Question{{}, address, pool, {}, std::move(done)}).first;
     if (!experts_.categorizer({number, spool::QueueId{1}, "", {{0, address}}}))
         finish(at, "the categorizer is not there right now: try again");
 }
@@ -26,7 +26,7 @@ bool Inquiry::answered(const proto::categorize::Categorized& answer) {
     }
     if (question.open.empty()) return finish(at), true;
     for (const auto& [destination, roads] : question.open)
-        if (!experts_.router({answer.request, destination, {}}))
+        if (!experts_.router({answer.request, destination, question.pool}))
             return finish(at, "the router is not there right now: try again"), true;
     return true;
 }

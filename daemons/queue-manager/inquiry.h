@@ -31,8 +31,8 @@ public:
 
     explicit Inquiry(Experts experts) : experts_(std::move(experts)) {}
 
-    // `done` is called once, perhaps from within.
-    void ask(const std::string& address, Done done);
+    // `pool`: of source addresses, by which it would go; "" its route says. `done` is called once, perhaps from within.
+    void ask(const std::string& address, const std::string& pool, Done done);
     // An answer to somebody; false: not to a question of ours.
     bool answered(const proto::categorize::Categorized& answer);
     bool answered(const proto::route::Routed& answer);
@@ -42,7 +42,7 @@ public:
 private:
     struct Question {
         Findings findings;
-        std::string address;
+        std::string address, pool;
         std::map<std::string, std::vector<std::size_t>, std::less<>> open; // destinations asked for: their roads
         Done done;
     };

@@ -1,4 +1,5 @@
 // What the queue-manager tells its control side of itself, and what it lends it.
+#include "daemons/common/by_address.h"
 #include "daemons/decide/rerouting.h"
 #include "daemons/queue-manager/queue_manager.h"
 #include <algorithm>
@@ -102,7 +103,7 @@ void QueueManager::begin_control(common::Fd fd) {
             .knows_pool = [this](std::string_view name) { return config_->pool(name) != nullptr; },
             .resting = [this](std::string_view link) { return resting_.of(link, common::Loop::now()); },
             .inquire = [this](const std::string& address,
-                              Inquiry::Done done) { inquiry_.ask(address, std::move(done)); },
+                              Inquiry::Done done) { inquiry_.ask(address, "", std::move(done)); },
             .attempt = [this](Trials::Order order,
                               Trials::Listener who) { return trials_.begin(std::move(order), std::move(who)); },
             .abandon = [this](std::uint64_t number) { trials_.abandon(number); },
@@ -113,8 +114,12 @@ void QueueManager::begin_control(common::Fd fd) {
 
 Trials::Hands QueueManager::hands_for_trials() {
     return {
-        .inquire = [this](const std::string& address,
-                          Inquiry::Done done) { inquiry_.ask(address, std::move(done)); },
+        .inquire =
+            [this](const std::string& address, const std::string& reverse_path, Inquiry::Done done) {
+                const auto* pool = common::by_address(config_->pool_choice.by_sender, reverse_path,
+                                                      config_->local.recipient_delimiter);
+                inquiry_.ask(address, pool ? *pool : "", std::move(done));
+            },
         .connect =
             [this](const proto::route::Routed& route) {
                 return connect_to(route.link, hosts_of(route), common::Loop::now());

@@ -2,6 +2,7 @@
 #include "daemons/common/loop.h"
 #include "daemons/common/network.h"
 #include "daemons/decide/advice.h"
+#include "daemons/decide/mx.h"
 #include "daemons/decide/routing.h"
 #include "daemons/decide/suppression.h"
 #include "daemons/queue-manager/categorization.h"
@@ -84,6 +85,7 @@ TrialLine of_route(const proto::route::Routed& route) {
         hosts += fmt::format("{}{}", hosts.empty() ? "" : ", ", shown(host, route.kind));
     const auto& name = route.records_of.empty() ? route.domain : route.records_of;
     line.text += route.kind == Kind::mx ? fmt::format("{} of {}: {}", route.by_srv ? "SRV" : "MX", name, hosts) : hosts;
+    if (const auto pool = decide::pool_of_link(route.link); !pool.empty()) line.text += fmt::format(", from pool {}", pool);
     return line;
 }
 
@@ -102,9 +104,9 @@ std::optional<proto::route::Host> host_named(std::string_view text) {
 
 std::uint64_t Trials::begin(Order order, Listener listener) {
     const auto number = ++last_;
-    const auto address = order.address;
+    const auto address = order.address, reverse_path = order.reverse_path;
     trials_.emplace(number, Trial{std::move(order), std::move(listener), Loop::now().monotonic});
-    hands_.inquire(address, [this, number](const auto& findings) { found(number, findings); });
+    hands_.inquire(address, reverse_path, [this, number](const auto& findings) { found(number, findings); });
     return number;
 }
 

@@ -48,7 +48,8 @@ public:
     };
     using AgentId = decide::queue::AgentId;
     struct Hands {
-        std::function<void(const std::string& address, Inquiry::Done done)> inquire;
+        // By the pool of source addresses that mail from there goes by.
+        std::function<void(const std::string& address, const std::string& reverse_path, Inquiry::Done done)> inquire;
         std::function<proto::delivery::Connect(const proto::route::Routed&)> connect; // as for a delivery
         std::function<std::optional<AgentId>(const proto::delivery::Try&)> send; // nothing: no agent is there
         std::function<void(AgentId, const proto::delivery::EndTry&)> end;

@@ -14,13 +14,18 @@ Ourselves::Ourselves(const config::Config& config, const std::vector<common::IpA
                 endpoints_.push_back(endpoint);
                 continue;
             }
+            every_v4_.insert(endpoint.port);
+            if (endpoint.address == any_v6) every_v6_.insert(endpoint.port);
             for (const auto& address : interfaces)
                 if (endpoint.address == any_v6 || address.is_v4())
                     endpoints_.push_back({address, endpoint.port});
         }
 }
 
-bool Ourselves::is_address(const common::IpAddress& address, std::uint16_t port) const {
+// 0.0.0.0 and :: are what a connection takes for 127.0.0.1 and ::1. Of 127.0.0.0/8 an interface shows one address only.
+bool Ourselves::is_address(const common::IpAddress& named, std::uint16_t port) const {
+    const auto address = named.is_wildcard() ? *common::IpAddress::parse(named.is_v4() ? "127.0.0.1" : "::1") : named;
+    if (address.is_loopback() && (address.is_v4() ? every_v4_ : every_v6_).contains(port)) return true;
     return std::find(endpoints_.begin(), endpoints_.end(), common::Endpoint{address, port}) !=
            endpoints_.end();
 }

@@ -29,6 +29,7 @@ private:
     std::set<std::string, std::less<>> names_;
     std::set<std::uint16_t> ports_;
     std::vector<common::Endpoint> endpoints_;
+    std::set<std::uint16_t> every_v4_, every_v6_; // ports of listeners on every address: all of loopback is theirs
 };
 
 } // namespace router

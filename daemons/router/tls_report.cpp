@@ -33,6 +33,7 @@ Json of_policy(const TlsReportOf& of, const TlsPolicyTotals& totals) {
         Json detail{{"result-type", word_of(failures.result)}};
         if (!failures.sender.empty()) detail["sending-mta-ip"] = failures.sender;
         if (!failures.host.empty()) detail["receiving-mx-hostname"] = failures.host;
+        if (!failures.helo.empty()) detail["receiving-mx-helo"] = failures.helo;
         if (!failures.address.empty()) detail["receiving-ip"] = failures.address;
         detail["failed-session-count"] = failures.sessions;
         if (!failures.reason.empty()) detail["failure-reason-code"] = failures.reason;

@@ -15,9 +15,10 @@ struct TlsFailures { // alike
     decide::TlsResult result = decide::TlsResult::validation_failure;
     std::string sender, host, address, reason;
     std::uint64_t sessions = 0;
+    std::string helo = {}; // what the host calls itself
     bool same(const TlsFailures& other) const {
         return result == other.result && sender == other.sender && host == other.host && address == other.address &&
-               reason == other.reason;
+               reason == other.reason && helo == other.helo;
     }
 };
 

@@ -68,12 +68,12 @@ bool Dial::may_begin() const {
 void Dial::go() {
     while (may_begin()) {
         if (left_ == 0 && attempts_.empty()) end_tier();
-        const bool finished = !race_ || race_->exhausted();
+        const bool finished = !race_ || race_->exhausted() || owed_to_others();
         if (finished && attempts_.empty()) {
             if (!next_host()) return;
             continue;
         }
-        const auto address = left_ > 0 ? race_->next(Loop::now().monotonic) : std::nullopt;
+        const auto address = left_ > 0 && !finished ? race_->next(Loop::now().monotonic) : std::nullopt;
         if (!address) break;
         --left_;
         const auto how = attempts_.empty() ? Owner::Asks::instead : Owner::Asks::besides;
@@ -84,17 +84,41 @@ void Dial::go() {
     rewind();
 }
 
+// The hosts of this tier that have not been looked at. Those put off are behind them.
+std::size_t Dial::waiting_fresh() const {
+    return static_cast<std::size_t>(std::ranges::count(hosts_, host_->tier, &proto::route::Host::tier)) - put_off_;
+}
+
+// An attempt ends after so many addresses. The last of them is another host's, if there is one; and where hosts are
+// too many for all to have one, those with nothing but addresses that failed lately come behind the others. Or one
+// dead host, or a few, would keep mail from those that serve, for ever.
+bool Dial::owed_to_others() const {
+    if (!race_ || left_ == 0) return false;
+    const auto others = waiting_fresh();
+    return tried_ > 0 ? left_ == 1 && others > 0 : others >= left_ && race_->only_failed_lately();
+}
+
+void Dial::put_off() {
+    const auto tier = host_->tier;
+    const auto end = std::ranges::find_if(hosts_, [&](auto& host) { return host.tier != tier; });
+    hosts_.insert(end, *host_);
+    ++put_off_;
+}
+
 // As many addresses as an attempt may try have been tried: what is left are the hosts to fall back on, with as
 // many of their own.
 void Dial::end_tier() {
     const bool last = host_ && host_->tier == decide::Tier::fallback;
     std::erase_if(hosts_, [&](auto& host) { return last || host.tier != decide::Tier::fallback; });
     race_.reset();
+    put_off_ = 0;
 }
 
 // False: there is none, and that has been said.
 bool Dial::next_host() {
+    if (tried_ == 0 && owed_to_others()) put_off();
     race_.reset();
+    tried_ = 0;
     a_lookup_.cancel();
     aaaa_lookup_.cancel();
     const auto before = host_ ? host_->tier : decide::Tier::first;
@@ -104,12 +128,14 @@ bool Dial::next_host() {
     if (hosts_.empty()) return finish(End::exhausted), false;
     host_ = std::move(hosts_.front());
     hosts_.pop_front();
+    const auto behind = static_cast<std::size_t>(std::ranges::count(hosts_, host_->tier, &proto::route::Host::tier));
+    put_off_ = std::min(put_off_, behind);
     if (host_->tier == decide::Tier::fallback && before != decide::Tier::fallback)
         left_ = office_.settings.addresses_per_attempt;
     race_.emplace(Race::Delays{.attempt = office_.settings.connection_attempt_delay});
     const auto literal = is_path(host_->name) ? std::optional(IpAddress{}) : IpAddress::parse(host_->name);
     if (literal) {
-        race_->known(Race::Family::v6, {{*literal}, {}}, {});
+        race_->known(Race::Family::v6, sorted({*literal}), {});
         race_->known(Race::Family::v4, {}, {});
     } else {
         look_up();
@@ -140,16 +166,20 @@ void Dial::ask_name(dns::Type type, bool wanted, dns::Lookup& lookup, std::optio
     }
 }
 
-void Dial::answered(dns::Type type) {
+Race::Addresses Dial::sorted(const std::vector<IpAddress>& list) const {
     const auto now = Loop::now().monotonic;
+    Race::Addresses out;
+    for (const auto& address : list)
+        (office_.peers.failed_lately(address, now) ? out.failed_lately : out.good).push_back(address);
+    return out;
+}
+
+void Dial::answered(dns::Type type) {
     const auto& answer = type == dns::Type::a ? *a_ : *aaaa_;
     owner_.looked_up(host_->name, type, answer);
     auto list = answer.addresses;
     std::ranges::shuffle(list, office_.random);
-    Race::Addresses addresses;
-    for (const auto& address : list)
-        (office_.peers.failed_lately(address, now) ? addresses.failed_lately : addresses.good).push_back(address);
-    race_->known(type == dns::Type::a ? Race::Family::v4 : Race::Family::v6, std::move(addresses), now);
+    race_->known(type == dns::Type::a ? Race::Family::v4 : Race::Family::v6, sorted(list), Loop::now().monotonic);
     if (!a_ || !aaaa_ || !a_->addresses.empty() || !aaaa_->addresses.empty()) return;
 
     using decide::Said;
@@ -185,6 +215,7 @@ void Dial::permit(bool granted) {
 }
 
 void Dial::begin(Candidate candidate) {
+    ++tried_;
     attempts_.push_back(std::make_unique<Attempt>(Attempt{std::move(candidate)}));
     open(*attempts_.back());
 }
@@ -269,7 +300,7 @@ void Dial::rewind() {
     std::optional<smtp::Monotonic> at;
     const auto sooner = [&](smtp::Monotonic other) { at = std::min(at.value_or(other), other); };
     for (const auto& each : attempts_) sooner(each->until);
-    if (const auto due = race_ && left_ > 0 && may_begin() ? race_->due() : std::nullopt) sooner(*due);
+    if (const auto due = race_ && left_ > 0 && may_begin() && !owed_to_others() ? race_->due() : std::nullopt) sooner(*due);
     if (at && !over_)
         deadline_.set(*at);
     else

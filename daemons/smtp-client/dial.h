@@ -78,11 +78,15 @@ private:
 
     void go();
     bool may_begin() const;
+    bool owed_to_others() const;
+    std::size_t waiting_fresh() const;
+    void put_off();
     bool next_host();
     void end_tier();
     void look_up();
     void ask_name(dns::Type type, bool wanted, dns::Lookup& lookup, std::optional<dns::Answer>& answer);
     void answered(dns::Type type);
+    Race::Addresses sorted(const std::vector<common::IpAddress>& list) const;
     void begin(Candidate candidate);
     void open(Attempt& attempt);
     void connected(Attempt& attempt, int error);
@@ -116,6 +120,8 @@ private:
     bool no_room_besides_ = false;     // for a further address, until one has failed
     bool over_ = false;
     std::size_t left_;                              // addresses of this tier
+    std::size_t tried_ = 0;                         // addresses of this host
+    std::size_t put_off_ = 0;                       // hosts at the end of the tier that have been looked at before
     std::optional<std::pair<decide::Tier, std::uint16_t>> crowded_; // the best of the hosts that had no room
 };
 

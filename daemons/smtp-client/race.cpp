@@ -20,6 +20,10 @@ bool Race::empty() const {
 
 bool Race::exhausted() const { return known_[0].known && known_[1].known && empty(); }
 
+bool Race::only_failed_lately() const {
+    return std::ranges::all_of(known_, [](auto& it) { return it.known && it.good.empty(); }) && !empty();
+}
+
 // IPv6 is better than IPv4, and anything than what failed lately.
 bool Race::resolving() const {
     const auto &v6 = of(Family::v6), &v4 = of(Family::v4);

@@ -32,6 +32,8 @@ public:
     std::optional<common::IpAddress> next(smtp::Monotonic now);
     std::optional<smtp::Monotonic> due() const;
     bool exhausted() const;
+    // All that is known, and there are addresses, and none of them is better than its memory.
+    bool only_failed_lately() const;
 
     // An attempt failed: the next one need not wait.
     void failed() { not_before_ = {}; }

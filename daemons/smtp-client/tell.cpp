@@ -21,6 +21,7 @@ void Connection::tell_tls(TlsResult result, const std::string& reason) const {
     outcome.domain = dane || policy.mode == decide::sts::Mode::none ? needs_.domain : policy.domain;
     outcome.host = current_->name();
     outcome.address = current_->endpoint.address.to_string();
+    outcome.helo = session_ ? session_->announced() : "";
     outcome.sender = wire_ ? wire_->local_address() : "";
     if (dane) {
         outcome.policy = decide::TlsPolicyType::tlsa;

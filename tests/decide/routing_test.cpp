@@ -15,6 +15,7 @@ TEST_CASE("next hops are read and printed") {
     CHECK(NextHop::parse("srv:2525") == NextHop{NextHop::Kind::mx_of, "srv", 2525}); // a host of that name
     for (const char* odd : {"srv:", "srv:-", "srv:a b", "srv:192.0.2.1", "srv:example.net:587"})
         CHECK_FALSE(NextHop::parse(odd));
+    for (const auto* misspelt : {"[300.1.2.3]:25", "[192.0.2]:25", "[192.0.2.1.1]", "lmtp:[300.1.2.3]:24"}) CHECK_FALSE(NextHop::parse(misspelt));
     CHECK(NextHop::parse("[relay]:2525") == NextHop{NextHop::Kind::host, "relay", 2525});
     CHECK(NextHop::parse("[192.0.2.1]") == NextHop{NextHop::Kind::host, "192.0.2.1", 25});
     CHECK(NextHop::parse("[2001:DB8::1]:26") == NextHop{NextHop::Kind::host, "2001:db8::1", 26});

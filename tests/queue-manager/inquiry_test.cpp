@@ -15,7 +15,7 @@ struct Bench {
     Inquiry inquiry{{[this](const auto& q) { return asked.push_back(q), categorizer; },
                      [this](const auto& q) { return routes.push_back(q), router; }}};
     void ask(const std::string& address) {
-        inquiry.ask(address, [this](const auto& findings) { found.push_back(findings); });
+        inquiry.ask(address, "", [this](const auto& findings) { found.push_back(findings); });
     }
 };
 

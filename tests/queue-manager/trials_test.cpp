@@ -23,7 +23,7 @@ struct Bench {
     std::string pool;
     std::string told; // a line per step: "finding step text"
     Trials trials{{
-        .inquire = [this](const auto&, auto done) { inquiries.push_back(std::move(done)); },
+        .inquire = [this](const auto&, const auto&, auto done) { inquiries.push_back(std::move(done)); },
         .connect =
             [this](const route::Routed& routed) {
                 delivery::Connect out;

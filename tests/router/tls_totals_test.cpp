@@ -15,6 +15,7 @@ TlsOutcome outcome(std::string domain, TlsResult result, std::string reason = ""
     TlsOutcome out;
     out.domain = std::move(domain);
     out.host = "mx.example.com";
+    out.helo = "relay7.example.com";
     out.result = result;
     out.reason = std::move(reason);
     return out;
@@ -44,8 +45,12 @@ TEST_CASE("sessions are counted by domain, policy and kind of failure; and survi
         REQUIRE(policies[1].failures.size() == 1);
         CHECK(policies[1].failures[0].sessions == 4);
         CHECK(policies[1].failures[0].reason == "old");
+        CHECK(policies[1].failures[0].helo == "relay7.example.com");
     }
     CHECK(again->encode() == totals.encode());
+    const auto before = TlsTotals::decode(R"({"a":[[0,[],[],1,1,[[1,"s","h","a","r",1]]]]})"); // an older version's
+    REQUIRE(before);
+    CHECK(before->domains.at("a").at(0).failures.at(0).helo.empty());
     for (const auto* bad : {"", "{", "[]", "{\"a\":1}", "{\"a\":[1]}", "{\"a\":[[9,[],[],1,1,[]]]}",
                             "{\"a\":[[0,[1],[],1,1,[]]]}", "{\"a\":[[0,[],[],-1,1,[]]]}", "{\"a\":[[0,[],[],1,1,[[1]]]]}",
                             "{\"a\":[[0,[],[],1,1,[[99,\"\",\"\",\"\",\"\",1]]]]}"})

@@ -229,8 +229,11 @@ TEST_CASE("no more addresses than an attempt may try; the fallback has as many o
     Caller caller;
     const auto closed = Listener("127.0.0.1").port;
     for (int i = 1; i <= 50; ++i) caller.a["mx.test"].push_back("127.0.1." + std::to_string(i));
-    CHECK(count(caller.dial({host("mx.test", closed, 10), host("more.test", closed, 20)}), "Connection refused") == 5);
-    CHECK_FALSE(caller.asked_names.contains("more.test"));
+    CHECK(count(caller.dial({host("mx.test", closed, 10)}), "Connection refused") == 5);
+    caller.a["more.test"] = {"127.0.3.1"};
+    CHECK(count(caller.dial({host("mx.test", closed, 10), host("more.test", closed, 20), host("last.test", closed, 30)}),
+                "Connection refused") == 5);
+    CHECK_FALSE(caller.asked_names.contains("last.test"));
 
     caller.a["relay.test"] = {"127.0.2.1", "127.0.2.2"};
     const auto said = caller.dial({host("relay.test", closed, 0, Tier::fallback), host("mx.test", closed, 10)});
@@ -243,6 +246,42 @@ TEST_CASE("no more addresses than an attempt may try; the fallback has as many o
     const auto all = caller.dial({host("relay.test", closed, 0, Tier::fallback), host("mx.test", closed, 10)});
     CAPTURE(all);
     CHECK(count(all, "Connection refused") == 10);
+}
+
+TEST_CASE("the last address of an attempt is another host's, if there is one") {
+    Caller caller;
+    Listener serves("127.0.0.9");
+    caller.a["dead.test"] = {"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5", "127.0.0.6"};
+    caller.a["second.test"] = {"127.0.0.9"};
+    const auto said = caller.dial({host("dead.test", serves.port, 10), host("second.test", serves.port, 20)});
+    CHECK(said.ends_with("reached second.test[127.0.0.9]" + colon(serves.port) + "\n"));
+    CHECK(count(said, "refused") == 4); // the better one has had its chances
+}
+
+TEST_CASE("where hosts are more than tries, those that were dead lately come behind the others") {
+    Caller caller;
+    Listener serves("127.0.0.9");
+    std::vector<proto::route::Host> hosts;
+    for (int n = 1; n <= 6; ++n)
+        hosts.push_back(host("127.0.1." + std::to_string(n), serves.port, static_cast<std::uint16_t>(10 * n)));
+    const auto dead = caller.dial(hosts);
+    CHECK(count(dead, "refused") == 5);
+    CHECK(dead.ends_with("exhausted\n"));
+    hosts.push_back(host("127.0.0.9", serves.port, 90));
+    const auto then = caller.dial(hosts);
+    CHECK(then.ends_with("reached 127.0.0.9[127.0.0.9]" + colon(serves.port) + "\n"));
+    SUBCASE("in the end they are tried all the same, each once") {
+        hosts.pop_back();
+        const auto again = caller.dial(hosts); // all are known to be dead
+        CHECK(count(again, "refused") == 5);
+        CHECK(again.ends_with("exhausted\n"));
+    }
+    SUBCASE("preference counts where all can be tried") {
+        hosts.erase(hosts.begin(), hosts.begin() + 4);
+        const auto few = caller.dial(hosts);
+        CHECK(few.starts_with("ask 127.0.1.5"));
+        CHECK(few.ends_with("reached 127.0.0.9[127.0.0.9]" + colon(serves.port) + "\n"));
+    }
 }
 
 TEST_CASE("the fallback serves when the destination's hosts are not there, not when they are merely full") {

@@ -337,4 +337,4 @@ def test_check_looks_into_the_file_of_accounts(mta):
     file.write_text("relay.example:587 ann:secret\n")
     file.chmod(0o644)
     done = mta.command("check", check=False)
-    assert done.returncode != 0 and re.search(r'credentials: \S+ has passwords in it .*"chmod 600 \S+" mends that', done.stderr)
+    assert done.returncode != 0 and re.search(r'credentials: \S+ holds secrets .*"chmod 600 \S+" mends that', done.stderr)

@@ -4,6 +4,7 @@ import pytest
 from harness.certificates import make_certificate
 from harness.client import message
 from harness.sink import drop, raw
+from harness.watch import wait_until
 from test_control import states
 from test_links import links
 
@@ -60,6 +61,8 @@ def test_required_tls_is_never_replaced_by_plain_text(mta, to_host, folder):
     waits_for(mta, waiting, r"TLS is required, but was not offered by host host.example")
     assert not sink.messages and not any(c.startswith("MAIL") for _, c in sink.commands)
     assert [each["state"] for each in links(mta).values() if each["link"] != "local"] == ["ready"], "it is this domain's mail that waits"
+    wait_until(lambda: "queue remote.example rests: TLS is required, but was not offered" in mta.command("status").stdout, 15,
+               "status to say why")
     sink.use_certificate(make_certificate(folder, "host.example"))
     assert sink.wait_for_one_to("user@remote.example").tls
 

@@ -216,3 +216,30 @@ def test_hosts_are_moved_for_tests_alone(mta, names, remote):
     refused = mta.command("check", check=False)
     assert refused.returncode != 0
     assert "testing.connect_to: leads mail astray" in refused.stdout + refused.stderr
+
+
+@pytest.mark.needs("own network")
+def test_five_dead_addresses_do_not_hide_the_second_host(mta, names, remote, network):
+    dead = [network.address() for _ in range(5)]
+    alive = remote(port=25)
+    names.address_of("first.example", *dead)
+    names.address_of("second.example", alive.address)
+    names.mx("remote.example", (10, "first.example"), (20, "second.example"))
+    mta.use_names(names)
+    mta.start()
+    waiting = mta.submit("user@remote.example")
+    alive.wait_for_one_to("user@remote.example")
+    assert len(mta.logged(r"connect to first.example\[")) == 4 and not mta.logged(rf"{waiting}: .*status=deferred")
+
+
+@pytest.mark.needs("own network")
+@pytest.mark.parametrize("address", ["127.0.0.2", "0.0.0.0"])
+def test_an_mx_that_leads_back_over_loopback_is_a_loop_at_once(mta, names, address):
+    names.address_of("back.example", address)
+    names.mx("remote.example", (10, "back.example"))
+    mta.use_names(names)
+    mta.config["listen.all"] = {"addresses": ["*:25"], "service": "relay"}
+    mta.start()
+    looping = mta.submit("user@remote.example")
+    mta.wait_log(rf"{looping}: .*dsn=5.4.6, status=bounced \(mail for remote.example loops back to myself\)")
+    assert not mta.logged("too many hops") and len(mta.logged(r"to=<user@remote.example>")) == 1

@@ -1,12 +1,15 @@
 """MTA-STS: a domain's policy, from its web server to what becomes of its mail."""
+import json
+
 import pytest
 
 from dnslib import TXT
 from harness.certificates import make_certificate
 from harness.sink import Sink
+from harness.watch import wait_until
 from harness.web import Web
 from test_control import states
-from test_try import GOOD, WAITS, attempt, of, one
+from test_try import GOOD, REFUSED, WAITS, attempt, of, one
 
 pytestmark = pytest.mark.needs("own network")
 
@@ -195,6 +198,46 @@ def test_a_policy_that_has_expired_is_no_more(mta, domain):
     mta.wait_log(r"remote.example: MTA-STS policy 1 has expired")
     domain.sink.wait_for_one_to("user@remote.example")
     assert not (mta.spool / "state/mta-sts/remote.example").exists()
+
+
+def test_a_policy_is_renewed_without_mail_until_it_cannot_be_had(mta, domain):
+    """Half its term after it was fetched; then it stays in force to the end of its own term, and no longer."""
+    domain.publish(max_age=8)
+    mta.start()
+    mta.submit("one@remote.example")
+    domain.sink.wait_for_one_to("one@remote.example")
+    assert len(domain.web.requests) == 1
+    domain.publish("testing", max_age=10)  # under the same id
+    mta.wait_log(r"MTA-STS policy: mode=testing, id=1, max_age=10", seconds=30)
+    assert len(domain.web.requests) == 2 and len(domain.sink.messages) == 1
+    domain.web.put(POLICY, "gone", status=404)
+    mta.wait_log(r"cannot be had: the web server answers 404; mail goes by the one of before \(id 1\)", seconds=30)
+    mta.wait_log(r"remote.example: MTA-STS policy 1 has expired", seconds=30)
+    assert len(domain.web.requests) == 3
+    assert not (mta.spool / "state/mta-sts/remote.example").exists()
+
+
+@pytest.mark.parametrize("days, renewed", [(2, True), (31, False)])
+def test_a_policy_nobody_needs_is_not_renewed(mta, domain, days, renewed):
+    domain.publish(max_age=90 * 86400)
+    mta.start()
+    mta.submit("one@remote.example")
+    domain.sink.wait_for_one_to("one@remote.example")
+    mta.stop()
+    kept = mta.spool / "state/mta-sts/remote.example"
+    policy = json.loads(kept.read_text())
+    policy["used"] -= days * 86400
+    policy["fetched"] -= days * 86400
+    kept.write_text(json.dumps(policy))
+    before = domain.names.times_asked("_mta-sts.remote.example", "TXT")
+    mta.start()
+    if renewed:
+        wait_until(lambda: len(domain.web.requests) == 2, 15, "the policy to be fetched anew")
+    else:
+        # Were it to be renewed, that was asked for at the start; the trial's question comes behind it.
+        attempt(mta, "user@other.example", status=REFUSED)
+        assert domain.names.times_asked("_mta-sts.remote.example", "TXT") == before
+        assert len(domain.web.requests) == 1 and kept.exists()
 
 
 @pytest.mark.parametrize("trouble", ["fetch", "record"])

@@ -7,7 +7,7 @@ import pytest
 from harness.client import message
 from harness.watch import wait_until
 from test_control import ask, one
-from test_try import GOOD, attempt
+from test_try import GOOD, WAITS, attempt, of, one as one_of
 
 
 class Door:
@@ -268,3 +268,20 @@ def test_a_try_comes_from_where_mail_would(mta, remote, pool):
     mta.start()
     attempt(mta, "user@remote.example", status=GOOD)
     assert door.came == [(address, "s0.bulk.example")]
+
+
+def test_a_try_as_a_sender_goes_by_that_senders_pool(mta, remote, pool):
+    [address] = pool("bulk", 1)
+    sink = remote()
+    door = Door(sink, unwelcome=[address])
+    mta.route("remote.example", sink)
+    mta.config["pools"] = {"by_sender": ["@news.example bulk"]}
+    mta.start()
+    attempt(mta, "user@remote.example", status=GOOD)
+    assert [helo for _, helo in door.came] == ["mta.test.example"]
+    told = attempt(mta, "user@remote.example", "--from", "ann@news.example", status=WAITS)
+    assert one_of(told, "route")["text"].endswith(", from pool bulk")
+    assert "We have had enough of you" in one_of(told, "result")["text"]
+    mta.command("pause", "pool", "bulk")
+    told = attempt(mta, "user@remote.example", "--from", "ann@news.example", status=WAITS)
+    assert any("pool bulk is paused" in each["text"] for each in of(told, "queue"))

@@ -175,6 +175,14 @@ def test_a_new_key_is_taken_over_by_a_reload_and_a_bad_one_is_refused(mta, remot
     submit(mta, LETTERS["short"])
     assert signatures(sink.wait_for(3)[-1].content)[0]["s"] == "new"
 
+    seen = keys.make("test.example", "seen")
+    os.chmod(seen.split(" ", 1)[1], 0o644)
+    use(mta, "test.example", seen)
+    mta.write_config()
+    for command in ("check", "reload"):  # one as the other
+        refused = mta.command(command, check=False)
+        assert refused.returncode != 0 and "holds secrets and is open to others (mode 0644)" in refused.stderr
+
 
 def test_the_key_command(mta, keys):
     made = keys.make("test.example", "s").split(" ", 1)[1]

@@ -42,7 +42,7 @@ def check_shape(report):
         failed = 0
         for detail in policy.get("failure-details", []):
             only(detail, {"result-type": str, "failed-session-count": int},
-                 ("sending-mta-ip", "receiving-mx-hostname", "receiving-ip", "failure-reason-code"))
+                 ("sending-mta-ip", "receiving-mx-hostname", "receiving-mx-helo", "receiving-ip", "failure-reason-code"))
             assert detail["result-type"] in RESULTS
             failed += detail["failed-session-count"]
         assert failed <= policy["summary"]["total-failure-session-count"]
@@ -136,6 +136,7 @@ def test_failures_are_told_to_the_web_server_that_asks(mta, domain):
     [detail] = policy["failure-details"]
     assert detail["result-type"] == "certificate-host-mismatch"
     assert detail["receiving-mx-hostname"] == "host.example" and detail["receiving-ip"] == domain.sink.address
+    assert detail["receiving-mx-helo"] == "sink.example"
     assert detail["sending-mta-ip"] and detail["failed-session-count"] == 1
 
 

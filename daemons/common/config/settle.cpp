@@ -1,6 +1,7 @@
 #include "daemons/common/config/settle.h"
 #include "daemons/common/config/toml_reader.h"
 #include "daemons/common/tables/specification.h"
+#include "daemons/common/tls/context.h"
 #include "daemons/decide/mailbox_place.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -23,6 +24,7 @@ public:
     void settle_pools();
     void check_tables();
     void check_dane();
+    void check_ciphers();
     void check_addresses();
     void settle_files();
 
@@ -240,6 +242,15 @@ void Settlement::check_dane() {
     for (const auto& rule : config_.routes) look(rule.tls, fmt::format("route.\"{}\".tls", rule.pattern));
 }
 
+// A daemon that cannot make sense of them would not come up.
+void Settlement::check_ciphers() {
+    const auto look = [&](const std::string& ciphers, const std::string& key) {
+        if (const auto good = tls::check_ciphers(ciphers, key); !good) toml_.problem_at(key, good.error().what);
+    };
+    look(config_.tls.ciphers, "tls.ciphers");
+    look(config_.smtp_client.tls_ciphers, "smtp_client.tls_ciphers");
+}
+
 // Every domain is of one class, and what its class needs is said.
 void Settlement::check_addresses() {
     const auto& c = config_;
@@ -328,6 +339,7 @@ void settle(Config& config, TomlReader& toml, const ListenersNamed& listeners_na
     settlement.settle_pools();
     settlement.check_tables();
     settlement.check_dane();
+    settlement.check_ciphers();
     settlement.check_addresses();
     settlement.settle_files();
 }

@@ -19,6 +19,7 @@ struct Counted {
         f("domain", m.outcome.domain);
         f("host", m.outcome.host);
         f("address", m.outcome.address);
+        f("helo", m.outcome.helo);
         f("sender", m.outcome.sender);
         f("policy", m.outcome.policy);
         f("records", m.outcome.records);

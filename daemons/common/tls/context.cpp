@@ -106,6 +106,14 @@ Result<> check_authorities(const std::string& text, const std::string& file) {
     return {};
 }
 
+Result<> check_ciphers(const std::string& ciphers, std::string_view key) {
+    if (ciphers.empty()) return {};
+    const SslContext context(SSL_CTX_new(TLS_method()));
+    if (SSL_CTX_set_cipher_list(context.get(), ciphers.c_str()) != 1)
+        return failed(std::string(key), "no cipher of TLS 1.2 is named");
+    return {};
+}
+
 Result<std::shared_ptr<const Context>> Context::server(const proto::secrets::Server& secrets,
                                                        const ServerOptions& options) {
     std::shared_ptr<Context> context(new Context);

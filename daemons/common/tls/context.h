@@ -71,6 +71,8 @@ spool::Result<> check(const proto::secrets::Certificate& certificate, const std:
 std::optional<smtp::WallTime> end_of(const std::string& chain);
 // Do these certificates (PEM) vouch for others? `file` is what the error names.
 spool::Result<> check_authorities(const std::string& text, const std::string& file);
+// Do these words (openssl-ciphers(1)) name a cipher of TLS 1.2? "" does. `key`: of the configuration, for the error.
+spool::Result<> check_ciphers(const std::string& ciphers, std::string_view key);
 
 // What OpenSSL's error queue says, in one line; empties it.
 std::string last_error();

@@ -287,7 +287,11 @@ private:
     // ---- listing.cpp ----
     MessageInfo info(Slot message, smtp::Now now) const;
     Waiting waiting(const Delivery& delivery) const;
-    std::string idle_why(const Link& link) const;
+    struct Resting { // of a link's queues: how many rest after a failure of their own, and the next that is tried
+        const Queue* queue = nullptr;
+        std::size_t queues = 0;
+    };
+    std::string idle_why(const Link& link, const Resting& resting) const;
     std::string idle_why(const Queue& queue) const;
     std::map<Slot, std::int64_t> oldest_by_queue() const;
     std::optional<smtp::Monotonic> next_try(const Message& message) const;

@@ -1,6 +1,7 @@
 // What can be seen from outside: copies of the state, with the first thing that keeps each delivery waiting.
 #include "daemons/decide/queue/core.h"
 #include <algorithm>
+#include <fmt/format.h>
 #include <limits>
 #include <tuple>
 
@@ -111,12 +112,17 @@ std::map<Slot, std::int64_t> Core::oldest_by_queue() const {
     return out;
 }
 
-std::string Core::idle_why(const Link& l) const {
+// Its own health is good; that of its domains may not be (TLS that one of them needs, say).
+std::string Core::idle_why(const Link& l, const Resting& resting) const {
     if (l.in_flight > 0 || l.opening > 0) return "";
     if (paused_) return "everything is paused";
     if (l.paused) return "the link is paused";
     if (l.health.health != Health::ready)
         return l.health.probing ? "" : "it failed; the next try is not due yet";
+    if (l.offer == 0 && resting.queue)
+        return fmt::format("queue {}{} rests: {}", resting.queue->name,
+                           resting.queues > 1 ? fmt::format(" (and {} more)", resting.queues - 1) : "",
+                           resting.queue->health.last_error.text);
     if (l.offer == 0) return l.down ? "it is down; probed without mail" : "nothing is due";
     if (now_.monotonic < l.next_message) return "its rate is used up for now";
     if (l.hungry)
@@ -139,13 +145,14 @@ std::string Core::idle_why(const Queue& q) const {
                                                : "its next hop is being looked up";
     if (q.health.health != Health::ready)
         return q.health.probing ? "" : "it failed; the next try is not due yet";
-    const std::string of_link = idle_why(links_[q.link]);
+    const std::string of_link = idle_why(links_[q.link], {});
     return of_link.empty() ? "other queues of the link have their turn" : "its link: " + of_link;
 }
 
 std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
     std::vector<LinkInfo> out;
     std::map<Slot, LinkInfo> sums; // what its queues come to
+    std::map<Slot, Resting> resting;
     const auto oldest = ages == Ages::yes ? oldest_by_queue() : std::map<Slot, std::int64_t>{};
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         const Queue& q = queues_[slot];
@@ -153,6 +160,11 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         LinkInfo& sum = sums[q.link];
         sum.deliveries += q.deliveries;
         sum.due += q.lanes.count;
+        if (q.health.health != Health::ready && q.deliveries > 0) {
+            Resting& rest = resting[q.link];
+            ++rest.queues;
+            if (!rest.queue || q.health.due < rest.queue->health.due) rest.queue = &q;
+        }
         if (const auto its = oldest.find(slot); its != oldest.end()) {
             const smtp::WallTime arrival{smtp::Duration(its->second)};
             sum.oldest = sum.oldest == smtp::WallTime{} ? arrival : std::min(sum.oldest, arrival);
@@ -180,7 +192,10 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         info.in_flight = l.in_flight;
         info.offer = l.offer;
         info.transaction = l.transaction;
-        info.idle_why = idle_why(l);
+        const auto rest = resting.find(slot);
+        info.idle_why = idle_why(l, rest == resting.end() ? Resting{} : rest->second);
+        if (rest != resting.end() && l.health.health == Health::ready && l.offer == 0)
+            info.next_attempt = wall_of(rest->second.queue->health.due);
         info.crowded = is_crowded(l);
         info.addresses = addresses_of(slot);
         out.push_back(std::move(info));

@@ -116,3 +116,9 @@ TEST_CASE("a file with passwords that others can read is refused") {
           folder.path().string() + " is no regular file");
     CHECK(!common::read_private_file(path + ".none", ::geteuid()));
 }
+
+TEST_CASE("the mark that some editors put in front is passed over") {
+    const auto read = Credentials::parse("\xef\xbb\xbfrelay.example ann:secret\n");
+    REQUIRE(read);
+    CHECK(read->accounts.at(0).host == "relay.example");
+}

@@ -92,6 +92,18 @@ TEST_CASE("a recipient refused by itself climbs the same ladder") {
     CHECK(b.queue("down.example").health == Health::ready);
 }
 
+TEST_CASE("a link that is well says which of its domains rests, and why") {
+    Bench b;
+    b.send({"x.example"});
+    b.reason.text = "TLS is required, but was not offered";
+    b.answer(b.take(), Outcome::deferred, FailureKind::policy);
+    b.pass(5s); // nobody needs the connection
+    const auto link = b.link("x.example");
+    CHECK(link.health == Health::ready);
+    CHECK(link.idle_why == "queue x.example rests: TLS is required, but was not offered");
+    CHECK(link.next_attempt == b.queue("x.example").next_attempt);
+}
+
 TEST_CASE("a domain whose policy fails climbs the same ladder, its link does not") {
     Bench b;
     CHECK(tries(b, 9, [&](const Handed& h) { b.answer(h, Outcome::deferred, FailureKind::policy); }) ==
