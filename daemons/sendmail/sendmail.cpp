@@ -1,5 +1,5 @@
 #include "daemons/sendmail/sendmail.h"
-#include "daemons/common/alias_file.h"
+#include "daemons/common/address_review.h"
 #include "daemons/common/privileges.h"
 #include "daemons/common/queue_flush.h"
 #include "daemons/common/queue_listing.h"
@@ -98,19 +98,11 @@ int deliver(const config::Config& config, const Options& options) {
 
 // Aliases are read from text as they change; what can be said is whether they will be understood.
 int check_aliases(const config::Config& config) {
-    bool good = true;
-    for (const auto& path : config.local.aliases) {
-        const auto text = common::read_file(path);
-        if (!text) {
-            fmt::print(stderr, "{}: warning: {}\n", program, text.error().what);
-            continue;
-        }
-        const auto table = common::AliasTable::parse(*text);
-        for (const auto& problem : table.problems)
-            fmt::print(stderr, "{}: warning: {}:{}: {}\n", program, path, problem.line, problem.message);
-        good = good && table.problems.empty();
-    }
-    return good ? EX_OK : EX_DATAERR;
+    const auto odd = common::review_alias_files(config);
+    for (const auto& each : odd)
+        fmt::print(stderr, "{}: warning: {}{}: {}\n", program, each.file,
+                   each.line == 0 ? "" : fmt::format(":{}", each.line), each.message);
+    return odd.empty() ? EX_OK : EX_DATAERR;
 }
 
 int flush(const config::Config& config, const Options& options) {
