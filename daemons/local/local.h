@@ -39,6 +39,7 @@ private:
     void close_if_idle(std::uint64_t connection);
 
     common::Surroundings& surroundings_;
+    const std::uint32_t threads_; // one for each delivery
     std::unique_ptr<spool::RealDisk> disk_;
     std::shared_ptr<const Settings> settings_;
     std::map<std::uint64_t, Place> places_;                         // connections of this queue-manager
