@@ -1,26 +1,27 @@
 #include "daemons/categorizer/aliases.h"
 #include "daemons/categorizer/includes.h"
-#include "daemons/common/config/config.h"
 #include <algorithm>
 
 namespace categorizer {
 
-Aliases::Aliases(common::Log& log, std::function<void(std::string_view)> trouble)
-    : log_(log), trouble_(std::move(trouble)) {}
+Aliases::Aliases(common::Log& log, std::string state, std::function<void(std::string_view)> trouble)
+    : log_(log), seen_(log, std::move(state)), trouble_(std::move(trouble)) {}
 
-void Aliases::configure(const std::vector<std::string>& files) {
+void Aliases::configure(const std::vector<std::string>& files, const std::vector<std::string>& by_default) {
     using common::AliasFile;
-    const std::vector<std::string> by_default = config::Local{}.aliases; // nobody has named it
+    by_default_ = by_default;
+    seen_.keep(files);
     std::vector<AliasFile> wanted;
     for (const auto& path : files) {
-        const bool seen = std::ranges::any_of(files_, [&](const AliasFile& old) {
-            return old.path() == path && old.if_missing() == AliasFile::IfMissing::unreadable;
-        });
-        const bool may_be_missing = !seen && std::ranges::find(by_default, path) != by_default.end();
+        const bool may_be_missing = is_by_default(path) && !seen_.has(path);
         wanted.emplace_back(path, may_be_missing ? AliasFile::IfMissing::empty : AliasFile::IfMissing::unreadable);
     }
     files_ = std::move(wanted);
     next_look_ = {};
+}
+
+bool Aliases::is_by_default(const std::string& path) const {
+    return std::ranges::find(by_default_, path) != by_default_.end();
 }
 
 void Aliases::look(smtp::Now now) {
@@ -31,6 +32,7 @@ void Aliases::look(smtp::Now now) {
         const auto change = file.look(now);
         if (change == common::AliasFile::Change::none) continue;
         news = true;
+        if (file.if_missing() == common::AliasFile::IfMissing::unreadable && is_by_default(file.path())) seen_.note(file.path());
         if (change == common::AliasFile::Change::read) {
             tell(file);
             owners_[file.path()] = owner_name(file.owner());

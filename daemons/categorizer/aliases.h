@@ -1,6 +1,7 @@
 // The configured alias files as one table: asked in their order, kept up with, and what is wrong with them
 // said.
 #pragma once
+#include "daemons/categorizer/seen_files.h"
 #include "daemons/common/alias_file.h"
 #include "daemons/common/log.h"
 #include "daemons/decide/expansion_tables.h"
@@ -14,10 +15,12 @@ namespace categorizer {
 
 class Aliases {
 public:
-    // `trouble`: a line for whoever asks how we are; "" clears it.
-    Aliases(common::Log& log, std::function<void(std::string_view)> trouble);
+    // `state`: the directory where it is noted which were there; `trouble`: a line for whoever asks how we are, "" clears
+    // it.
+    Aliases(common::Log& log, std::string state, std::function<void(std::string_view)> trouble);
 
-    void configure(const std::vector<std::string>& files);
+    // `by_default`: those that nobody has named: until they have been there once, they need not be.
+    void configure(const std::vector<std::string>& files, const std::vector<std::string>& by_default);
     // Reads what has changed. Cheap: looks at a file once a second at most.
     void look(smtp::Now now);
     // `name` in lower case. Unreadable as soon as a file before the answer is.
@@ -25,9 +28,12 @@ public:
 
 private:
     void tell(const common::AliasFile& file) const;
+    bool is_by_default(const std::string& path) const;
 
     common::Log& log_;
+    SeenFiles seen_; // of those by default
     std::function<void(std::string_view)> trouble_;
+    std::vector<std::string> by_default_;
     std::vector<common::AliasFile> files_;
     std::map<std::string, std::string> owners_; // of the files, by path: the user's name
     smtp::Monotonic next_look_{};

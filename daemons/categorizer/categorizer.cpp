@@ -25,7 +25,7 @@ spool::Result<std::unique_ptr<Categorizer>> Categorizer::create(common::Surround
 Categorizer::Categorizer(common::Surroundings& surroundings, const config::Config& config)
     : surroundings_(surroundings), troubles_(surroundings.trouble),
       look_again_(surroundings.loop, [this] { sources_.look(), tell_troubles(); }),
-      sources_(surroundings, troubles_, [this](const decide::Need& need) { known(need); }),
+      sources_(surroundings, config.spool.directory, troubles_, [this](const decide::Need& need) { known(need); }),
       suppressions_(surroundings.loop, troubles_.about("suppressions"),
                     [this](const std::string& address) { known({decide::Need::Kind::suppressed, address, {}}); }),
       next_turn_(surroundings.loop, [this] { work(); }),

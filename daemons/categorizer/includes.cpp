@@ -1,13 +1,8 @@
 #include "daemons/categorizer/includes.h"
-#include "daemons/common/alias_file.h"
-#include "daemons/common/fd.h"
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
+#include "daemons/common/alias_targets.h"
+#include "daemons/common/include_file.h"
 #include <fmt/format.h>
 #include <pwd.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
 namespace categorizer {
@@ -17,21 +12,8 @@ using Said = AliasAnswer::Said;
 
 namespace {
 
-constexpr std::size_t most_kept = 500, largest_file = 8 << 20, most_told = 1000;
+constexpr std::size_t most_kept = 500, most_told = 1000;
 constexpr auto told_again = std::chrono::minutes(10);
-
-// "" or why not.
-std::string read_whole(int fd, std::string& text) {
-    char block[65536];
-    for (;;) {
-        const auto n = ::read(fd, block, sizeof block);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return std::strerror(errno);
-        if (n == 0) return "";
-        text.append(block, static_cast<std::size_t>(n));
-        if (text.size() > largest_file) return "larger than 8 MiB";
-    }
-}
 
 } // namespace
 
@@ -56,12 +38,9 @@ AliasAnswer Includes::refused(const std::string& path, std::string_view why) {
 
 AliasAnswer Includes::find(const std::string& path, smtp::Now now) {
     now_ = now.monotonic;
-    const common::Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (!fd) return refused(path, std::strerror(errno));
-    struct stat facts{};
-    if (::fstat(fd.number(), &facts) != 0) return refused(path, std::strerror(errno));
-    if (!S_ISREG(facts.st_mode)) return refused(path, "not a plain file");
-    if ((facts.st_mode & S_IWOTH) != 0) return refused(path, "others may write to it: chmod o-w");
+    const auto file = common::IncludeFile::open(path);
+    if (!file) return refused(path, file.error());
+    const auto& facts = file->facts;
     const auto ns = [](const timespec& t) { return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec; };
     const Stamp stamp{facts.st_dev, facts.st_ino, static_cast<std::uint64_t>(facts.st_size), ns(facts.st_ctim),
                       ns(facts.st_mtim)};
@@ -71,9 +50,9 @@ AliasAnswer Includes::find(const std::string& path, smtp::Now now) {
     const auto rested = now.wall.time_since_epoch() - std::chrono::nanoseconds(stamp.modified);
     if (kept != kept_.end() && rested >= smtp::Duration::zero() && rested < std::chrono::seconds(1))
         return kept->second.answer;
-    std::string text;
-    if (const auto wrong = read_whole(fd.number(), text); !wrong.empty()) return refused(path, wrong);
-    auto list = common::TargetList::parse(text);
+    const auto text = file->read();
+    if (!text) return refused(path, text.error());
+    auto list = common::TargetList::parse(*text);
     for (const auto& problem : list.problems) log_.warning("{}, line {}: {}", path, problem.line, problem.message);
     if (kept_.size() >= most_kept) kept_.clear();
     AliasAnswer answer{Said::found, std::move(list.targets), "", owner_name(facts.st_uid)};

@@ -1,5 +1,6 @@
 #include "daemons/categorizer/sources.h"
 #include "daemons/common/alias_file.h"
+#include "libsmtp/text.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -34,14 +35,15 @@ UserFile file_of(const Need& need) {
 
 } // namespace
 
-Sources::Sources(common::Surroundings& surroundings, common::Troubles& troubles, std::function<void(const Need&)> known)
+Sources::Sources(common::Surroundings& surroundings, const std::string& spool, common::Troubles& troubles,
+                 std::function<void(const Need&)> known)
     : surroundings_(surroundings), troubles_(troubles), known_(std::move(known)),
       lookups_(surroundings.loop, surroundings.log,
                [this](const std::string& table, const std::string& key) {
                    known_({Need::Kind::table, table, key});
                    if (std::ranges::find(alias_tables_, table) != alias_tables_.end()) known_({Need::Kind::alias, key, {}});
                }),
-      aliases_(surroundings.log, troubles.about("aliases")), includes_(surroundings.log),
+      aliases_(surroundings.log, spool + "/state/categorizer", troubles.about("aliases")), includes_(surroundings.log),
       users_(surroundings.loop, [this](const std::string& name) { known_({Need::Kind::user, name, {}}); }),
       user_files_(surroundings, [this](const UserFile& file) { known_(need_of(file)); }) {
     tables_.alias = [this](const std::string& name) { return of_alias(name); };
@@ -59,7 +61,7 @@ Sources::Sources(common::Surroundings& surroundings, common::Troubles& troubles,
 
 void Sources::configure(const config::Config& config) {
     lookups_.configure(config.tables);
-    aliases_.configure(config.local.aliases);
+    aliases_.configure(config.local.aliases, config::Local{}.aliases);
     alias_tables_ = config.local.alias_rules.tables;
     most_targets_ = config.local.alias_recipients;
     includes_.forget();
@@ -96,6 +98,9 @@ AliasAnswer Sources::of_user(const UserFile& file) {
     auto list = common::TargetList::parse(answer.text);
     if (list.targets.size() > most_targets_)
         return {Said::unreadable, {}, fmt::format("a file of user {} names more than {} places", file.user, most_targets_), ""};
+    for (const auto& problem : list.problems)
+        user_files_.warn(fmt::format("{}, line {}: {}; mail for {} goes to the others it names, and waits for this one",
+                                     smtp::printable(answer.path, 512), problem.line, problem.message, file.user));
     return {Said::found, std::move(list.targets), "", file.user};
 }
 

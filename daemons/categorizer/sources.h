@@ -17,8 +17,10 @@ namespace categorizer {
 
 class Sources {
 public:
-    // `known`: one that was not_yet and fetched has an answer now; not from within fetch().
-    Sources(common::Surroundings& surroundings, common::Troubles& troubles, std::function<void(const decide::Need&)> known);
+    // `spool`: its directory, which stays. `known`: one that was not_yet and fetched has an answer now; not from within
+    // fetch().
+    Sources(common::Surroundings& surroundings, const std::string& spool, common::Troubles& troubles,
+            std::function<void(const decide::Need&)> known);
     Sources(const Sources&) = delete;
     Sources& operator=(const Sources&) = delete;
 

@@ -1,5 +1,6 @@
 #include "daemons/categorizer/user_files.h"
 #include "libsmtp/text.h"
+#include <fmt/format.h>
 #include <utility>
 #include <vector>
 
@@ -15,7 +16,7 @@ constexpr std::size_t most_kept = 20'000, most_kept_bytes = 64 << 20;
 // A second on a quiet system. While others are still being read, an expansion may wait for them all.
 constexpr auto kept_for = 1s, kept_at_most = 60s;
 constexpr auto patience = 60s;   // for `local`
-constexpr auto told_again = 1h; // the same refusal
+constexpr auto told_again = 1h; // the same warning
 constexpr std::size_t most_told = 1000;
 
 } // namespace
@@ -115,12 +116,16 @@ void UserFiles::look_for_late() {
 }
 
 void UserFiles::refused(const UserFile& file, const std::string& why) {
+    warn(fmt::format("{}: not used; mail for {} goes on as if it were not there", smtp::printable(why, 512),
+                     smtp::printable(file.user, 64)));
+}
+
+void UserFiles::warn(const std::string& text) {
     if (told_.size() >= most_told) told_.clear();
-    auto& told = told_[why];
+    auto& told = told_[text];
     if (told != smtp::Monotonic{} && now() < told + told_again) return;
     told = now();
-    surroundings_.log.warning("{}: not used; mail for {} goes on as if it were not there", smtp::printable(why, 512),
-                              smtp::printable(file.user, 64));
+    surroundings_.log.warning("{}", text);
 }
 
 } // namespace categorizer

@@ -45,6 +45,8 @@ public:
     UserFileAnswer answer(const UserFile& file);
     // For one that was not_yet: `found` follows, not from within the call.
     void find(const UserFile& file);
+    // A warning in the log about such a file: the same at most once an hour.
+    void warn(const std::string& text);
 
 private:
     struct Open {
@@ -71,7 +73,7 @@ private:
     std::uint64_t last_request_ = 0;
     std::map<UserFile, Kept> kept_;
     std::size_t kept_bytes_ = 0;
-    std::map<std::string, smtp::Monotonic> told_; // refusals, by their text
+    std::map<std::string, smtp::Monotonic> told_; // warnings, by their text
     common::Timer late_;
     ipc::Connector<proto::user_files::Message> local_;
 };

@@ -9,9 +9,13 @@
 
 namespace common {
 
+void size_thread_pool(unsigned threads) {
+    setenv("UV_THREADPOOL_SIZE", std::to_string(std::max(1u, threads)).c_str(), 1);
+}
+
 Loop::Loop(unsigned pool_threads) {
     std::signal(SIGPIPE, SIG_IGN); // libuv does not: a peer that hangs up would kill us
-    setenv("UV_THREADPOOL_SIZE", std::to_string(std::max(1u, pool_threads)).c_str(), 1);
+    size_thread_pool(pool_threads);
     [[maybe_unused]] int failed = uv_loop_init(&loop_);
     assert(failed == 0);
     uv_prepare_init(&loop_, &prepare_);

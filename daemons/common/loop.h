@@ -13,9 +13,13 @@ namespace common {
 
 class TurnHook;
 
+// Size of libuv's thread pool (file work, name look-ups, deliveries), which exists once per process; good until the first
+// work is given to it. At most 1024.
+void size_thread_pool(unsigned threads);
+
 class Loop {
 public:
-    // `pool_threads`: size of libuv's thread pool (file work, name look-ups); it exists once per process.
+    // `pool_threads`: as for size_thread_pool().
     explicit Loop(unsigned pool_threads = 4);
     ~Loop(); // everything on it must have been destroyed before
     Loop(const Loop&) = delete;

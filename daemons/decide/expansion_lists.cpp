@@ -117,7 +117,7 @@ void Road::take(const AliasTarget& target, const Reading& reading, const Via& vi
     case AliasTarget::Kind::command:
     case AliasTarget::Kind::file: return place(target, reading, via);
     case AliasTarget::Kind::include: return through_include(target.value, reading, via);
-    case AliasTarget::Kind::wrong: return defer("4.3.5", fmt::format("{}: {}", reading.name, target.value));
+    case AliasTarget::Kind::wrong: return wrong_member(via, fmt::format("{}: {}", reading.name, target.value));
     }
 }
 
@@ -135,8 +135,8 @@ void Road::through_include(const std::string& path, const Reading& reading, cons
     if (via.depth > settings_.depth)
         return defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
     if (!path.starts_with('/'))
-        return defer("4.3.5", fmt::format("{}: :include:{}: expected an absolute path", reading.name,
-                                          smtp::printable(path, 100)));
+        return wrong_member(via, fmt::format("{}: :include:{}: expected an absolute path", reading.name,
+                                             smtp::printable(path, 100)));
     if (++includes_ > most_includes)
         return defer("4.3.5", fmt::format("the lists for this address include more than {} files", most_includes));
     auto answer = lookups_.include(path, reading.reader);
@@ -172,7 +172,8 @@ void Road::place(const AliasTarget& target, const Reading& reading, const Via& v
         return add(std::move(one));
     }
     if (!command && target.value.starts_with("~/") && reading.run_as.empty())
-        return defer("4.3.5", fmt::format("{}: {}: nobody's home is meant there", reading.name, smtp::printable(target.value, 200)));
+        return wrong_member(via, fmt::format("{}: {}: nobody's home is meant there", reading.name,
+                                             smtp::printable(target.value, 200)));
     auto one = base(Fate::local, reading.address, via);
     one.target = (command ? "|" : "") + target.value;
     one.user = reading.run_as.empty() ? settings_.default_user : reading.run_as;

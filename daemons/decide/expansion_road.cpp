@@ -55,11 +55,14 @@ void Road::go_through(std::vector<AliasTarget>&& targets, std::optional<Reading>
 
 std::vector<FinalRecipient> Road::end() {
     if (is_deferred_) return {std::move(deferred_)}; // all or nothing: the others would get it again
+    if (wrong_members_ > 1) wrong_.text += fmt::format(" (and {} more like this)", wrong_members_ - 1);
+    if (wrong_members_ != 0) found_.push_back(std::move(wrong_));
     if (found_.empty() && lookups_.needed().empty())
         fail(envelope_.address, {}, "5.4.6",
              cut_ ? "the aliases of this address lead back to itself" : "the alias for this address leads nowhere");
     if (found_.size() == 1) {
         auto& one = found_.front();
+        if (one.fate == Fate::deferred) return std::move(found_);
         one.changed = one.list || !one.delivered_to.empty() || !is_envelopes(one);
         if (!one.changed) one.address.clear();
     } else {
@@ -116,7 +119,15 @@ void Road::fail(const std::string& address, const Via& via, std::string status, 
 void Road::no_address(const std::string& address, const Via& via, std::string_view why) {
     if (address == envelope_.address || address == envelope_.address + "@" + settings_.origin)
         return fail(address, via, "5.1.3", fmt::format("bad address: {}", why));
-    defer("4.3.5", fmt::format("it leads to \"{}\", which is no address: {}", smtp::printable(address, 100), why));
+    wrong_member(via, fmt::format("it leads to \"{}\", which is no address: {}", smtp::printable(address, 100), why));
+}
+
+// It waits under the envelope's address, which is looked up again: from the beginning, as the first time.
+void Road::wrong_member(const Via& via, std::string text) {
+    if (wrong_members_++ != 0) return;
+    wrong_ = base(Fate::deferred, envelope_.address, via);
+    wrong_.status = "4.3.5";
+    wrong_.text = std::move(text);
 }
 
 void Road::defer(std::string status, std::string text) {
@@ -183,7 +194,7 @@ void Road::through_virtual(const std::string& address, const Via& via) {
     if (enter(key) == Entry::done) return;
     auto [targets, wrong] = addresses_of(found.answer.value, address, found.match, settings_.delimiter,
                                                settings_.origin, settings_.recipients);
-    if (!wrong.empty()) defer("4.3.5", fmt::format("{} says of <{}>: {}", found.table, address, wrong));
+    if (!wrong.empty()) wrong_member(via, fmt::format("{} says of <{}>: {}", found.table, address, wrong));
     if (targets.size() > settings_.recipients)
         defer("4.3.5", fmt::format("<{}> has more than {} virtual aliases", address, settings_.recipients));
     std::vector<AliasTarget> places;

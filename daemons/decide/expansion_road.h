@@ -88,6 +88,8 @@ private:
     FinalRecipient base(FinalRecipient::Fate fate, const std::string& address, const Via& via) const;
     void add(FinalRecipient one);
     void no_address(const std::string& address, const Via& via, std::string_view why);
+    // One member of a list that cannot be meant: the others get their mail, what it was meant for waits.
+    void wrong_member(const Via& via, std::string text);
     void fail(const std::string& address, const Via& via, std::string status, std::string text);
     void defer(std::string status, std::string text);
     bool is_envelopes(const FinalRecipient& one) const;
@@ -104,7 +106,8 @@ private:
     std::vector<FinalRecipient> found_;
     std::vector<std::string> open_;        // what is being looked through, outermost first
     std::unordered_set<std::string> done_; // … and has been: lists that share members of members
-    FinalRecipient deferred_;
+    FinalRecipient deferred_, wrong_; // the first wrong member
+    std::size_t wrong_members_ = 0;
     bool is_deferred_ = false, cut_ = false;
 };
 

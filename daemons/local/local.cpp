@@ -25,13 +25,15 @@ Result<std::unique_ptr<Local>> Local::create(common::Surroundings& surroundings,
 
 Local::Local(common::Surroundings& surroundings, const config::Config& config,
              std::unique_ptr<spool::RealDisk> disk)
-    : surroundings_(surroundings), disk_(std::move(disk)), messages_(*disk_),
+    : surroundings_(surroundings), threads_(config.queue.connections_local), disk_(std::move(disk)), messages_(*disk_),
       settings_(std::make_shared<Settings>(settings_of(config, common::Loop::now().wall))),
       next_number_(std::uint64_t{1} << 63), user_files_(surroundings),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      conversation, surroundings.identity,
                      {[this](Message&& message) { heard(message); }, [this] { connected(); },
-                      [this](const std::string&) { lost(); }}) {}
+                      [this](const std::string&) { lost(); }}) {
+    common::size_thread_pool(threads_);
+}
 
 // Jobs refer to this object: nothing may be under way any more.
 Local::~Local() {
@@ -40,6 +42,9 @@ Local::~Local() {
 
 void Local::reconfigure(common::Orders orders) {
     settings_ = std::make_shared<Settings>(settings_of(orders.config, settings_->born));
+    if (const auto wanted = orders.config.queue.connections_local; wanted > threads_)
+        surroundings_.log.info("queue.connections_local = {}: more than {} deliveries at a time from the next start on", wanted,
+                               threads_);
     user_files_.configure(orders);
 }
 

@@ -39,6 +39,7 @@ private:
     void close_if_idle(std::uint64_t connection);
 
     common::Surroundings& surroundings_;
+    const std::uint32_t threads_; // one for each delivery
     std::unique_ptr<spool::RealDisk> disk_;
     Messages messages_; // for the threads
     std::shared_ptr<const Settings> settings_;

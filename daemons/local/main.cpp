@@ -5,6 +5,5 @@
 
 int main(int argc, char** argv) {
     if (argc == 3 && argv[1] == local::as_user::option) return local::run_as_user(argv[2]);
-    constexpr unsigned deliveries_at_a_time = 16;
-    return common::run_daemon<local::Local>(proto::Role::local, "local", deliveries_at_a_time);
+    return common::run_daemon<local::Local>(proto::Role::local, "local");
 }

@@ -113,6 +113,7 @@ Result<> Premises::make_directories(const config::Config& config) {
     }
     TRY(make_directory(spool_ + "/drop", users_.service ? 0700 : 01770));
     TRY(make_directory(spool_ + "/state", 0700));
+    TRY(make_directory(spool_ + "/state/categorizer", 0700));
     TRY(make_directory(spool_ + "/state/idempotency", 0700));
     TRY(make_directory(spool_ + "/suppression", 0700));
     TRY(make_directory(run_, 0755));

@@ -1,5 +1,6 @@
 // postalias(1): looks a file of aliases over, and asks it. There is nothing to compile: the text itself is read by the
 // mail system, which notices when it changes.
+#include "daemons/common/address_review.h"
 #include "daemons/common/alias_file.h"
 #include "daemons/common/idn.h"
 #include "daemons/common/read_file.h"
@@ -53,8 +54,7 @@ int postalias(const Call& call) {
             const std::map<std::string, std::vector<decide::AliasTarget>> sorted(table.entries.begin(), table.entries.end());
             for (const auto& [name, targets] : sorted) fmt::print("{}\t{}\n", name, text_of(targets));
         } else if (!call.has('w')) {
-            for (const auto& problem : table.problems)
-                warning(call, fmt::format("{}, line {}: {}", file, problem.line, problem.message));
+            for (const auto& each : common::review_alias_file(file)) warning(call, each.text());
         }
         any = true;
     }

@@ -1,4 +1,5 @@
 // check: is the configuration good, and what would run with it?
+#include "daemons/common/address_review.h"
 #include "daemons/common/auth/credentials.h"
 #include "daemons/common/cautions.h"
 #include "daemons/common/config_file.h"
@@ -175,6 +176,7 @@ int check(const Arguments& arguments) {
         warnings.push_back(std::move(problem)); // the built-in texts stand in
     for (auto& each : common::cautions(*config, std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())))
         warnings.push_back(std::move(each));
+    for (const auto& each : common::review_addresses(*config)) warnings.push_back(each.text());
     for (auto& each : common::missing_groups(config->mta)) warnings.push_back(std::move(each));
     for (const auto& table : config->addresses.transport.tables)
         for (const auto& each : odd_transports_of(*config, table))

@@ -1,4 +1,5 @@
 // map: compiles lookup tables, asks one as the daemons would, and looks whether all are in order.
+#include "daemons/common/address_review.h"
 #include "daemons/common/config_file.h"
 #include "daemons/common/tables/asker.h"
 #include "daemons/common/tables/compile.h"
@@ -8,6 +9,8 @@
 #include <cerrno>
 #include <fmt/format.h>
 #include <iterator>
+#include <optional>
+#include <set>
 
 namespace postrider {
 
@@ -62,13 +65,32 @@ int query(const Arguments& arguments, const std::string& key, const std::vector<
     return not_found;
 }
 
+// Values of tables that are to be addresses, by what the configuration asks them for.
+std::vector<common::AddressOddity> odd_addresses(const std::optional<config::Config>& config, const std::string& table) {
+    std::vector<common::AddressOddity> out;
+    if (!config) return out;
+    std::set<std::string> keys;
+    for (const auto& each : config->tables_named)
+        if (each.table == table && keys.insert(each.key).second)
+            for (auto& odd : common::review_table(*config, table, each.key)) out.push_back(std::move(odd));
+    return out;
+}
+
+int check_alias_files(const config::Config& config) {
+    const auto odd = common::review_alias_files(config);
+    for (const auto& each : odd) complain(each.text());
+    return odd.empty() ? ok : data_error;
+}
+
 int check_tables(const Arguments& arguments, std::vector<std::string> names) {
     std::vector<config::LookupTable> known;
     std::optional<config::Config> config; // which tables are for what
+    int status = ok;
     if (names.empty()) {
         config = parse_config(arguments);
         if (!config) return bad_config;
         known = config->tables;
+        status = check_alias_files(*config);
         for (const auto& each : config->tables_named) names.push_back(each.table);
         for (const auto& each : config->tables) names.push_back("table:" + each.name);
         std::ranges::sort(names);
@@ -81,14 +103,15 @@ int check_tables(const Arguments& arguments, std::vector<std::string> names) {
         if (auto there = config::parse_file(common::config_file(arguments.config))) config = *std::move(there);
     }
     tables::Asker asker(known);
-    int status = ok;
     for (const auto& name : names) {
         const auto answer = asker.ask(name, "postmaster"); // whether it is there does not matter
         auto problems = asker.problems(name);
         if (config) std::ranges::copy(odd_transports_of(*config, name), std::back_inserter(problems));
+        const auto odd = odd_addresses(config, name);
         if (answer.said == tables::Answer::Said::unavailable) complain(answer.why);
         for (const auto& problem : problems) complain(fmt::format("table {}, line {}: {}", name, problem.line, problem.message));
-        if (answer.said != tables::Answer::Said::unavailable && problems.empty())
+        for (const auto& each : odd) complain(fmt::format("table {}, line {}: {}", name, each.line, each.message));
+        if (answer.said != tables::Answer::Said::unavailable && problems.empty() && odd.empty())
             fmt::print("{}: good\n", name);
         else
             status = data_error;

@@ -124,18 +124,41 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
     return out;
 }
 
+// Of recipients that came out of the envelope's and have ended otherwise, or never were to get it: who comes out of the
+// same one again is not served, and nobody hears of it twice.
+std::string ended_key(std::uint32_t envelope, std::string_view address, std::string_view user, std::string_view target) {
+    return fmt::format("{} {}", envelope, decide::copy_key(address, user, target, envelope));
+}
+
+std::set<std::string> ends_of(const spool::MessageState& state, const Subject& subject) {
+    std::set<std::string> out;
+    if (subject.open.back().index < subject.addressed) return out; // in the order of their numbers
+    for (std::uint32_t number = static_cast<std::uint32_t>(subject.addressed); number < subject.total; ++number) {
+        const auto& recipient = state.recipients[number];
+        using spool::Status;
+        const bool ended = recipient.fate == spool::Fate::failed || recipient.fate == spool::Fate::discard ||
+                           recipient.status == Status::failed || recipient.status == Status::expired ||
+                           recipient.status == Status::discarded || recipient.status == Status::removed;
+        if (ended) out.insert(ended_key(recipient.envelope, recipient.address, recipient.user, recipient.target));
+    }
+    return out;
+}
+
 // The outcomes for one recipient without those who have the message; nobody left is told as `nobody`.
 std::vector<const proto::categorize::Outcome*> without_copies(const Subject& subject,
                                                               const proto::categorize::Recipient& asked,
                                                               std::uint32_t envelope,
                                                               std::vector<const proto::categorize::Outcome*> outcomes,
                                                               const proto::categorize::Outcome& nobody) {
-    if (subject.copies.empty()) return outcomes;
+    if (subject.copies.empty() && subject.ended.empty()) return outcomes;
+    const bool again = asked.index >= subject.addressed;
     std::erase_if(outcomes, [&](const auto* outcome) {
         using proto::categorize::Fate;
-        return (outcome->fate == Fate::local || outcome->fate == Fate::remote) &&
-               subject.copies.contains(decide::copy_key(outcome->changed ? outcome->address : asked.address,
-                                                        outcome->user, outcome->target, envelope));
+        if (outcome->fate == Fate::deferred) return false;
+        const auto& address = outcome->changed ? outcome->address : asked.address;
+        const bool gets_it = outcome->fate == Fate::local || outcome->fate == Fate::remote;
+        return (gets_it && subject.copies.contains(decide::copy_key(address, outcome->user, outcome->target, envelope))) ||
+               (again && subject.ended.contains(ended_key(envelope, address, outcome->user, outcome->target)));
     });
     if (outcomes.empty()) outcomes.push_back(&nobody);
     return outcomes;
@@ -176,7 +199,10 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
                                          {"2.0.0", "discarded", {}, {}}});
         }
     }
-    if (!out.open.empty() && out.open.size() < out.total) out.copies = copies_of(state, out);
+    if (!out.open.empty() && out.open.size() < out.total) {
+        out.copies = copies_of(state, out);
+        out.ended = ends_of(state, out);
+    }
     return out;
 }
 

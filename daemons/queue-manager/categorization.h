@@ -58,6 +58,7 @@ struct Subject {
     std::string rerouted_to;      // the operator's next hop for the remote ones; "" none
     Mailboxes mailboxes = Mailboxes::files;
     std::set<std::string> copies; // who has the message, or is to get it (decide::copy_key)
+    std::set<std::string> ended;  // whom expansions brought that failed or were thrown away
     std::uint64_t size = 0;       // bytes of content, and recipients of the envelope: for the log
     std::size_t addressed = 0;
     smtp::WallTime arrival{};

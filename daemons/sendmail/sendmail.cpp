@@ -1,5 +1,5 @@
 #include "daemons/sendmail/sendmail.h"
-#include "daemons/common/alias_file.h"
+#include "daemons/common/address_review.h"
 #include "daemons/common/privileges.h"
 #include "daemons/common/queue_flush.h"
 #include "daemons/common/queue_listing.h"
@@ -101,14 +101,13 @@ int deliver(const config::Config& config, const Options& options) {
 int check_aliases(const config::Config& config) {
     int status = EX_OK;
     for (const auto& path : config.local.aliases) {
-        const auto text = common::read_file(path);
-        if (!text) {
+        if (const auto text = common::read_file(path); !text) {
             status = fail(EXIT_FAILURE, text.error().what);
             continue;
         }
-        const auto table = common::AliasTable::parse(*text);
-        for (const auto& problem : table.problems)
-            fmt::print(stderr, "{}: warning: {}:{}: {}\n", program, path, problem.line, problem.message);
+        for (const auto& each : common::review_alias_file(path))
+            fmt::print(stderr, "{}: warning: {}{}: {}\n", program, each.file,
+                       each.line == 0 ? "" : fmt::format(":{}", each.line), each.message);
     }
     return status;
 }

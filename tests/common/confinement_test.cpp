@@ -28,7 +28,7 @@ struct Place {
     const fs::path path = directory.path();
     config::Config config;
     Place() {
-        for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run", "state/idempotency", "state/mta-sts", "suppression"})
+        for (auto part : {"incoming/10", "incoming/11", "incoming/01", "messages/a0", "drop", "bad", "run", "state/categorizer", "state/idempotency", "state/mta-sts", "suppression"})
             fs::create_directories(path / "spool" / part);
         for (auto part : {"messages/a0/MESSAGE", "incoming/11/OTHER", "incoming/10/writer"})
             std::ofstream(path / "spool" / part) << "secret";
@@ -108,6 +108,9 @@ TEST_CASE("files: each daemon its row of the table, and nothing else") {
                           row.role == Role::queue_manager;
         fs::remove(place.path / "spool/state/idempotency/NEW");
         CHECK(place.tries(row.role, creation_of("spool/state/idempotency/NEW")) == (keys ? 0 : EACCES));
+        const bool notes = row.role == Role::categorizer || row.role == Role::router || row.role == Role::queue_manager;
+        fs::remove(place.path / "spool/state/categorizer/NEW");
+        CHECK(place.tries(row.role, creation_of("spool/state/categorizer/NEW")) == (notes ? 0 : EACCES));
         CHECK(place.tries(row.role, read_of("elsewhere")) == (row.read_elsewhere ? 0 : EACCES));
         CHECK(place.tries(row.role, write_of("elsewhere")) == EACCES);
         CHECK(place.tries(row.role, creation_of("new")) == EACCES);

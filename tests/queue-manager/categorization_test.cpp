@@ -125,6 +125,52 @@ TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as
     CHECK(judgement->recipients[0].fate == Fate::deferred);
 }
 
+TEST_CASE("what waits of a list is looked up again whole: nobody is served twice, nor told twice") {
+    auto state = message({"list@example.org", "ann@example.org"});
+    std::uint32_t index = 0;
+    const auto of_list = [&](answer::Fate fate, std::string address, std::string status = "") {
+        return answer::Outcome{.index = index, .fate = fate, .changed = true, .address = std::move(address), .status = std::move(status)};
+    };
+    // What is categorized again and again; `more` is what the mended list has.
+    const auto whole = [&](std::vector<answer::Outcome> more) {
+        auto out = std::vector{of_list(answer::Fate::remote, "x@example.com"), of_list(answer::Fate::remote, "y@example.com"),
+                               of_list(answer::Fate::failed, "gone@example.org", "5.1.1"),
+                               of_list(answer::Fate::discard, "list@example.org", "2.0.0")};
+        out.insert(out.end(), more.begin(), more.end());
+        return out;
+    };
+    const auto step = [&](std::vector<answer::Outcome> outcomes) {
+        const auto subject = Subject::of(state, 1000);
+        auto judgement = judge(subject, {1, std::move(outcomes)});
+        REQUIRE(judgement);
+        for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+        return *std::move(judgement);
+    };
+    auto outcomes = whole({of_list(answer::Fate::deferred, "list@example.org", "4.3.5")});
+    outcomes.push_back({.index = 1, .fate = answer::Fate::remote});
+    const auto first = step(outcomes);
+    CHECK(first.expanded);
+    REQUIRE(state.recipients.size() == 7);
+    index = 6;
+    CHECK(Subject::of(state, 1000).open.back().index == index);
+    CHECK(Subject::of(state, 1000).open.back().address == "list@example.org");
+    // One has it by now, the other has failed, and so has the one nobody knew: while it waits nothing is written.
+    REQUIRE(state.apply(spool::Decided{{3}, spool::Status::failed, {}, {}, "test"}));
+    REQUIRE(state.apply(spool::Decided{{2}, spool::Status::delivered, {}, {}, "test"}));
+    REQUIRE(state.apply(spool::Decided{{5}, spool::Status::discarded, {}, {}, "test"}));
+    outcomes = whole({of_list(answer::Fate::deferred, "list@example.org", "4.3.5")});
+    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.index = 1, .fate = answer::Fate::remote});
+    CHECK(step(outcomes).records.empty());
+    CHECK(state.recipients.size() == 7);
+    // Mended: the new one alone gets it.
+    outcomes = whole({of_list(answer::Fate::remote, "z@example.com")});
+    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.index = 1, .fate = answer::Fate::remote});
+    step(outcomes);
+    REQUIRE(state.recipients.size() == 8);
+    CHECK(state.recipients[7].address == "z@example.com");
+    CHECK(state.recipients[6].status == spool::Status::expanded);
+}
+
 TEST_CASE("a command runs for each address that names it, once, however often it is asked about") {
     auto state = message({"a@example.org", "b@example.org"});
     const answer::Outcome command{.index = 0, .fate = answer::Fate::local, .changed = true, .address = "a@example.org",

@@ -1,8 +1,13 @@
 """Classes of addresses through SMTP, in and out: what is taken at RCPT, what it becomes, where it goes."""
 import contextlib
+import json
+import re
+import shutil
 import socketserver
 import sqlite3
 import threading
+
+import pytest
 
 from harness.client import message
 from harness.watch import wait_until
@@ -180,7 +185,7 @@ def test_addresses_as_people_write_them_and_what_is_none(mta, remote):
     mta.aliases.write_text(f'''good: Other <other>, (he (too)) <{mta.user}>, "One, the first" <one@remote.example>,
     friends: two@remote.example, "three"@REMOTE.EXAMPLE.;
 inject: "x@remote.example> NOTIFY=NEVER"
-open: {mta.user}, "never closed
+open: "never closed
 ''')
     mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [table(
         mta, "virtual", "v@lists.example Four <four@remote.example>\nbad@lists.example x@remote.example> NOTIFY=NEVER\n")]}
@@ -206,6 +211,91 @@ open: {mta.user}, "never closed
     sink.wait_for_one_to("five@remote.example"), sink.wait_for_one_to("six@remote.example")
     mta.wait_mailbox(2)
     mta.wait_until_empty()
+
+
+def test_a_bad_member_keeps_nobody_else_waiting(mta, remote):
+    """The good members get their mail at once, and once: also when the list is looked up again, after a crash, and when it
+    is mended. Who failed is reported once."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    text = f"team: {mta.user}, one@remote.example, gone, {{}}, two@remote.example\nowner-team: boss@remote.example\n"
+    mta.aliases.write_text(text.format("foo@@remote.example"))
+    mta.start()
+    queue_id = mta.submit("team@test.example", sender="writer@remote.example")
+    why = 'alias team: line 1: "foo@@remote.example" is no address: domain expected after @'
+    mta.wait_log(rf"{queue_id}: to=<team@test.example>, .*dsn=4.3.5, status=deferred \({re.escape(why)}")
+    for name in ("one", "two", "boss"):
+        sink.wait_for_one_to(f"{name}@remote.example")
+    mta.wait_mailbox(1)
+    (entry,) = mta.queue()
+    assert entry[3] == ["team@test.example"] and any(why in reason for reason in entry[4])
+    assert why in mta.command("explain", queue_id).stdout
+    mta.kill("queue-manager")
+    mta.wait_log(rf"{queue_id}: to=<team@test.example>, .*status=deferred", count=2)
+    mta.aliases.write_text(text.format("three@remote.example"))
+    mta.wait_log(rf"{mta.aliases}: 2 aliases", count=2)
+    mta.flush()
+    passed_on = sink.wait_for_one_to("three@remote.example")
+    assert passed_on.sender == "owner-team@test.example"
+    mta.wait_until_empty()
+    assert sorted(to for message in sink.messages for to in message.recipients) == [
+        f"{name}@remote.example" for name in ("boss", "one", "three", "two")]
+    assert len(mta.mailbox()) == 1
+
+
+@pytest.mark.needs("root", "mounts")
+def test_a_default_alias_file_that_has_gone_is_known_after_a_restart(mta):
+    """/etc/aliases need not be there; once it has been, its mail waits when it is gone, also for another categorizer."""
+    etc = mta.folder / "etc"
+    shutil.copytree("/etc", etc, symlinks=True, ignore_dangling_symlinks=True)
+    (etc / "aliases").unlink(missing_ok=True)
+    mta.prefix = ["unshare", "--mount", "sh", "-ec", f'mount --bind {etc} /etc; exec "$@"', "sh"]
+    del mta.config["local"]["aliases"]
+
+    def answer():
+        with mta.client() as c:
+            c.say("MAIL FROM:<stranger@remote.example>")
+            return c.say("RCPT TO:<team@test.example>")
+
+    def answered(start):
+        return wait_until(lambda: answer().startswith(start), 15, mta.last_words)
+
+    mta.start()
+    assert answered("550 5.1.1")
+    (etc / "aliases").write_text(f"team: {mta.user}\n")
+    assert answered("250")
+    mta.stop()
+    (etc / "aliases").unlink()
+    mta.start()
+    assert answered("450")
+    mta.wait_log(r"warning: /etc/aliases: No such file or directory: mail for users of this system waits until it is there")
+    assert "/etc/aliases" in mta.command("status").stdout
+
+
+def test_check_looks_addresses_over(mta):
+    """check, map --check and newaliases name what they find in alias files, in what those include, and in tables."""
+    more = mta.folder / "more"
+    more.write_text(f"{mta.user}\n\"open\n")
+    mta.aliases.write_text(f"team: :include:{more}\nodd: a@@b\n")
+    virtual = table(mta, "virtual", "good@lists.example a@b.example\nbad@lists.example x@b.example> NOTIFY=NEVER\n")
+    mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [virtual]}
+    mta.write_config()
+    aliases = (f'{mta.aliases}, line 2: "a@@b" is no address: domain expected after @',
+               f'{more}, line 2: ""open" is no address: quoted string is not closed')
+    of_table = 'line 2: bad@lists.example: "x@b.example> NOTIFY=NEVER" is no address: expected a comma'
+    checked = mta.command("check")
+    assert checked.returncode == 0
+    warnings = checked.stderr.splitlines()
+    for each in (*aliases, f"{mta.folder}/virtual, {of_table}"):
+        assert f"postrider: warning: {each}" in warnings
+    assert set(json.loads(mta.command("check", "--json").stdout)["warnings"]) == {
+        line.removeprefix("postrider: warning: ") for line in warnings}
+    looked = mta.command("map", "--check", check=False)
+    assert looked.returncode == 65
+    assert looked.stderr.splitlines() == [f"postrider: {each}" for each in (*aliases, f"table {virtual}, {of_table}")]
+    assert mta.command("map", "--check", virtual, check=False).stderr == f"postrider: table {virtual}, {of_table}\n"
+    assert mta.run("newaliases", "-C", mta.file).stderr.splitlines() == [
+        "newaliases: warning: " + each.replace(", line 2", ":2") for each in aliases]
 
 
 def test_what_cannot_be_looked_up_waits(mta, remote):

@@ -87,6 +87,22 @@ def test_an_unsafe_forward_file_is_told_of_and_not_followed(rooted, home, place,
     mta.wait_log(rf"warning: .*{path}")
 
 
+def test_a_bad_line_of_a_forward_file_is_told_of(rooted, home, place, remote):  # noqa: F811
+    mta, sink = rooted, remote()
+    mta.route("remote.example", sink)
+    path = theirs(home / ".forward", f'\\{OWNER}\n"never closed\nfriend@remote.example\n')
+    mta.start()
+    queue_id = mta.submit(f"{OWNER}@test.example")
+    sink.wait_for_one_to("friend@remote.example")
+    wait_until(lambda: mailbox(place), 15, mta.last_words)
+    mta.wait_log(rf'warning: {path}, line 2: .*quoted string is not closed; mail for {OWNER} goes to the others it names, '
+                 "and waits for this one")
+    mta.wait_log(rf"{queue_id}: to=<{OWNER}@test.example>, .*dsn=4.3.5, status=deferred \({OWNER}'s .forward: line 2: ")
+    theirs(path, f"\\{OWNER}\nfriend@remote.example\n")
+    wait_until(lambda: mta.flush() and not mta.spool_files(), 15, mta.last_words)
+    assert len(sink.messages) == 1 and len(mailbox(place)) == 1
+
+
 def test_commands_and_files_of_the_systems_aliases(rooted, place, remote):  # noqa: F811
     """The alias file is root's: what it names runs as the default user. A command that fails has its say in the report."""
     mta, sink = rooted, remote()

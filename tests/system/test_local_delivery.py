@@ -63,6 +63,25 @@ def test_a_user_s_slow_commands_hold_up_nobody_else(commanding):
     assert len(list(mta.folder.glob("slow.*"))) == 12
 
 
+def test_as_many_deliveries_at_a_time_as_the_setting_says(commanding):
+    mta, most = commanding, 18
+    mta.config["queue"].update(connections_local=most, connections_per_user=1000)
+    mta.start()
+    for _ in range(most + 2):
+        mta.submit(f"{mta.user}+slow@test.example")
+    wait_until(lambda: len(list(mta.folder.glob("slow.*"))) == most, 20,
+               lambda: f"{len(list(mta.folder.glob('slow.*')))} run\n{mta.last_words()}")
+    busy = [entry for entry in mta.queue() if entry[1] == "*"]
+    assert len(busy) == most
+    mta.config["queue"]["connections_local"] = 500
+    mta.write_config()
+    mta.command("reload")
+    mta.wait_log(rf"queue.connections_local = 500: more than {most} deliveries at a time from the next start on")
+    assert len(list(mta.folder.glob("slow.*"))) == most
+    (mta.folder / "finish").touch()
+    mta.wait_until_empty()
+
+
 def test_a_command_s_end_is_the_delivery_s(commanding):
     mta = commanding
     mta.start()

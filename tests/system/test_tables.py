@@ -217,10 +217,13 @@ def test_postmap_as_scripts_call_it(mta, theirs, tmp_path):
 
 def test_postalias_looks_aliases_over(mta, tmp_path):
     file = tmp_path / "aliases"
-    file.write_text('root: ann, "|/usr/bin/prog -x", :include:/etc/list, \\bob\nodd\nlist: a\n')
+    (tmp_path / "list").write_text("ann\nx@@y\n")
+    file.write_text(f'root: ann, "|/usr/bin/prog -x", :include:{tmp_path}/list, \\bob\nodd\nlist: a\n')
     looked = mta.run("postalias", f"hash:{file}")
-    assert looked.returncode == 0 and looked.stderr == f'postalias: warning: {file}, line 2: expected "name: target"\n'
-    assert mta.run("postalias", "-q", "ROOT", file).stdout == "ann, |/usr/bin/prog -x, :include:/etc/list, \\bob\n"
+    assert looked.returncode == 0 and looked.stderr == (
+        f'postalias: warning: {file}, line 2: expected "name: target"\n'
+        f'postalias: warning: {tmp_path}/list, line 2: "x@@y" is no address: domain expected after @\n')
+    assert mta.run("postalias", "-q", "ROOT", file).stdout == f"ann, |/usr/bin/prog -x, :include:{tmp_path}/list, \\bob\n"
     assert mta.run("postalias", "-q", "nobody", file).returncode == 1
     assert mta.run("postalias", "-s", file).stdout.splitlines()[0] == "list\ta"
     assert mta.run("postalias", tmp_path / "none").returncode == 1

@@ -324,7 +324,7 @@ Section table_of(decide::queue::Settings& s) {
              "come: domains with many MX names may all lie on one host. For the address of a configured route its own limit holds.",
              ""},
             {"connections_local", Count{&s.connections_local, 1, 1000},
-             "Deliveries to mailboxes and commands at the same time.", ""},
+             "Deliveries to mailboxes and commands at the same time. A larger number counts from the next start on.", ""},
             {"connections_per_user", Count{&s.connections_per_user, 1, 1000},
              "Of these, commands run as one user, by mailbox_command or named in alias files and users' own: what is "
              "slow for one does not keep others' mail waiting.",

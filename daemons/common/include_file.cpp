@@ -1,0 +1,31 @@
+#include "daemons/common/include_file.h"
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace common {
+
+std::expected<IncludeFile, std::string> IncludeFile::open(const std::string& path) {
+    IncludeFile out;
+    out.fd = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!out.fd || ::fstat(out.fd.number(), &out.facts) != 0) return std::unexpected(std::strerror(errno));
+    if (!S_ISREG(out.facts.st_mode)) return std::unexpected("not a plain file");
+    if ((out.facts.st_mode & S_IWOTH) != 0) return std::unexpected("others may write to it: chmod o-w");
+    return out;
+}
+
+std::expected<std::string, std::string> IncludeFile::read() const {
+    std::string text;
+    char block[65536];
+    for (;;) {
+        const auto n = ::read(fd.number(), block, sizeof block);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return std::unexpected(std::strerror(errno));
+        if (n == 0) return text;
+        text.append(block, static_cast<std::size_t>(n));
+        if (text.size() > largest) return std::unexpected("larger than 8 MiB");
+    }
+}
+
+} // namespace common
