@@ -175,7 +175,7 @@ void Road::place(const AliasTarget& target, const Reading& reading, const Via& v
     if (target.value == "/dev/null") {
         auto one = base(Fate::discard, reading.address, via);
         one.status = "2.0.0";
-        one.text = reading.name + ": /dev/null";
+        one.text = fmt::format("discarded: {}: /dev/null", reading.name);
         return add(std::move(one));
     }
     if (!command && target.value.starts_with("~/") && reading.run_as.empty())

@@ -33,8 +33,8 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
         for (const Settled& each : recipients) {
             using decide::queue::Fate;
             using decide::queue::Outcome;
-            if (each.fate == Fate::failed) say_untried(id, {each.number}, Outcome::failed, each.reason);
-            if (each.fate == Fate::deferred) say_untried(id, {each.number}, Outcome::deferred, each.reason);
+            if (each.fate == Fate::failed) say_untried(id, {{each.number}, Outcome::failed, each.reason});
+            if (each.fate == Fate::deferred) say_untried(id, {{each.number}, Outcome::deferred, each.reason});
         }
     };
     if (judgement->records.empty()) {
@@ -64,7 +64,8 @@ void QueueManager::settle(spool::QueueId id, const Judgement& judgement, const S
     const auto final = final_recipients(judgement.recipients, subject.rerouted_to);
     unwritten_.add(id, judgement.unchanged);
     if (!unwritten_.empty() && !writing_down_.armed()) writing_down_.start(Unwritten::a_while);
-    const auto* outer = std::exchange(settling_, &subject);
+    const Settling settling{subject, judgement};
+    const auto* outer = std::exchange(settling_, &settling);
     tell([&](smtp::Now now, auto& out) { engine_.categorized({id, final, judgement.told}, now, out); });
     settling_ = outer;
 }

@@ -1,5 +1,4 @@
 // The queue-manager's hands: one overload for each thing the engine can want.
-#include "daemons/common/delivery_line.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/decide/mx.h"
 #include "daemons/queue-manager/queue_manager.h"
@@ -36,6 +35,7 @@ void QueueManager::perform(smtp::Now now) {
         std::visit([&](const auto& each) { carry_out(each, now); }, action);
     actions_.clear();
     performing_ = false;
+    write_untried();
     turn_.schedule();
     while (!next_.empty() && !performing_) {
         auto next = std::move(next_.front());
@@ -72,7 +72,7 @@ void QueueManager::carry_out(const AskCategorizer& action, smtp::Now) {
 
 void QueueManager::ask_categorizer(spool::QueueId id, Subject subject) {
     if (subject.open.empty()) { // the file itself knows
-        next_.push_back([this, id, subject = std::move(subject)] { settle(id, {.records = {}, .recipients = subject.settled, .told = {}}, subject); });
+        next_.push_back([this, id, subject = std::move(subject)] { settle(id, {.records = {}, .recipients = subject.settled, .discarded = subject.discarded, .told = {}}, subject); });
         if (!performing_) perform(common::Loop::now());
         return;
     }
@@ -166,12 +166,7 @@ void QueueManager::carry_out(const RecordOutcome& action, smtp::Now now) {
                                                 .time = now.wall,
                                                 .who = "queue-manager"});
         break;
-    case Finish::discarded:
-        records.emplace_back(spool::Decided{.recipients = recipients,
-                                            .status = spool::Status::discarded,
-                                            .time = now.wall,
-                                            .who = "categorizer"});
-        break;
+    case Finish::discarded: records = discarded(recipients, now.wall); break;
     case Finish::expired:
         records.emplace_back(spool::Decided{.recipients = recipients,
                                             .status = spool::Status::expired,
@@ -276,8 +271,8 @@ void QueueManager::carry_out(const Remove& action, smtp::Now) {
 
 void QueueManager::carry_out(const NoticeActive& action, smtp::Now) {
     assert(settling_ != nullptr); // categorization makes a message active, and nothing else does
-    log_.info("{}: from=<{}>, size={}, nrcpt={} (queue active)", action.id.text(), settling_->reverse_path,
-              settling_->size, settling_->addressed);
+    log_.info("{}: from=<{}>, size={}, nrcpt={} (queue active)", action.id.text(), settling_->subject.reverse_path,
+              settling_->subject.size, settling_->subject.addressed);
 }
 
 void QueueManager::carry_out(const NoticeExpired& action, smtp::Now) {
@@ -286,41 +281,6 @@ void QueueManager::carry_out(const NoticeExpired& action, smtp::Now) {
               [this, id = action.id](spool::MessageState&& state, std::uint64_t) {
                   log_.info("{}: from=<{}>, status=expired, returned to sender", id.text(),
                             state.envelope.reverse_path);
-              });
-}
-
-void QueueManager::carry_out(const NoticeUntried& action, smtp::Now now) {
-    const auto numbers = actions_.of(action.numbers);
-    const std::vector<std::uint32_t> recipients(numbers.begin(), numbers.end());
-    const Reason& reason = actions_.reasons[action.reason];
-    if (action.outcome == Outcome::failed) record(action.id, {failed_untried(recipients, reason, "router", now.wall)});
-    say_untried(action.id, recipients, action.outcome, reason);
-}
-
-void QueueManager::say_untried(spool::QueueId id, std::vector<std::uint32_t> numbers, Outcome outcome,
-                               Reason reason) {
-    with_file(id, spool::Location::incoming,
-              [this, id, numbers = std::move(numbers), outcome,
-               reason = std::move(reason)](spool::MessageState&& state, std::uint64_t) mutable {
-                  if (numbers.empty()) // all of the envelope
-                      for (std::uint32_t number = 0; number < state.recipients.size(); ++number)
-                          if (!state.recipients[number].accounted_for()) numbers.push_back(number);
-                  for (const auto number : numbers) {
-                      if (number >= state.recipients.size()) continue;
-                      const auto& recipient = state.recipients[number];
-                      const common::DeliveryLine line{
-                          .queue_id = id,
-                          .to = recipient.address,
-                          .original_to = state.envelope_of(recipient).address,
-                          .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
-                          .status = reason.status,
-                          .outcome = state.envelope.trace == spool::Trace::verify ? "undeliverable"
-                                     : outcome == Outcome::failed                ? "bounced"
-                                                                                 : "deferred",
-                          .reason = reason.text};
-                      common::write(log_.as("error"), line);
-                      common::count(around_.figures, common::Transport::none, line);
-                  }
               });
 }
 

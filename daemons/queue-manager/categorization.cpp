@@ -148,6 +148,7 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
     Subject out;
     out.mailboxes = mailboxes;
     out.size = size;
+    out.arrival = state.envelope.arrival;
     out.addressed = state.envelope.recipients.size();
     out.reverse_path = state.envelope.reverse_path;
     if (!state.rerouted_to.empty()) out.rerouted_to = std::string(proto::route::via) + state.rerouted_to;
@@ -161,11 +162,16 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
                                (anew && recipient.origin == number && recipient.fate != spool::Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled) {
             out.open.push_back({number, recipient.address});
-            out.origins.push_back({recipient.envelope, recipient.reverse_path, recipient.list});
+            const auto& written = state.envelope_of(recipient).address;
+            out.origins.push_back({recipient.envelope, recipient.reverse_path, recipient.list,
+                                   written == recipient.address ? std::string() : written});
             if (recipient.origin == number && spool::wants_success(state.envelope_of(recipient).notify))
                 out.tell_success.push_back(number);
         } else {
             out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason, mailboxes));
+            if (out.settled.back().fate == Fate::discard)
+                out.discarded.push_back({number, recipient.address, state.envelope_of(recipient).address,
+                                         {"2.0.0", "discarded", {}, {}}});
         }
     }
     if (!out.open.empty() && out.open.size() < out.total) out.copies = copies_of(state, out);
@@ -179,14 +185,17 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
 
     Judgement out;
     out.recipients = subject.settled;
+    out.discarded = subject.discarded;
     std::uint32_t next_number = subject.total;
     std::size_t answered = 0;
     std::map<std::array<std::string, 4>, std::vector<std::uint32_t>> local, sent_on; // by user, target, transport, reverse-path
     spool::Expanded expansion;
     std::map<std::array<std::string, 2>, std::vector<std::uint32_t>> failed; // by status, text
-    const auto settled = [&](std::uint32_t number, const std::string& address, const auto& outcome, const auto& origin) {
+    const auto settled = [&](std::uint32_t number, const std::string& address, const auto& outcome, std::size_t i) {
         out.recipients.push_back(settled_by_answer(number, address, outcome, subject));
-        out.recipients.back().reverse_path = path_of(outcome, origin);
+        out.recipients.back().reverse_path = path_of(outcome, subject.origins[i]);
+        if (outcome.fate == proto::categorize::Fate::discard)
+            out.discarded.push_back({number, address, subject.written(i), {outcome.status, outcome.text, {}, {}}});
     };
     for (std::size_t i = 0; i < subject.open.size(); ++i) {
         const auto& asked = subject.open[i];
@@ -197,6 +206,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         proto::categorize::Outcome nobody;
         nobody.fate = proto::categorize::Fate::discard;
         nobody.status = "2.1.5";
+        nobody.text = fmt::format("<{}> leads to recipients that have the message already", asked.address);
         const auto outcomes = without_copies(subject, asked, origin.envelope, std::move(found->second), nobody);
         if (outcomes.size() == 1 && !outcomes.front()->changed) {
             const auto& outcome = *outcomes.front();
@@ -209,12 +219,12 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
                 sent_on[std::move(where)].push_back(asked.index);
             else if (outcome.fate == proto::categorize::Fate::failed)
                 failed[{outcome.status, outcome.text}].push_back(asked.index);
-            settled(asked.index, asked.address, outcome, origin);
+            settled(asked.index, asked.address, outcome, i);
             continue;
         }
         const auto waits = [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; };
         if (std::ranges::all_of(outcomes, waits)) { // the address as it stands is asked about again
-            settled(asked.index, asked.address, *outcomes.front(), origin);
+            settled(asked.index, asked.address, *outcomes.front(), i);
             continue;
         }
         expansion.replaced.push_back(asked.index);
@@ -224,7 +234,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             expansion.added.push_back({asked.index, recorded(outcome->fate), outcome->address, outcome->user,
                                        path_of(*outcome, origin), outcome->target, outcome->transport,
                                        outcome->list || origin.list, outcome->delivered_to});
-            settled(next_number, outcome->address, *outcome, origin);
+            settled(next_number, outcome->address, *outcome, i);
             if (outcome->fate == proto::categorize::Fate::failed)
                 failed[{outcome->status, outcome->text}].push_back(next_number);
             ++next_number;

@@ -28,6 +28,13 @@ struct Settled {
 // What users' mailboxes are to this system: files, or commands that take their mail (local.mailbox_command).
 enum class Mailboxes : std::uint8_t { files, commands };
 
+// One that is thrown away, as the log tells of it.
+struct Discarded {
+    decide::queue::RecipientNumber number = 0;
+    std::string to, original_to;
+    decide::queue::Reason reason;
+};
+
 // What must be known of a message to ask about it.
 struct Subject {
     std::string reverse_path;
@@ -36,9 +43,15 @@ struct Subject {
         std::uint32_t envelope = 0; // number of the envelope's recipient it comes from
         std::string reverse_path;   // that it has from there, with a list's; "" = the message's
         bool list = false;
+        std::string written;        // that recipient's address, where it is another; "" = the one asked about
     };
     std::vector<Origin> origins; // of `open`, in its order
+    // The envelope's address that open[i] comes from.
+    const std::string& written(std::size_t i) const {
+        return origins[i].written.empty() ? open[i].address : origins[i].written;
+    }
     std::vector<Settled> settled; // answered by the file itself: categorized before, or failed
+    std::vector<Discarded> discarded; // of `settled`
     std::uint32_t total = 0;      // recipient numbers in use
     std::vector<std::uint32_t> tell_success; // of `open`: their senders asked to be told
     spool::Trace trace = spool::Trace::none;
@@ -47,6 +60,7 @@ struct Subject {
     std::set<std::string> copies; // who has the message, or is to get it (decide::copy_key)
     std::uint64_t size = 0;       // bytes of content, and recipients of the envelope: for the log
     std::size_t addressed = 0;
+    smtp::WallTime arrival{};
 
     // `anew`: what the file says of the recipients' fates is not trusted (queue.recategorize_on_start); what
     // an expansion brought is not expanded once more all the same.
@@ -60,6 +74,7 @@ struct Judgement {
     bool expanded = false; // … and synced: new recipients and places, not to be found out anew after a crash
     std::vector<std::uint32_t> unchanged; // served as they stand, elsewhere: to be written before it could matter
     std::vector<Settled> recipients;
+    std::vector<Discarded> discarded; // of `recipients`
     std::vector<decide::queue::Unreported> told; // what senders are to hear of expansions
 };
 

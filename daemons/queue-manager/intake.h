@@ -15,6 +15,8 @@ public:
     Intake(spool::QueueId id, spool::Location location, std::uint64_t size, const spool::MessageState& state);
     Intake(const Intake&) = delete;
 
+    // It was submitted just now.
+    void is_new() { event_.since = decide::queue::Since::now; }
     // An agent of an earlier queue-manager still delivers it.
     void is_elsewhere() { event_.elsewhere = true; }
     const decide::queue::Accepted& event() const { return event_; }

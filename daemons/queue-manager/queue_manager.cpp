@@ -256,8 +256,9 @@ void QueueManager::drain_then(smtp::Monotonic until, std::function<void()> done)
 // ---- messages come in ----
 
 void QueueManager::accept(spool::QueueId id, spool::Location location, std::uint64_t size,
-                          const spool::MessageState& state) {
+                          const spool::MessageState& state, decide::queue::Since since) {
     Intake intake(id, location, size, state);
+    if (since == decide::queue::Since::now) intake.is_new();
     if (locked_.contains(id)) intake.is_elsewhere();
     keys_.seen(id, state.envelope);
     if (intake.finished())
@@ -283,7 +284,7 @@ void QueueManager::found(spool::Found&& found) {
         locked_.emplace(found.id, found.location);
         unlock_retry_.start(1s);
     }
-    accept(found.id, found.location, found.size, found.state);
+    accept(found.id, found.location, found.size, found.state, decide::queue::Since::earlier);
 }
 
 // Results for messages that did not turn up are of such as were finished before: their agents may forget

@@ -77,7 +77,7 @@ private:
     void try_now(std::uint8_t slot, const proto::submission::TryNow& message);
     void read_and_accept(spool::QueueId id);
     void accept(spool::QueueId id, spool::Location location, std::uint64_t size,
-                const spool::MessageState& state);
+                const spool::MessageState& state, decide::queue::Since since);
     void found(spool::Found&& found);
     void all_loaded();
     void wait_for_agent(spool::QueueId id, spool::Location location);
@@ -116,6 +116,8 @@ private:
     void carry_out(const decide::queue::Remove& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeActive& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeExpired& action, smtp::Now now);
+    void carry_out(const decide::queue::NoticeDiscarded& action, smtp::Now now);
+    void carry_out(const decide::queue::NoticeSuspended& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeUntried& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeLink& action, smtp::Now now);
     void carry_out(const decide::queue::NoticeQueue& action, smtp::Now now);
@@ -127,9 +129,17 @@ private:
 
     Subject subject_of(const spool::MessageState& state, std::uint64_t size, std::span<const std::uint32_t> numbers) const;
     void ask_categorizer(spool::QueueId id, Subject subject);
-    // The delivery line of recipients that no agent tried: relay=none.
-    void say_untried(spool::QueueId id, std::vector<std::uint32_t> numbers, decide::queue::Outcome outcome,
-                     decide::queue::Reason reason);
+    // The delivery lines of recipients that no agent tried: relay=none. They are written when all is carried out
+    // that is to be at the moment.
+    struct Untried {
+        std::vector<std::uint32_t> numbers; // empty: all of the envelope
+        decide::queue::Outcome outcome = decide::queue::Outcome::deferred;
+        decide::queue::Reason reason;
+    };
+    void say_untried(spool::QueueId id, Untried lines) { untried_[id].push_back(std::move(lines)); }
+    void write_untried();
+    std::vector<spool::Property> discarded(std::vector<std::uint32_t> numbers, smtp::WallTime now) const;
+    void write_untried(spool::QueueId id, const spool::MessageState& state, Untried lines);
     // Appends to the message's file; the result that is being recorded is acknowledged when all is written.
     void record(spool::QueueId id, std::vector<spool::Property> properties,
                 spool::Sync sync = spool::Sync::no);
@@ -221,13 +231,18 @@ private:
     Measurement measurement_;
     std::map<std::uint64_t, spool::QueueId> reports_;  // asked of bounce: request → message
     std::unordered_multimap<spool::QueueId, Early> early_; // told before the spool was read so far
+    std::map<spool::QueueId, std::vector<Untried>> untried_; // lines to be written
     std::map<spool::QueueId, spool::Location> locked_; // an agent of an earlier queue-manager still has it
     std::map<std::string, std::string> troubles_;      // for `postrider status`, by what they are about
 
     // What is being handled while actions are carried out.
     const spool::MessageState* accepting_ = nullptr;
     std::uint64_t accepting_size_ = 0;
-    const Subject* settling_ = nullptr;
+    struct Settling {
+        const Subject& subject;
+        const Judgement& judgement;
+    };
+    const Settling* settling_ = nullptr;
     const Result* result_ = nullptr;
     std::shared_ptr<void> acknowledgement_; // its end sends Acknowledged
     spool::Reported reported_how_ = spool::Reported::submitted;

@@ -103,13 +103,13 @@ void QueueManager::carry_out(const decide::queue::AskSuppressions& action, smtp:
             if (!found.why.empty()) log_.error("{}: whether it may go to its recipients is not known: {}", id.text(), found.why);
             if (config_->bounce.soft_bounce && !found.suppressed.empty()) { // kept, and asked again
                 for (const auto& [number, reason] : found.suppressed)
-                    say_untried(id, {number}, decide::queue::Outcome::deferred, softened(reason));
+                    say_untried(id, {{number}, decide::queue::Outcome::deferred, softened(reason)});
                 return answer(false, {});
             }
             std::vector<SuppressionsKnown::Suppressed> suppressed;
             for (const auto& [number, reason] : found.suppressed) {
                 record(id, {failed_untried({number}, reason, "suppression list", Loop::now().wall)});
-                say_untried(id, {number}, decide::queue::Outcome::failed, reason);
+                say_untried(id, {{number}, decide::queue::Outcome::failed, reason});
                 suppressed.push_back({number, &reason});
             }
             answer(found.known, suppressed);

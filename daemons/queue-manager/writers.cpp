@@ -46,14 +46,15 @@ void QueueManager::submitted(std::uint8_t slot, const proto::submission::Submitt
     KILL_POINT("queue-manager.submitted");
     channel.send(proto::submission::Taken{message.queue_id});
     if (loader_.found_before(message.queue_id)) return;
+    const auto since = message.repeated ? decide::queue::Since::earlier : decide::queue::Since::now;
     if (auto envelope = spool::decode(message.envelope);
         envelope && !envelope->recipients.empty() && !message.repeated)
         accept(message.queue_id, spool::Location::incoming, message.size,
-               spool::MessageState(*std::move(envelope)));
+               spool::MessageState(*std::move(envelope)), since);
     else
         with_file(message.queue_id, spool::Location::incoming,
-                  [this, id = message.queue_id](spool::MessageState&& state, std::uint64_t size) {
-                      accept(id, spool::Location::incoming, size, state);
+                  [this, since, id = message.queue_id](spool::MessageState&& state, std::uint64_t size) {
+                      accept(id, spool::Location::incoming, size, state, since);
                   });
 }
 

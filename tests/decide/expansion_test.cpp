@@ -196,6 +196,7 @@ TEST_CASE("commands and files are delivered as whoever answers for the list") {
     CHECK(w.expand({"robot"}) == "0:local nobody |prog arg");
     CHECK(w.expand({"box"}) == "0:local nobody /var/log/mail.in; 0:local alice");
     CHECK(w.expand({"hole"}) == "0:discard 2.0.0");
+    CHECK(w.why({"hole"}) == "discarded: alias hole: /dev/null");
     CHECK(w.expand({"all"}) == "0:local nobody |prog arg; 0:local nobody /var/log/mail.in; 0:local alice; "
                                "0:discard hole@here.example 2.0.0");
     // A command is told the address, and runs for each; a file gets one copy.

@@ -310,3 +310,37 @@ TEST_CASE("a message that its writer took only to say that it was refused") {
     CHECK(Subject::of(state, 1000).settled.at(0).reason.status == "5.0.0");
     CHECK(Subject::of(state, 1000).settled.at(0).reason.text == "no advertisements");
 }
+
+TEST_CASE("who is thrown away is known by name to the log, from the answer and from the file") {
+    auto state = message({"b@example.net", "list@example.org", "hole@example.org"});
+    const auto subject = Subject::of(state, 1000);
+    auto judgement = judge(subject, {1,
+                                     {{.index = 0},
+                                      {.index = 1, .changed = true, .address = "x@example.com"},
+                                      {.index = 1,
+                                       .fate = answer::Fate::discard,
+                                       .changed = true,
+                                       .address = "null@example.org",
+                                       .status = "2.0.0",
+                                       .text = "discarded: alias null: /dev/null"},
+                                      {.index = 2, .fate = answer::Fate::discard, .status = "2.0.0", .text = "discarded: x"}}});
+    REQUIRE(judgement);
+    REQUIRE(judgement->discarded.size() == 2);
+    const auto& [number, to, original_to, reason] = judgement->discarded[0];
+    CHECK(number == 4);
+    CHECK(to == "null@example.org");
+    CHECK(original_to == "list@example.org");
+    CHECK(reason.status == "2.0.0");
+    CHECK(reason.text == "discarded: alias null: /dev/null");
+    CHECK(judgement->discarded[1].number == 2);
+    CHECK(judgement->discarded[1].original_to == "hole@example.org");
+
+    // A crash between the record of the expansion and that of the end: said again, for want of the first.
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    const auto again = Subject::of(state, 1000);
+    REQUIRE(again.discarded.size() == 1);
+    CHECK(again.discarded[0].to == "null@example.org");
+    CHECK(again.discarded[0].original_to == "list@example.org");
+    REQUIRE(state.apply(spool::Decided{.recipients = {4}, .status = spool::Status::discarded}));
+    CHECK(Subject::of(state, 1000).discarded.empty());
+}

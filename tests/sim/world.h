@@ -147,6 +147,8 @@ private:
     void does(const q::MoveToMessages& a);
     void does(const q::Remove& a);
     void does(const q::NoticeActive&) {}
+    void does(const q::NoticeDiscarded&) {}
+    void does(const q::NoticeSuspended&) {}
     void does(const q::NoticeUntried&) {}
     void does(const q::NoticeExpired& a);
     void does(const q::NoticeLink& a);

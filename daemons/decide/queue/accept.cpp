@@ -52,6 +52,7 @@ bool Core::accepted(const Accepted& event) {
     m.trace = event.trace;
     m.held = event.held;
     m.elsewhere = event.elsewhere;
+    m.fresh = event.since == Since::now && event.trace != Trace::verify;
     if (m.held) ++held_;
     messages_by_id_.insert(slot);
     if (oldest_id_ != 0 && m.arrival < messages_[oldest_].arrival) oldest_id_ = 0;
@@ -244,12 +245,13 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
         }
         }
     }
-    if (!discarded.empty() && m.open > 0)
-        emit(RecordOutcome{event.id, numbers_of(discarded), Finish::discarded, {}});
     if (!m.announced) { // also where nothing of it can be tried: the log is to name its sender
         m.announced = true;
         emit(NoticeActive{event.id});
     }
+    if (!discarded.empty() && m.trace != Trace::verify) emit(NoticeDiscarded{event.id, numbers_of(discarded)});
+    if (!discarded.empty() && m.open > 0)
+        emit(RecordOutcome{event.id, numbers_of(discarded), Finish::discarded, {}});
     if (!deferred.empty()) {
         const Slot again = sorted_.empty() ? first : new_delivery(message);
         const std::uint16_t round = deliveries_[first].round;
@@ -316,6 +318,7 @@ void Core::make_deliveries(Slot message, Slot spare) {
         d.problem = lead.restored.problem;
         d.suspect = lead.restored.suspect;
         d.unchecked = unchecked;
+        d.unsaid = messages_[message].fresh && lead.restored.failures == 0;
         d.due = due > now_.wall ? monotonic_of(std::min(due, now_.wall + longest_wait())) : now_.monotonic;
         ++queues_[d.queue].deliveries;
         place(slot, End::back);

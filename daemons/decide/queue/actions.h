@@ -142,6 +142,21 @@ struct NoticeExpired { // "from=<…>, status=expired, returned to sender"
     spool::QueueId id;
 };
 
+// Thrown away, as the categorizer said: log "to=<…>, relay=none … status=sent" for these. Said as Categorized is
+// taken in, whatever else becomes of the message.
+struct NoticeDiscarded {
+    spool::QueueId id;
+    Numbers numbers;
+};
+
+// Newly accepted, and not tried at once, for their link or queue rests after a failure: log "to=<…>, relay=none …
+// status=deferred (delivery temporarily suspended: …)" for these. Said once.
+struct NoticeSuspended {
+    spool::QueueId id;
+    Numbers numbers;
+    std::uint32_t reason = 0; // of the last failure: index into Actions::reasons
+};
+
 // No agent tried, for the domain leads nowhere: log "to=<…>, relay=none …" for these. Of a queue that waits
 // for its route only those are named that the look-up was made for.
 struct NoticeUntried {
@@ -205,8 +220,8 @@ struct DomainForgotten { // no mail for it has come for long: what the router sa
 
 using Action = std::variant<AskCategorizer, AskRoute, AskSuppressions, OpenConnection, Deliver, CloseConnection,
                             RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice,
-                            RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired, NoticeUntried,
-                            NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten,
+                            RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired,
+                            NoticeDiscarded, NoticeSuspended, NoticeUntried, NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten,
                             DomainForgotten>;
 
 struct Actions {

@@ -151,6 +151,14 @@ private:
     void forget_link(Slot link);
     void dirty(Slot link);
 
+    // ---- suspended.cpp ----
+    const Reason* rests(Slot queue) const;
+    void suspended(Slot delivery, const Reason& reason);
+    // In one step, where a link with a long queue begins to rest: of further mail the link's own line and listings tell.
+    static constexpr std::uint32_t most_suspended_at_once = 1000;
+    std::uint32_t all_suspended(Slot queue, std::uint32_t at_most = most_suspended_at_once);
+    void all_suspended_of(Slot link);
+
     // ---- link_state.cpp ----
     const Ladder& ladder(const Queue& queue) const { return rules_[queue.rule].ladder; }
     const Ladder& ladder(const Link& link) const { return rules_[link.rule].ladder; }

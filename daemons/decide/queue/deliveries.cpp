@@ -71,6 +71,8 @@ void Core::place(Slot slot, End end) {
     flows_.push(q.lanes, d.queue, d.problem ? problem_lane : static_cast<std::size_t>(m.lane), m.submitter,
                 slot, end, now_.monotonic);
     refresh(d.queue);
+    if (d.unsaid)
+        if (const Reason* why = rests(d.queue)) suspended(slot, *why);
 }
 
 void Core::count_waiting(const Delivery& d, int by) {

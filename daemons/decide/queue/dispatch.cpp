@@ -187,6 +187,7 @@ void Core::hand(Slot connection, Slot slot) {
     d.round = q.health.round;
     d.due = now_.monotonic;
     d.postponed = false;
+    d.unsaid = false; // its agent tells
     c.deliveries.push(deliveries_, slot, End::back);
     ++c.handed;
     ++l.in_flight;

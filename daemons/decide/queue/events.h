@@ -67,6 +67,9 @@ enum class Trace : std::uint8_t { none, first_try, verify };
 
 enum class Sender : std::uint8_t { ordinary, null }; // null: an NDR, expires sooner, never gets reports
 
+// Whether the log has had a chance to tell of it.
+enum class Since : std::uint8_t { now, earlier };
+
 // A message is durable and ours: newly submitted, or found in the spool.
 struct Accepted {
     spool::QueueId id;
@@ -87,6 +90,7 @@ struct Accepted {
     Trace trace = Trace::none;
     bool held = false;             // by an operator, or as poison: nothing happens until release()
     bool elsewhere = false; // an agent of an earlier queue-manager still delivers it: nothing happens until came_home()
+    Since since = Since::earlier;  // now: newly submitted, so that who has to wait is told of (NoticeSuspended)
     std::string_view retry_policy; // by name; "" the route's
     std::string_view pool;         // of source addresses; "" the usual one
 };

@@ -80,6 +80,7 @@ void Core::link_failed(Slot link, Slot connection, PushBack push_back, Phase pha
         return;
     }
     if (connections_[connection].round != l.health.round) return; // of a try counted already
+    const bool begins = l.health.health == Health::ready;
     l.window.failed();
     if (push_back == PushBack::yes) l.window.push_back(1);
     ++l.health.failures;
@@ -93,6 +94,7 @@ void Core::link_failed(Slot link, Slot connection, PushBack push_back, Phase pha
     if (may_go_down(l)) link_timers_.bring_forward(link, l.retry_since + settings_.link_down_after);
     link_timers_.bring_forward(link, l.health.due);
     notice_link(link, phase == Phase::connecting ? 4000 : 4001);
+    if (begins) all_suspended_of(link);
 }
 
 void Core::queue_succeeded(Slot queue) {
@@ -110,12 +112,15 @@ void Core::queue_succeeded(Slot queue) {
 // The domain's own policy: every try counts, whichever message it was made for.
 void Core::queue_failed(Slot queue, const Reason& reason) {
     Queue& q = queues_[queue];
+    const bool begins = q.health.health == Health::ready;
+    q.policy_failed = true;
     ++q.health.failures;
     climb(q.health, ladder(q), now_, seconds(now_.monotonic), after(rung(ladder(q), q.health.failures)),
           reason);
     refresh(queue);
     arm(queue);
     notice_queue(queue, 4001);
+    if (begins) all_suspended(queue);
 }
 
 smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason& reason) {
@@ -128,6 +133,8 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     const bool named = policy(d.message, queue).kind != RetryPolicy::Kind::exchange;
     if (evidence || earlier || known_problem) return own_due(d.message, queue, own);
 
+    const bool begins = q.health.health != Health::retry;
+    q.policy_failed = false;
     const std::uint64_t id = messages_[d.message].id;
     if (q.failed_message == 0) q.failed_message = id;
     if (q.failed_message != id) q.distinct = true;
@@ -143,6 +150,7 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     refresh(queue);
     arm(queue);
     notice_queue(queue, 0);
+    if (begins && q.health.health == Health::retry) all_suspended(queue);
     return !named && rung(rungs, own) == wait ? due : own_due(d.message, queue, own);
 }
 

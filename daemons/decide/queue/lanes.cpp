@@ -117,6 +117,20 @@ Slot Flows::front(const Lanes& lanes, std::size_t lane) const {
     return state.count == 0 ? none : flows_[state.turn].head;
 }
 
+Slot Flows::first(const Lanes& lanes, std::size_t from_lane) const {
+    for (std::size_t lane = from_lane; lane < lanes.lane.size(); ++lane)
+        if (const Slot found = front(lanes, lane); found != none) return found;
+    return none;
+}
+
+Slot Flows::next(const Lanes& lanes, Slot delivery) const {
+    const Delivery& d = deliveries_[delivery];
+    if (d.next != none) return d.next;
+    const Flow& its = flows_[d.holder];
+    if (its.next != lanes.lane[its.lane].turn) return flows_[its.next].head;
+    return first(lanes, its.lane + std::size_t{1});
+}
+
 std::size_t Flows::bytes() const { return flows_.bytes() + index_.bytes(); }
 
 } // namespace decide::queue

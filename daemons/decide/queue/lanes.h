@@ -39,6 +39,9 @@ public:
     Slot take(Lanes& lanes, const Settings& settings, smtp::Monotonic now);
     // The delivery at the front of a lane; none if it is empty.
     Slot front(const Lanes& lanes, std::size_t lane) const;
+    // All deliveries, flow by flow: the first, and the one after it; none: that was the last.
+    Slot first(const Lanes& lanes, std::size_t from_lane = 0) const;
+    Slot next(const Lanes& lanes, Slot delivery) const;
     std::size_t bytes() const;
 
 private:

@@ -51,6 +51,7 @@ struct Delivery {
     bool scheduled : 1 = false; // waits for a wall-clock time
     bool traced : 1 = false;    // its sender has been told of its first try
     bool whole : 1 = false;     // uncategorized: numbers 0 … count-1
+    bool unsaid : 1 = false;    // new, and the log has no line of it yet
     bool unchecked : 1 = false; // the suppression list is to be asked before its next try
 };
 
@@ -86,6 +87,7 @@ struct Message {
     bool announced : 1 = false;
     bool scheduled : 1 = false; // not before free_from
     bool elsewhere : 1 = false; // an agent of an earlier queue-manager still delivers it
+    bool fresh : 1 = false;     // newly submitted
     Trace trace : 2 = Trace::none;
 };
 
@@ -147,6 +149,7 @@ struct Queue {
     std::optional<smtp::Monotonic> last_delivered;
     std::uint64_t failed_message = 0; // of the first failure of the row
     bool distinct = false;            // failures of different messages
+    bool policy_failed = false;       // its last failure was the domain's, not a message's
     Slot head = none;                 // tried again first …
     std::uint32_t head_generation = 0;
     std::uint16_t rule = 0; // Core::rules_

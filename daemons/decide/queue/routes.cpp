@@ -258,6 +258,7 @@ void Core::routed(Slot queue, const Routed& event) {
         if (link != before) {
             detach(queue);
             attach(queue, link);
+            if (before == none) all_suspended(queue);
         }
         break;
     }
@@ -274,6 +275,7 @@ void Core::routed(Slot queue, const Routed& event) {
         for (std::size_t lane = 0; lane < q.lanes.lane.size(); ++lane)
             if (const Slot front = flows_.front(q.lanes, lane); front != none)
                 untried_for_want_of_route(front, Outcome::deferred);
+        all_suspended(queue);
         break;
     case RouteKind::permanent:
         detach(queue);
@@ -311,7 +313,8 @@ void Core::fail_ready(Slot queue) {
 }
 
 void Core::untried_for_want_of_route(Slot slot, Outcome outcome) {
-    const Delivery& d = deliveries_[slot];
+    Delivery& d = deliveries_[slot];
+    d.unsaid = false;
     const Queue& q = queues_[d.queue];
     const auto why = static_cast<std::uint32_t>(out_->reasons.size());
     out_->reasons.push_back(q.route_reason);

@@ -52,7 +52,8 @@ public:
     }
     double seconds() const { return static_cast<double>(time.count()) / 1e6; }
 
-    // A message for these domains ("local": the local store; "local/ann": commands of ann), one recipient each.
+    // A message for these domains ("local": the local store; "local/ann": commands of ann; "discard": nobody), one
+    // recipient each.
     spool::QueueId send(std::vector<std::string> domains, Accepted how = {}) {
         const spool::QueueId id{last_id += 4096};
         recipients[id.value] = std::move(domains);
@@ -154,6 +155,13 @@ public:
     std::vector<ConnectionId> opened;
     std::vector<double> tries; // times of OpenConnection
     std::vector<spool::QueueId> removed, active, moved, expired, asked, held;
+    std::vector<std::pair<spool::QueueId, RecipientNumber>> discarded;
+    struct Suspended {
+        spool::QueueId id;
+        RecipientNumber number;
+        std::string why;
+    };
+    std::vector<Suspended> suspended;
     std::vector<std::string> lookups;
     std::vector<MakeReport> reports;
     std::vector<RecordDeferral> deferrals;
@@ -178,8 +186,11 @@ private:
             for (RecipientNumber n = 0; n < all.size(); ++n) numbers.push_back(n);
         std::vector<FinalRecipient> finals;
         for (auto n : numbers)
-            finals.push_back({n, all[n].starts_with("local") ? Fate::local : Fate::remote, all[n], 0, nullptr,
-                              n < keys.size() ? keys[n] : n + 1, unchecked});
+            finals.push_back({n,
+                              all[n].starts_with("local") ? Fate::local
+                              : all[n] == "discard"       ? Fate::discard
+                                                          : Fate::remote,
+                              all[n], 0, nullptr, n < keys.size() ? keys[n] : n + 1, unchecked});
         engine.categorized({a.id, finals}, now(), out);
     }
     void act(const AskSuppressions& a, const Actions& said) {
@@ -233,6 +244,12 @@ private:
     void act(const RecordOutcome& a, const Actions&) { outcomes.push_back(a); }
     void act(const RecordHeld& a, const Actions&) { held.push_back(a.id); }
     void act(const NoticeActive& a, const Actions&) { active.push_back(a.id); }
+    void act(const NoticeDiscarded& a, const Actions& said) {
+        for (const auto number : said.of(a.numbers)) discarded.emplace_back(a.id, number);
+    }
+    void act(const NoticeSuspended& a, const Actions& said) {
+        for (const auto number : said.of(a.numbers)) suspended.push_back({a.id, number, said.reasons[a.reason].text});
+    }
     void act(const NoticeExpired& a, const Actions&) { expired.push_back(a.id); }
     void act(const MoveToMessages& a, const Actions&) { moved.push_back(a.id); }
     void act(const Remove& a, const Actions&) { removed.push_back(a.id); }
