@@ -160,7 +160,9 @@ private:
     Job* job_of(std::uint64_t delivery);
     std::string tls_named() const { return tls_text_.empty() ? "none" : tls_text_; } // of this session
     std::string relay() const { return current_ ? current_->relay() : std::string(); }
-    common::Voice voice() const { return office_.log.as("smtp", session_number_); }
+    // The one being spoken, or, before a host is found, that of the first to be tried.
+    bool lmtp() const;
+    common::Voice voice() const { return office_.log.as(lmtp() ? "lmtp" : "smtp", session_number_); }
 
     Office& office_;
     Owner& owner_;

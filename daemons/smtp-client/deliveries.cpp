@@ -161,6 +161,13 @@ Connection::Job* Connection::job_of(std::uint64_t id) {
     return nullptr;
 }
 
+bool Connection::lmtp() const {
+    const auto protocol = current_                ? current_->host.protocol
+                          : order_.hosts.empty() ? smtp::Protocol::smtp
+                                                 : order_.hosts.front().protocol;
+    return protocol == smtp::Protocol::lmtp;
+}
+
 void Connection::finished(const smtp::TransactionResult& result) {
     KILL_POINT("smtp-client.after_reply");
     report(result);
@@ -188,7 +195,7 @@ void Connection::report(const smtp::TransactionResult& said) {
         write_line(*job, i, result.verdicts[result.of_recipient[i]], relay(), transmission, now.wall);
 
     auto done = make_done(job->order, job->message->state(), result);
-    done.final_delivery = current_ && current_->host.protocol == smtp::Protocol::lmtp;
+    done.final_delivery = lmtp();
     done.connection = number();
     done.host = relay();
     done.tls = tls_named();
@@ -225,8 +232,7 @@ void Connection::write_line(const Job& job, std::size_t which, const smtp::Verdi
     line.reason = verdict.text;
     common::write(voice(), line);
     if (!office_.figures) return;
-    const bool lmtp = current_ && current_->host.protocol == smtp::Protocol::lmtp;
-    common::count(*office_.figures, lmtp ? common::Transport::lmtp : common::Transport::smtp, line);
+    common::count(*office_.figures, lmtp() ? common::Transport::lmtp : common::Transport::smtp, line);
     office_.figures->count_link(link(), common::outcome_of(line));
 }
 

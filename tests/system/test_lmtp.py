@@ -41,7 +41,7 @@ def test_each_recipient_hears_of_its_own_mailbox(mta, store, kind):
         assert len(found) == 1 and found[0].count("of the letter.") == 200
     relay = rf"relay=localhost\[{place.socket}\]" if kind == "socket" else rf"relay={place.address}\[{place.address}\]:{place.port}"
     for user in ("ann", "cid"):
-        mta.wait_log(rf"{queue_id}: to=<{user}@store.example>, {relay}, .*dsn=2.0.0, status=sent \(250 2.0.0 <{user}@store.example> \S+ Saved\)")
+        mta.wait_log(rf"postfix/lmtp\[\d+\]: {queue_id}: to=<{user}@store.example>, {relay}, .*dsn=2.0.0, status=sent \(250 2.0.0 <{user}@store.example> \S+ Saved\)")
     mta.wait_log(rf"{queue_id}: to=<bob@store.example>, {relay}, .*dsn=5.2.2, status=bounced \(host .* said: 552 5.2.2 .*Quota exceeded"
                  r".* \(in reply to end of DATA command\)\)")
     mta.wait_log(rf"{queue_id}: to=<nobody@store.example>, .*dsn=5.1.1, status=bounced \(host .* said: 550 5.1.1 .* \(in reply to RCPT TO command\)\)")
@@ -68,7 +68,7 @@ def test_a_store_that_is_not_there_is_waited_for(mta, store):
     mta.config['route."store.example"'] = {"next_hop": [f"lmtp:{missing}"]}
     mta.start()
     queue_id = mta.submit("ann@store.example")
-    mta.wait_log(rf"connect to localhost\[{missing}\]: No such file or directory")
+    mta.wait_log(rf"postfix/lmtp\[\d+\]: connect to localhost\[{missing}\]: No such file or directory")
     assert mta.queued_ids() == {queue_id}
     missing.symlink_to(place.socket)
     wait_until(lambda: place.mailbox("ann"), 20, lambda: f"the mail\n{mta.last_words()}")
