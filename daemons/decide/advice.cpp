@@ -16,7 +16,8 @@ enum class How : std::uint8_t {
     silent,    // nobody's
     broken,    // the connection went away
     garbled,   // what came is no SMTP
-    no_source, // connect: none of the pool's addresses is to be had …
+    unnamed,   // connect: to whom is not at hand
+    no_source, // … none of the pool's addresses is to be had …
     no_socket, // … through a UNIX socket: it is not there …
     shut,      // … may not be used …
     unheard,   // … or has nobody behind it
@@ -110,6 +111,11 @@ constexpr Row table[] = {
      "must let USER write, who delivers.",
      How::unheard},
     {Where::conversation, Stage::connect, "",
+     "Nobody answers there. Is it the right host and port, or socket, does the server run, and does no firewall stand "
+     "between (many networks shut port 25 to the outside)? Compare from this host: nc -vz with the address and port that "
+     "the reason names; ls -l of a socket. If 25 is shut, send by a relay: [route.\"*\"].",
+     How::unnamed},
+    {Where::conversation, Stage::connect, "",
      "Nobody answers there. Is it the right host and port, and does no firewall stand between (many networks shut "
      "port 25 to the outside)? Compare from this host: nc -vz ADDRESS PORT. If 25 is shut, send by a relay: "
      "[route.\"*\"]."},
@@ -196,7 +202,8 @@ How how_of(const Mishap& mishap) {
             return mishap.error == ENOENT                             ? How::no_socket
                    : mishap.error == EACCES || mishap.error == EPERM ? How::shut
                                                                      : How::unheard;
-        return mishap.error == EADDRNOTAVAIL && !mishap.pool.empty() ? How::no_source : How::any;
+        if (mishap.error == EADDRNOTAVAIL && !mishap.pool.empty()) return How::no_source;
+        return mishap.host.empty() ? How::unnamed : How::any;
     }
     if (mishap.stage < Stage::banner) return How::any;
     if (mishap.stage == Stage::tls) return mishap.wrapped ? How::wrapped : How::any;

@@ -90,6 +90,7 @@ TEST_CASE("advice knows in which way a conversation failed") {
          {"Nobody answers at the socket /run/dovecot/lmtp", "let postrider write"},
          {"nc -vz"}},
         {{.stage = Stage::connect, .status = "4.4.1", .host = socket}, {"/run/dovecot/lmtp", "let the mail system's user write"}, {"USER"}},
+        {{.stage = Stage::connect, .status = "4.4.1"}, {"nc -vz with the address", "ls -l"}, {"ADDRESS", "PORT"}},
         // Where it would come from.
         {{.stage = Stage::connect, .status = "4.4.1", .host = mx, .pool = "bulk", .error = EADDRNOTAVAIL},
          {"the pool bulk", "[pool.bulk]", "ip address"},
