@@ -45,7 +45,6 @@ struct LogTail {
     std::uint32_t generation = 0, next_sequence = 1, unsynced = 0;
     std::uint64_t checkpoint = 0; // length of the one it begins with; 0: none
 };
-constexpr std::uint64_t worth_keeping = 16 * 1024; // bytes of log
 constexpr std::size_t most_kept = 1024;
 
 // A new beginning of the log: the checkpoint behind what is there, durable; then the mark that points to it,
@@ -96,7 +95,7 @@ Result<FoundLog> find_log(Disk& disk, const File& file, const FileHeader& header
 
 // `tail`: of the last append, if it is known; then of this one.
 Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::vector<Property>& properties,
-                   Sync sync, std::uint64_t log_limit, std::optional<LogTail>& tail) {
+                   Sync sync, const StoreOptions& options, std::optional<LogTail>& tail) {
     File file = TRY(disk.open(path, Open::read_write));
     const auto before = std::exchange(tail, {});
     std::string head(header_size, '\0');
@@ -133,9 +132,9 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
         unsynced = 0;
     }
     end += bytes.size();
-    if (end - begin > log_limit + 2 * checkpoint || log.lost)
+    if (end - begin > options.log_limit + 2 * checkpoint || log.lost)
         tail = TRY(start_log_anew(disk, file, id, path));
-    else if (end - begin > worth_keeping)
+    else if (end - begin > options.long_log)
         tail = log.tail;
     return {};
 }
@@ -282,10 +281,10 @@ void Store::append(QueueId id, Location hint, std::vector<Property> properties, 
         {id,
          Inner::Operation::Kind::append,
          sync,
-         [id, hint, sync, limit = inner_->options.log_limit, properties = std::move(properties)](
+         [id, hint, sync, options = inner_->options, properties = std::move(properties)](
              Disk& disk, std::optional<LogTail>& tail) {
              return wherever(id, hint, [&](const std::string& path) {
-                 return append_to(disk, path, id, properties, sync, limit, tail);
+                 return append_to(disk, path, id, properties, sync, options, tail);
              });
          },
          std::move(done),
