@@ -125,6 +125,24 @@ TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as
     CHECK(judgement->recipients[0].fate == Fate::deferred);
 }
 
+TEST_CASE("whatever of an expiry a crash has left in the file, its sender is told, and nobody is asked about") {
+    const spool::Reply why{.code = 451, .status = "4.2.0", .text = "full"};
+    // Nothing: it is queued as before, and expires when it was tried once more.
+    auto state = message({"late@example.org"});
+    CHECK(Subject::of(state, 1000).open.size() == 1);
+    // Decided and not reported, as of a torn last record: reported, not served.
+    REQUIRE(state.apply(spool::Decided{{0}, spool::Status::expired, {}, why, "queue-manager"}));
+    const auto subject = Subject::of(state, 1000);
+    CHECK(subject.open.empty());
+    REQUIRE(subject.settled.size() == 1);
+    CHECK(subject.settled[0].fate == Fate::failed);
+    CHECK(subject.settled[0].reason.text == "full");
+    // Reported: nothing is owed, and nobody is told again.
+    REQUIRE(state.apply(spool::NdrIssued{{0}, spool::Reported::submitted, spool::QueueId{0x200}, {}}));
+    CHECK(Subject::of(state, 1000).open.empty());
+    CHECK(Subject::of(state, 1000).settled.empty());
+}
+
 TEST_CASE("what waits of a list is looked up again whole: nobody is served twice, nor told twice") {
     auto state = message({"list@example.org", "ann@example.org"});
     std::uint32_t index = 0;
