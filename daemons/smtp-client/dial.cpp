@@ -233,7 +233,7 @@ void Dial::open(Attempt& attempt) {
     const auto to = really(attempt.candidate);
     const bool from_pool = sources_ && sources_->has_pool() && to.path.empty(); // a UNIX socket is reached from nowhere
     const auto* source = attempt.candidate.source = from_pool ? sources_->toward(to.address) : nullptr;
-    if (!source && from_pool) return failed(attempt, EADDRNOTAVAIL); // none can be used
+    if (!source && from_pool) return given_up(attempt, EADDRNOTAVAIL); // the server is not to blame
     auto wire = Wire::connect(office_.loop, to, source ? &source->address : nullptr,
                               {[this, &attempt](int error) { connected(attempt, error); },
                                [this] { owner_.readable(); }, [this] { owner_.writable(); }});
@@ -253,11 +253,15 @@ void Dial::open(Attempt& attempt) {
 }
 
 void Dial::failed(Attempt& attempt, int error) {
+    office_.peers.failed(attempt.candidate.endpoint.address, Loop::now().monotonic);
+    given_up(attempt, error);
+}
+
+void Dial::given_up(Attempt& attempt, int error) {
     const auto candidate = std::move(attempt.candidate);
     std::erase_if(attempts_, [&](auto& each) { return each.get() == &attempt; });
     alone_ = no_room_besides_ = false;
     if (race_) race_->failed();
-    office_.peers.failed(candidate.endpoint.address, Loop::now().monotonic);
     owner_.left(candidate.endpoint.to_string());
     owner_.unreachable(candidate, error);
 }

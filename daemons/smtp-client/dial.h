@@ -91,6 +91,7 @@ private:
     void open(Attempt& attempt);
     void connected(Attempt& attempt, int error);
     void failed(Attempt& attempt, int error);
+    void given_up(Attempt& attempt, int error); // which says nothing of the address
     void expired();
     void rewind();
     void finish(Owner::End end);

@@ -205,6 +205,17 @@ def test_address_that_is_not_this_hosts(mta, remote, pool):
     assert mta.logged(rf"{queue_id}: to=<user@remote\.example>, .*status=sent")
 
 
+def test_a_pool_without_any_address_of_this_host_says_so(mta, remote):
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["pool.gone"] = {"addresses": ["192.0.2.77 gone.example.com"]}
+    mta.config["pools"] = {"by_sender": ["@news.example gone"]}
+    mta.start()
+    waiting = mta.submit("user@remote.example", sender="ann@news.example")
+    mta.wait_log(rf"{waiting}: .*status=deferred \(connect to .*: this host has none of the addresses of pool gone just now")
+    assert not sink.connections
+
+
 def test_family_of_the_pool_restricts_that_of_the_server(mta, remote, names, pool):
     a, = pool("four", 1)
     sink = remote()
