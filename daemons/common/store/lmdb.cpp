@@ -1,6 +1,7 @@
 #include "daemons/common/store/lmdb.h"
 #include "daemons/common/fd.h"
 #include "daemons/common/store/lmdb_record.h"
+#include "daemons/common/store/turns.h"
 #include <algorithm>
 #include <cstdio>
 #include <fcntl.h>
@@ -46,6 +47,11 @@ Error error_of(const std::string& file, std::string_view action, int code) {
     return {code > 0 ? code : EIO, fmt::format("{} {}: {}", action, file, mdb_strerror(code))};
 }
 
+// Who changes a database, and who comes to read: LMDB has a mutex for each.
+struct Waiting {
+    std::unique_ptr<Turns> writers, readers; // readers: while they mark the place they read at
+};
+
 // One transaction; undone unless committed.
 class Transaction {
 public:
@@ -54,7 +60,12 @@ public:
         if (txn_) mdb_txn_abort(txn_);
     }
     Transaction(const Transaction&) = delete;
-    int begin(MDB_env* env, unsigned flags) {
+    int begin(const Waiting& waiting, MDB_env* env, unsigned flags) {
+        std::unique_lock marking(*waiting.readers, std::defer_lock);
+        if (flags & MDB_RDONLY)
+            marking.lock();
+        else
+            writing_ = std::unique_lock(*waiting.writers);
         int code = mdb_txn_begin(env, nullptr, flags, &txn_);
         if (code == MDB_READERS_FULL) { // the dead among them
             int dead = 0;
@@ -64,10 +75,15 @@ public:
         if (code != 0) txn_ = nullptr;
         return code;
     }
-    int commit() { return mdb_txn_commit(std::exchange(txn_, nullptr)); }
+    int commit() {
+        const int code = mdb_txn_commit(std::exchange(txn_, nullptr));
+        if (writing_) writing_.unlock();
+        return code;
+    }
     operator MDB_txn*() const { return txn_; }
 
 private:
+    std::unique_lock<Turns> writing_; // until it is over
     MDB_txn* txn_ = nullptr;
 };
 
@@ -107,6 +123,7 @@ struct Lmdb::Inner {
     LmdbOptions options;
     std::string put_aside;
     std::shared_mutex gate; // shared: in use; alone: being opened anew
+    Waiting waiting;
     MDB_env* env = nullptr;
     MDB_dbi entries = 0, by_expiry = 0;
     ino_t inode = 0;
@@ -151,8 +168,11 @@ int Lmdb::Inner::open_environment() {
     mdb_env_set_mapsize(env, (options.largest + options.largest / 8 + (1UL << 20)) & ~0xffffUL);
     code = mdb_env_open(env, directory.c_str(), MDB_NOTLS | MDB_NOMETASYNC, 0600);
     if (code != 0) return code;
-    int dead = 0;
-    mdb_reader_check(env, &dead);
+    {
+        const std::lock_guard marking(*waiting.readers);
+        int dead = 0;
+        mdb_reader_check(env, &dead);
+    }
     struct stat facts {};
     MDB_envinfo info{};
     MDB_stat pages{};
@@ -165,7 +185,7 @@ int Lmdb::Inner::open_environment() {
         return MDB_CORRUPTED;
     inode = facts.st_ino;
     Transaction txn;
-    code = txn.begin(env, 0);
+    code = txn.begin(waiting, env, 0);
     if (code == 0) code = mdb_dbi_open(txn, "entries", MDB_CREATE, &entries);
     if (code == 0) code = mdb_dbi_open(txn, "by-expiry", MDB_CREATE, &by_expiry);
     return code == 0 ? txn.commit() : code;
@@ -181,8 +201,11 @@ Result<> Lmdb::Inner::open() {
             return unexpected(Error{EBUSY, fmt::format("open {}: it is being examined after a start", file)});
         if (errno != EINTR) return unexpected(Error::from_errno("lock " + directory));
     }
+    if (!options.keeper && ::access(file.c_str(), F_OK) != 0)
+        return unexpected(Error::from_errno("open " + file));
+    if (!waiting.writers) waiting.writers = TRY(Turns::open(directory + "/writers.lock"));
+    if (!waiting.readers) waiting.readers = TRY(Turns::open(directory + "/readers.lock"));
     if (options.keeper) return open_as_keeper();
-    if (::access(file.c_str(), F_OK) != 0) return unexpected(Error::from_errno("open " + file));
     if (const int code = open_environment(); code != 0) {
         close();
         return unexpected(error("open", code));
@@ -217,7 +240,7 @@ Result<> Lmdb::Inner::examine() {
         return unexpected(error("open", code));
     }
     Transaction txn;
-    int code = txn.begin(env, MDB_RDONLY);
+    int code = txn.begin(waiting, env, MDB_RDONLY);
     if (code != 0) return unexpected(error("read", code));
     std::size_t expiring = 0, indexed = 0;
     MDB_val key{}, value{};
@@ -365,7 +388,7 @@ int Lmdb::Inner::look_at_room(bool& full) const {
     auto used = info.me_last_pgno + 1;
     if (used * pages.ms_psize < options.largest) return 0;
     Transaction txn;
-    int code = txn.begin(env, MDB_RDONLY);
+    int code = txn.begin(waiting, env, MDB_RDONLY);
     if (code == 0)
         code = each_freed(txn, [&](std::span<const std::size_t> freed) {
             used -= std::min(used, freed.size());
@@ -396,7 +419,7 @@ Result<std::optional<Entry>> Lmdb::get(std::string_view key, smtp::WallTime now)
     std::optional<Entry> found;
     TRY(inner_->use("read", [&] {
         Transaction txn;
-        const int code = txn.begin(inner_->env, MDB_RDONLY);
+        const int code = txn.begin(inner_->waiting, inner_->env, MDB_RDONLY);
         return code != 0 ? code : inner_->find(txn, key, found);
     }));
     if (found && expired(*found, now)) found.reset();
@@ -414,7 +437,7 @@ Result<std::vector<Outcome>> Lmdb::apply(std::span<const Change> changes, smtp::
         bool full = false;
         int code = inner_->look_at_room(full);
         Transaction txn;
-        if (code == 0) code = txn.begin(inner_->env, 0);
+        if (code == 0) code = txn.begin(inner_->waiting, inner_->env, 0);
         if (code == 0) code = inner_->clear_expired(txn, now, cleared_at_once + changes.size());
         for (std::size_t n = 0; code == 0 && n < changes.size(); ++n)
             code = inner_->change(txn, changes[n], now, full, outcomes[n]);
@@ -432,7 +455,7 @@ Result<std::vector<Listed>> Lmdb::walk(std::string_view prefix, std::string_view
     TRY(inner_->use("read", [&] {
         out.clear();
         Transaction txn;
-        int code = txn.begin(inner_->env, MDB_RDONLY);
+        int code = txn.begin(inner_->waiting, inner_->env, MDB_RDONLY);
         if (code != 0) return code;
         Cursor cursor(txn, inner_->entries);
         const auto from = std::max(prefix, after);

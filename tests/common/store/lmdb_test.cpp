@@ -1,15 +1,20 @@
 #include "daemons/common/fd.h"
 #include "daemons/common/store/lmdb.h"
+#include "daemons/common/store/turns.h"
 #include "tests/common/store/memory_store.h"
 #include "tests/temporary_directory.h"
+#include <atomic>
 #include <csignal>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fstream>
 #include <random>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace std::chrono_literals;
@@ -18,6 +23,7 @@ using store::Durable;
 using store::Entry;
 using store::Lmdb;
 using store::LmdbOptions;
+using store::Turns;
 
 namespace {
 
@@ -55,6 +61,14 @@ int ended(pid_t pid) {
     int status = 0;
     REQUIRE(::waitpid(pid, &status, 0) == pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+// Whether somebody waits for a lock on that file, by the kernel's list.
+bool is_waited_for(ino_t inode) {
+    std::ifstream locks("/proc/locks");
+    for (std::string line; std::getline(locks, line);)
+        if (line.find("-> FLOCK") != line.npos && line.find(":" + std::to_string(inode) + " ") != line.npos) return true;
+    return false;
 }
 
 } // namespace
@@ -206,6 +220,45 @@ TEST_CASE("a process killed while it changes things leaves whole changes and blo
         CHECK(store->put_aside().empty());
         CHECK(value_of(*store, "a") == value_of(*store, "b"));
         CHECK(*store->apply(Change::put("c", {"v", {}}), epoch));
+    }
+}
+
+// LMDB's own mutexes lose a wake-up when who was woken is killed; so nobody is to wait for them.
+TEST_CASE("who waits for a process that has its turn goes on when that is killed") {
+    TemporaryDirectory directory;
+    auto store = opened(directory);
+    for (const std::string name : {"writers.lock", "readers.lock"}) {
+        CAPTURE(name);
+        const std::string file = directory.path() / name;
+        int ready[2];
+        REQUIRE(::pipe(ready) == 0);
+        const auto child = started([&] {
+            auto turns = Turns::open(file);
+            if (!turns) return 1;
+            (*turns)->lock();
+            if (::write(ready[1], "x", 1) != 1) return 2;
+            ::pause();
+            return 3;
+        });
+        char byte;
+        REQUIRE(::read(ready[0], &byte, 1) == 1);
+        std::atomic<bool> through = false;
+        std::thread waiter([&] {
+            if (name == "writers.lock")
+                through = store->apply(Change::put("a", {"v", {}}), epoch).has_value();
+            else
+                through = store->get("a", epoch).has_value();
+        });
+        struct stat facts {};
+        REQUIRE(::stat(file.c_str(), &facts) == 0);
+        while (!through && !is_waited_for(facts.st_ino)) std::this_thread::yield();
+        CHECK(!through);
+        ::kill(child, SIGKILL);
+        CHECK(ended(child) == -SIGKILL);
+        waiter.join();
+        CHECK(through);
+        ::close(ready[0]);
+        ::close(ready[1]);
     }
 }
 
