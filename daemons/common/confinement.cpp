@@ -79,7 +79,6 @@ Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& 
         break;
     case Role::categorizer: // aliases and what they include lie anywhere
         a.read = {"/"};
-        a.write.push_back(spool + "/state/categorizer");
         a.write.push_back(spool + "/suppression"); // readers of the list mark the place they read at
         a.network = false;
         a.tcp_ports = ports_of_tables(config);
@@ -167,27 +166,6 @@ bool allow(int rules, const std::string& path, std::uint64_t access) {
     return good;
 }
 
-// A sanitizer's runtime traces, and starts programs itself.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
-#else
-constexpr bool sanitized = false;
-#endif
-
-// Where its symbolizer is, and the program it is to read.
-std::vector<std::string> places_of_sanitizers() {
-    char program[4096];
-    const auto length = ::readlink("/proc/self/exe", program, sizeof program);
-    const std::string_view path(program, length < 0 ? 0 : static_cast<std::size_t>(length));
-    return {"/usr", "/lib", "/lib64", "/proc", std::string(path.substr(0, path.rfind('/')))};
-}
-
 // "" or why not.
 std::string confine_files(const Allowance& allowance) {
     const auto version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -201,9 +179,6 @@ std::string confine_files(const Allowance& allowance) {
     for (const auto& path : allowance.read) good = allow(rules, path, read_file | read_names) && good;
     for (const auto& path : allowance.look) good = allow(rules, path, read_names) && good;
     for (const auto& path : allowance.write) good = allow(rules, path, written) && good;
-    if (sanitized)
-        for (const auto& path : places_of_sanitizers())
-            good = allow(rules, path, read_file | read_names | LANDLOCK_ACCESS_FS_EXECUTE) && good;
     for (const auto port : allowance.tcp_ports) {
         const PortRule rule{connect_tcp, port};
         good = (!knows_ports || ::syscall(SYS_landlock_add_rule, rules, rule_of_a_port, &rule, 0) == 0) && good;
@@ -221,6 +196,18 @@ constexpr std::uint32_t this_architecture = AUDIT_ARCH_X86_64;
 constexpr std::uint32_t this_architecture = AUDIT_ARCH_AARCH64;
 #else
 constexpr std::uint32_t this_architecture = 0;
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true; // a sanitizer's runtime traces and starts programs itself
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+#else
+constexpr bool sanitized = false;
 #endif
 
 std::string confine_calls(const Allowance& allowance) {

@@ -62,7 +62,7 @@ std::vector<FinalRecipient> Road::end() {
              cut_ ? "the aliases of this address lead back to itself" : "the alias for this address leads nowhere");
     if (found_.size() == 1) {
         auto& one = found_.front();
-        if (one.fate == Fate::deferred) return std::move(found_);
+        if (one.fate == Fate::deferred && is_envelopes(one)) return std::move(found_);
         one.changed = one.list || !one.delivered_to.empty() || !is_envelopes(one);
         if (!one.changed) one.address.clear();
     } else {
