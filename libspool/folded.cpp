@@ -85,13 +85,13 @@ ReadResult<> Folded::catch_up(const BegunFile& file) {
     const auto bytes = file.bytes(log_end, file.size - log_end, space);
     if (!bytes) return std::unexpected(bytes.error());
     const auto log = parse_log(*bytes, file.header.id, next_sequence);
-    if (!log.damage.empty() || log.lost > 0) return anew();
+    if (!log.damage.empty() || log.lost > 0 || log.torn_tail) return anew();
     if (auto folded = fold(log); !folded) return anew();
     const bool synced = std::ranges::any_of(log.records, &Record::synced);
     unsynced_records = synced ? log.unsynced : unsynced_records + log.unsynced;
     log_end += log.end;
     next_sequence = log.next_sequence;
-    torn_tail = log.torn_tail;
+    torn_tail = false;
     return {};
 }
 

@@ -168,6 +168,22 @@ TEST_CASE("a log that is started anew while it is being read is not taken for da
     CHECK(known->state == message.open().state());
 }
 
+TEST_CASE("a log that is started anew behind the end that was seen hides nothing of what came before") {
+    Message message;
+    message.expand(200); // blocks are given back as a whole
+    const auto path = path_of(id, Location::incoming);
+    const auto known = message.open().folded();
+    message.append({Held{true, {}, "root", "why"}}, Sync::yes);
+    const auto before = message.disk.contents(path); // head and length as a reader has seen them
+    while (message.open().log_generation() == 0) message.append({Held{true, {}, "root", std::string(500, 'x')}});
+    const auto file = message.disk.open(path, Open::read);
+    const auto header = decode_header(before);
+    REQUIRE(header);
+    const BegunFile begun{message.disk, *file, *header, std::string_view(before).substr(0, header_size), before.size()};
+    REQUIRE(known->catch_up(begun));
+    CHECK(known->state.held);
+}
+
 TEST_CASE("who appends trusts what it remembers only as long as the file agrees") {
     Message message;
     message.expand(500); // long enough to be remembered
