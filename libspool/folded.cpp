@@ -74,7 +74,7 @@ ReadResult<Folded> Folded::read(const BegunFile& file) {
 ReadResult<> Folded::catch_up(const BegunFile& file) {
     const auto anew = [&]() -> ReadResult<> {
         auto all = read(file);
-        if (!all) return std::unexpected(std::move(all).error());
+        if (!all) return ReadResult<>(std::unexpect, std::move(all).error());
         *this = *std::move(all);
         return {};
     };

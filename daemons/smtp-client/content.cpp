@@ -34,7 +34,7 @@ ReadResult<Content::Prepared> Content::prepare(smtp::WallTime now) {
         auto done = phase_ == Phase::begin    ? begin()
                     : phase_ == Phase::survey ? survey_on()
                                               : measure_on(now);
-        if (!done) return std::unexpected(std::move(done).error());
+        if (!done) return ReadResult<Prepared>(std::unexpect, std::move(done).error());
     }
     return phase_ == Phase::ready ? Prepared::yes : Prepared::not_yet;
 }
