@@ -79,6 +79,7 @@ Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& 
         break;
     case Role::categorizer: // aliases and what they include lie anywhere
         a.read = {"/"};
+        a.write.push_back(spool + "/state/categorizer");
         a.write.push_back(spool + "/suppression"); // readers of the list mark the place they read at
         a.network = false;
         a.tcp_ports = ports_of_tables(config);

@@ -7,7 +7,8 @@ using namespace postrider;
 TEST_CASE("values of a transport table that make mail wait, or mean something else than they seem to") {
     const auto odd = [](std::string_view text, Mailboxes mailboxes = Mailboxes::nowhere) {
         std::vector<std::string> out;
-        for (const auto& each : odd_transports(text, mailboxes).first())
+        const auto found = odd_transports(text, mailboxes);
+        for (const auto& each : found.first())
             out.push_back(fmt::format("{}: {}", each.line, each.message));
         return out;
     };

@@ -156,6 +156,9 @@ class Image:
     def unmount(self, place):
         wait_until(lambda: subprocess.run(["umount", place], capture_output=True).returncode == 0, 10, f"{place} to be free")
         self.mounted.remove(place)
+        # A mount namespace that another test has made meanwhile may still have it: then it is the old mount, with its errors.
+        wait_until(lambda: not subprocess.run(["losetup", "-j", self.file], capture_output=True, check=True).stdout, 60,
+                   f"{self.file} to be let go by all mount namespaces")
 
     def close(self):
         for place in self.mounted:
