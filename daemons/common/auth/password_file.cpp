@@ -56,7 +56,8 @@ const smtp::ScramCrypto scram_crypto{sha256, hmac_sha256};
 
 bool is_user_name(std::string_view user) {
     const auto fits = [](unsigned char c) { return c > 0x20 && c != 0x7f && c != ':'; };
-    return !user.empty() && user.size() <= 255 && user.front() != '#' && std::ranges::all_of(user, fits);
+    const bool marked = smtp::without_byte_order_mark(user).size() != user.size(); // on the first line it would be lost
+    return !user.empty() && user.size() <= 255 && user.front() != '#' && !marked && std::ranges::all_of(user, fits);
 }
 
 std::string Entry::text() const {
