@@ -52,9 +52,9 @@ def test_bad_addresses_are_told_at_once_also_while_nothing_runs(relaying):
 def test_a_killed_sendmail_queues_nothing(relaying):
     mta, sink = relaying
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Who runs this in the background ignores SIGINT, and so would the child.
+        # Who runs this in the background ignores SIGINT, under nohup SIGHUP, and so would the child.
         child = subprocess.Popen([mta.programs / "sendmail", "-C", mta.file, "user@remote.example"], stdin=subprocess.PIPE,
-                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                                 preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
         child.stdin.write(b"Subject: half of it\n\nand then\n")
         child.stdin.flush()
         child.send_signal(number)
