@@ -83,8 +83,10 @@ def block():
 
 @pytest.fixture
 def folder(request):
-    """A directory for this test on the build's disk; kept when the test fails."""
-    place = BUILD / "system-tests" / f"{os.getpid()}-{request.node.name[:60].replace('/', '-').replace('[', '-').strip(']')}"
+    """A directory for this test on the build's disk; kept when the test fails. Its name is longer than a socket's may be
+    (108 bytes), so that what fails in somebody's deep checkout fails in every one."""
+    name = f"{os.getpid()}-{request.node.name[:60].replace('/', '-').replace('[', '-').strip(']')}"
+    place = BUILD / "system-tests" / name.ljust(max(0, 115 - len(f"{BUILD}/system-tests/")), "_")
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     yield place

@@ -60,12 +60,12 @@ class TollGate(socketserver.ThreadingUnixStreamServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
-def test_rcpt_does_not_wait_for_what_a_list_has_to_ask(mta, remote):
-    sink, gate = remote(), TollGate(str(mta.folder / "gate"))
+def test_rcpt_does_not_wait_for_what_a_list_has_to_ask(mta, remote, tmp_path):
+    sink, gate = remote(), TollGate(str(tmp_path / "gate"))
     members = [f"m{n}@r.example" for n in range(1000)]
     (mta.folder / "members").write_text("\n".join(members) + "\n")
     mta.aliases.write_text(f"list: :include:{mta.folder}/members\n")
-    mta.config["table.gate"] = {"kind": "socketmap", "address": f"unix:{mta.folder}/gate", "map": "virtual", "timeout": "60s"}
+    mta.config["table.gate"] = {"kind": "socketmap", "address": f"unix:{tmp_path}/gate", "map": "virtual", "timeout": "60s"}
     mta.config["virtual_alias"] = {"tables": ["table:gate"]}
     mta.route("r.example", sink)
     mta.start()

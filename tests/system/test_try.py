@@ -239,7 +239,7 @@ def test_starttls_refused_where_it_is_only_welcome_is_but_a_notice(mta, to_host)
     assert one(steps, "starttls")["finding"] == "notice"
 
 
-def test_the_advice_is_about_what_failed_and_how(mta, remote, names, block, folder):
+def test_the_advice_is_about_what_failed_and_how(mta, remote, names, block, tmp_path):
     mta.use_names(names)
     names.mx("other.example", (10, "mx.other.example"))  # there is a DNS, and in it no submission of anybody's
     quiet, late, odd, good = remote(), remote(), remote(), remote()
@@ -247,13 +247,13 @@ def test_the_advice_is_about_what_failed_and_how(mta, remote, names, block, fold
     late.at("ehlo", silence)
     odd.at("ehlo", raw(b"hello yourself\r\n"))
     left = socket.socket(socket.AF_UNIX)
-    left.bind(str(folder / "left"))
+    left.bind(str(tmp_path / "left"))
     left.close()
     mta.config["smtp_client"].update(greeting_timeout="1s", command_timeout="1s")
     for name, sink in (("quiet", quiet), ("late", late), ("odd", odd)):
         mta.route(f"{name}.example", sink)
-    mta.config['route."none.example"'] = {"next_hop": f"lmtp:{folder}/none/lmtp"}
-    mta.config['route."left.example"'] = {"next_hop": f"lmtp:{folder}/left"}
+    mta.config['route."none.example"'] = {"next_hop": f"lmtp:{tmp_path}/none/lmtp"}
+    mta.config['route."left.example"'] = {"next_hop": f"lmtp:{tmp_path}/left"}
     mta.config['route."srv.example"'] = {"next_hop": "srv:provider.example"}
     own = block.host(77)
     mta.config["pool.away"] = {"addresses": ["192.0.2.77 away.example"]}
@@ -275,12 +275,12 @@ def test_the_advice_is_about_what_failed_and_how(mta, remote, names, block, fold
     _, text, advice = told("odd")
     assert "protocol error" in text and "no reply as SMTP" in advice
     steps, text, advice = told("none")
-    assert f"the socket {folder}/none/lmtp" in one(steps, "route")["text"]
-    assert f"{folder}/none: No such file or directory; we are user" in one(steps, "connect")["text"]
-    assert f"no socket {folder}/none/lmtp" in advice and "nc -vz" not in advice
+    assert f"the socket {tmp_path}/none/lmtp" in one(steps, "route")["text"]
+    assert f"{tmp_path}/none: No such file or directory; we are user" in one(steps, "connect")["text"]
+    assert f"no socket {tmp_path}/none/lmtp" in advice and "nc -vz" not in advice
     steps, text, advice = told("left")
-    assert re.search(rf"{folder}/left is a socket, mode 0\d\d\d, of user \d+", one(steps, "connect")["text"])
-    assert f"Nobody answers at the socket {folder}/left" in advice
+    assert re.search(rf"{tmp_path}/left is a socket, mode 0\d\d\d, of user \d+", one(steps, "connect")["text"])
+    assert f"Nobody answers at the socket {tmp_path}/left" in advice
     _, text, advice = told("srv")
     assert "dig SRV _submissions._tcp.provider.example" in advice and "dig MX" not in advice
     _, text, advice = told("away")
