@@ -9,6 +9,10 @@ namespace postfix_commands {
 
 namespace {
 
+// What postmap(1) takes.
+constexpr std::string_view kinds_of_tables =
+    "btree\ncdb\ncidr\ndbm\nhash\nlmdb\npcre\nregexp\nsocketmap\ntable\ntcp\ntexthash";
+
 std::string joined(const auto& values, auto text) {
     std::string out;
     for (const auto& value : values) {
@@ -41,7 +45,7 @@ std::map<std::string, std::string, std::less<>> parameters(const config::Config&
                                    })},
         {"mail_owner", config.mta.user},
         {"mail_version", POSTRIDER_VERSION},
-        {"mailbox_size_limit", "0"},
+        {"mailbox_size_limit", std::to_string(config.local.delivery.mailbox_size)},
         {"maillog_file", config.log.file},
         {"maximal_queue_lifetime", seconds(config.queue.expiry)},
         {"message_size_limit", std::to_string(config.smtpd.message_size)},
@@ -70,7 +74,7 @@ int postconf(const Call& call) {
                          fmt::format("-{} has no meaning here: settings stand in postrider.toml; see "
                                      "postrider.toml(5), and \"postrider check\" after a change",
                                      letter));
-    if (call.has('m')) return fmt::print("texthash\n"), EX_OK;
+    if (call.has('m')) return fmt::print("{}\n", kinds_of_tables), EX_OK;
     if (call.has('l')) return fmt::print("fcntl\ndotlock\n"), EX_OK;
     if (call.has('a')) return fmt::print("dovecot\n"), EX_OK;
     if (call.has('A')) return EX_OK;

@@ -67,7 +67,7 @@ int query(const Call& call, const std::vector<Map>& maps) {
     std::vector<config::LookupTable> sections;
     if (std::ranges::any_of(maps, [](const Map& map) { return map.kind == "table"; })) {
         auto config = parse_config(call);
-        if (!config) return EX_CONFIG;
+        if (!config) return call.failure;
         sections = std::move(config->tables);
     }
     tables::Asker asker(sections);

@@ -209,6 +209,13 @@ def test_postmap_as_scripts_call_it(mta, theirs, tmp_path):
     warned = mta.run("postmap", f"hash:{v}")
     assert warned.returncode == 0 and warned.stderr == f"postmap: warning: {v}, line 3: ann is there already; the first one counts\n"
     assert mta.run("postmap", "-q", "ann", v).stdout == mta.run("postmap", "-q", "ann", f"btree:{v}").stdout == "a\n"
+    for letter in ("-f", "-n", "-N", "-o", "-p", "-u", "-U", "-v"):  # taken, and without effect
+        assert mta.run("postmap", letter, "-q", "ann", v).stdout == "a\n", letter
+    assert mta.run("postmap", "-i", "-r", f"hash:{v}", input="ann b\n").returncode == 0
+    assert mta.run("postmap", "-q", "ann", f"lmdb:{v}").stdout == "b\n"
+    assert "-F is not to be had" in mta.run("postmap", "-F", "-q", "x", f"hash:{v}").stderr
+    (tmp_path / "odd.toml").write_text("no = such\n")
+    assert mta.run("postmap", "-c", tmp_path / "odd.toml", "-q", "x", "table:x").returncode == 1
     assert mta.run("postmap", "-h", "-q", "x", f"hash:{v}").stderr == (
         "postmap: fatal: -h is not to be had: it asks tables in a way that nothing here does\n")
     assert mta.run("postmap", "-q", "x", "sqlite:/x").stderr == (
@@ -224,11 +231,14 @@ def test_postalias_looks_aliases_over(mta, tmp_path):
         f'postalias: warning: {file}, line 2: expected "name: target"\n'
         f'postalias: warning: {tmp_path}/list, line 2: "x@@y" is no address: domain expected after @\n')
     assert mta.run("postalias", "-q", "ROOT", file).stdout == f"ann, |/usr/bin/prog -x, :include:{tmp_path}/list, \\bob\n"
+    for letter in ("-f", "-n", "-N", "-o", "-p", "-u", "-v"):  # taken, and without effect
+        assert mta.run("postalias", letter, "-q", "list", file).stdout == "a\n", letter
     assert mta.run("postalias", "-q", "nobody", file).returncode == 1
     assert mta.run("postalias", "-s", file).stdout.splitlines()[0] == "list\ta"
     assert mta.run("postalias", tmp_path / "none").returncode == 1
     assert mta.run("postalias").returncode == 1
-    assert "edit the file itself" in mta.run("postalias", "-d", "root", file).stderr
+    for words in (["-d", "root"], ["-i"], ["-r"]):
+        assert "edit the file itself" in mta.run("postalias", *words, file).stderr
 
 
 def test_map_says_what_is_wrong(mta, tmp_path, monkeypatch):
