@@ -76,8 +76,8 @@ public:
         bool server_lacks_it = false;
     };
 
-    // `user` and `password` are sent as they are, without the mappings of SASLprep. nonce: random, printable,
-    // without commas.
+    // `user` is sent as it is: SASLprep is the caller's, as that of the password is Derive's. nonce: random,
+    // printable, without commas.
     ScramClient(const ScramCrypto& crypto, Derive derive, std::string user, Secret password, std::string nonce,
                 Binding binding);
 

@@ -1,5 +1,6 @@
 // passwd: writes the file of those who may authenticate. Other lines of it stay as they are.
 #include "daemons/common/auth/password_file.h"
+#include "daemons/common/auth/saslprep.h"
 #include "daemons/common/random.h"
 #include "daemons/postrider/command.h"
 #include "libsmtp/secret.h"
@@ -65,7 +66,7 @@ bool replace_line(std::string& text, std::string_view user, const std::string& l
         const auto end = std::min(rest.find('\n'), rest.size() - 1) + 1;
         const auto each = rest.substr(0, end);
         rest.remove_prefix(end);
-        if (each.starts_with(std::string(user) + ":")) {
+        if (auth::saslprep(each.substr(0, each.find(':'))) == user) {
             if (!found) out += line;
             found = true;
             continue;
@@ -108,7 +109,7 @@ int passwd(const Arguments& arguments) {
     const auto& path = config->auth.passwords;
     if (path.empty())
         return complain("no password file is configured: name one in auth.passwords"), bad_config;
-    const auto& user = arguments.words.front();
+    const auto user = auth::saslprep(arguments.words.front());
     if (!auth::is_user_name(user))
         return complain(fmt::format("\"{}\" cannot be the name of a user", user)), usage;
     auto text = whole_text(path);

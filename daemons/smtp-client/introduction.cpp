@@ -1,5 +1,6 @@
 #include "daemons/smtp-client/introduction.h"
 #include "daemons/common/auth/password_file.h"
+#include "daemons/common/auth/saslprep.h"
 #include "daemons/common/random.h"
 #include "libsmtp/base64.h"
 #include <algorithm>
@@ -114,7 +115,7 @@ smtp::SaslClient Introduction::client(smtp::Secret secret) {
     };
     auto password = secret.copy();
     return {mechanism_, std::move(secret),
-            smtp::ScramClient(auth::scram_crypto, std::move(derive), account_.user, std::move(password),
+            smtp::ScramClient(auth::scram_crypto, std::move(derive), auth::saslprep(account_.user), std::move(password),
                               smtp::encode_base64(common::random_bytes(18)), bind())};
 }
 

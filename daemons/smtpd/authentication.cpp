@@ -1,4 +1,5 @@
 #include "daemons/smtpd/authentication.h"
+#include "daemons/common/auth/saslprep.h"
 #include "daemons/common/random.h"
 #include "libsmtp/base64.h"
 #include <cstring>
@@ -62,7 +63,7 @@ void PasswordAuthentication::take(std::string&& message, Done done) {
     switch (waits_) {
     case Waits::plain: return plain(text, std::move(done));
     case Waits::login_user:
-        user_ = text;
+        user_ = auth::saslprep(text);
         waits_ = Waits::login_password;
         return done({Kind::challenge, smtp::encode_base64("Password:"), {}});
     case Waits::login_password: return check(user_, text, std::move(done));
@@ -85,8 +86,8 @@ void PasswordAuthentication::plain(std::string_view message, Done done) {
     const auto second = first == message.npos ? first : message.find('\0', first + 1);
     if (second == message.npos || message.find('\0', second + 1) != message.npos)
         return done({Kind::malformed, "expected two NULs", {}});
-    const auto for_whom = message.substr(0, first);
-    const std::string user(message.substr(first + 1, second - first - 1));
+    const auto for_whom = auth::saslprep(message.substr(0, first));
+    const auto user = auth::saslprep(message.substr(first + 1, second - first - 1));
     if (!for_whom.empty() && for_whom != user)
         return done({Kind::failure, "nobody may act for somebody else", user});
     check(user, message.substr(second + 1), std::move(done));
@@ -95,7 +96,7 @@ void PasswordAuthentication::plain(std::string_view message, Done done) {
 void PasswordAuthentication::scram_first(std::string_view message, const Done& done) {
     auto user = scram_->first(message);
     if (!user) return done({Kind::malformed, user.error().why, {}});
-    user_ = *std::move(user);
+    user_ = auth::saslprep(*user);
     waits_ = Waits::scram_final;
     const auto* entry = file_->find(user_);
     smtp::ScramKeys keys;

@@ -146,6 +146,26 @@ def test_clients_of_other_make(users):
     sink.wait_for(4)
 
 
+def test_names_and_passwords_however_they_are_typed(users):
+    """SASLprep, where GNU's SASL library is the other side: composed or not, with whichever blank."""
+    mta, _ = users
+    add_user(mta, "jo\u0308rg", "pa\u00df\u00a0wo\u0308rter")
+    assert "j\u00f6rg:" in (mta.folder / "passwords").read_text()
+    mta.start()
+
+    def enters(mechanism, user, password):
+        return subprocess.run(["gsasl", "--smtp", "--no-cb", "--x509-ca-file=", f"--mechanism={mechanism}", f"--authentication-id={user}",
+                               f"--password={password}", mta.address, str(mta.submission_port)],
+                              input="\n", capture_output=True, text=True, timeout=30, env=dict(os.environ, LC_ALL="C.UTF-8"))
+
+    for mechanism in ("SCRAM-SHA-256", "PLAIN", "LOGIN"):
+        for user, password in (("j\u00f6rg", "pa\u00df w\u00f6rter"), ("jo\u0308rg", "pa\u00df\u00a0wo\u0308rter")):
+            done = enters(mechanism, user, password)
+            assert done.returncode == 0, (mechanism, done.stdout + done.stderr)
+        assert enters(mechanism, "j\u00f6rg", "pass w\u00f6rter").returncode != 0
+    assert mta.command("passwd", "jo\u0308rg", "--remove").stdout.endswith("j\u00f6rg is removed\n")
+
+
 def test_wrong_passwords_are_logged_and_counted(users):
     mta, _ = users
     mta.config["auth"]["failures_per_network"] = 4

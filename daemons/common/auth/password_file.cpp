@@ -1,4 +1,5 @@
 #include "daemons/common/auth/password_file.h"
+#include "daemons/common/auth/saslprep.h"
 #include "libsmtp/utf8.h"
 #include <algorithm>
 #include <crypt.h>
@@ -78,7 +79,7 @@ std::expected<PasswordFile, smtp::Malformed> PasswordFile::parse(std::string_vie
         };
         if (std::ranges::any_of(line, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
             return bad("there is a control character in it");
-        const auto user = take_until(line, ':');
+        auto user = saslprep(take_until(line, ':'));
         if (!is_user_name(user)) return bad("expected a user's name and a colon");
         Entry entry;
         entry.hash = take_until(line, ':');
@@ -90,19 +91,21 @@ std::expected<PasswordFile, smtp::Malformed> PasswordFile::parse(std::string_vie
         while (!line.empty())
             if (const auto address = take_until(line, ','); !address.empty())
                 entry.addresses.push_back(smtp::lowered(address));
-        if (!file.users.emplace(user, std::move(entry)).second) return bad("that user is there already");
+        if (!file.users.emplace(std::move(user), std::move(entry)).second) return bad("that user is there already");
     }
     return file;
 }
 
 const Entry* PasswordFile::find(std::string_view user) const {
-    const auto at = users.find(user);
+    const auto at = users.find(saslprep(user));
     return at == users.end() ? nullptr : &at->second;
 }
 
 smtp::Secret salted_password(std::string_view password, std::string_view salt, std::uint32_t iterations) {
+    const smtp::Secret prepared(saslprep(password));
+    const auto text = prepared.reveal();
     std::string salted(32, '\0');
-    PKCS5_PBKDF2_HMAC(password.data(), static_cast<int>(password.size()),
+    PKCS5_PBKDF2_HMAC(text.data(), static_cast<int>(text.size()),
                       reinterpret_cast<const unsigned char*>(salt.data()), static_cast<int>(salt.size()),
                       static_cast<int>(iterations), EVP_sha256(), static_cast<int>(salted.size()),
                       reinterpret_cast<unsigned char*>(salted.data()));
@@ -118,8 +121,12 @@ smtp::ScramKeys make_scram_keys(std::string_view password, std::string salt, std
 bool matches(const Entry& entry, std::string_view password) {
     if (password.empty() || password.find('\0') != password.npos) return false;
     if (!entry.hash.empty()) {
-        const auto hash = crypted(password, entry.hash.c_str());
-        return !hash.empty() && same(hash, entry.hash);
+        const smtp::Secret prepared(saslprep(password));
+        const auto is_of = [&](std::string_view text) {
+            const auto hash = crypted(text, entry.hash.c_str());
+            return !hash.empty() && same(hash, entry.hash);
+        };
+        return is_of(prepared.reveal()) || (prepared.reveal() != password && is_of(password));
     }
     if (!entry.scram) return false;
     const auto keys = make_scram_keys(password, entry.scram->salt, entry.scram->iterations);
@@ -129,7 +136,8 @@ bool matches(const Entry& entry, std::string_view password) {
 std::string make_hash(std::string_view password) {
     char setting[CRYPT_GENSALT_OUTPUT_SIZE];
     if (!crypt_gensalt_rn(nullptr, 0, nullptr, 0, setting, sizeof setting)) return "";
-    return crypted(password, setting);
+    const smtp::Secret prepared(saslprep(password));
+    return crypted(prepared.reveal(), setting);
 }
 
 } // namespace auth
