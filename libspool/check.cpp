@@ -2,6 +2,7 @@
 #include "libspool/message_reader.h"
 #include "libspool/queue_id_source.h"
 #include <algorithm>
+#include <set>
 
 namespace spool {
 
@@ -49,19 +50,29 @@ public:
         }));
     }
 
-    SpoolReport report;
+    SpoolReport report() {
+        report_.unfinished = unfinished_.size();
+        return std::move(report_);
+    }
+    void put_aside(std::uint64_t quarantined, std::uint64_t bad) {
+        report_.quarantined = quarantined;
+        report_.bad = bad;
+    }
 
 private:
     void file(const std::string& path, const std::string& name, bool incoming) {
         if (incoming && name == writer_mark_name) return mark(path);
         const auto id = QueueId::parse(name);
         if (!id || id->text() != name) return find(Finding::What::foreign, path, "not a message file's name");
+        if (!incoming) unfinished_.erase(*id); // it has been finished, and moved, since it was met in incoming/
+        if (met_.contains(*id)) return;
         auto size = read_all(disk_, path, *id);
         // Somebody may just be starting its log anew, or removing it: what is damaged stays so.
         if (!size) size = read_all(disk_, path, *id);
         if (size) {
-            ++report.messages;
-            report.bytes += *size;
+            ++report_.messages;
+            report_.bytes += *size;
+            if (incoming) met_.insert(*id);
             return;
         }
         if (const auto* error = std::get_if<Error>(&size.error())) {
@@ -70,9 +81,10 @@ private:
         }
         const auto& damaged = std::get<Damaged>(size.error());
         if (incoming && damaged.how == Damaged::How::unsealed) {
-            ++report.unfinished;
+            unfinished_.insert(*id);
             return;
         }
+        if (incoming) met_.insert(*id);
         find(damaged.how == Damaged::How::newer ? Finding::What::newer : Finding::What::damaged, path,
              damaged.what);
     }
@@ -85,10 +97,13 @@ private:
     }
 
     void find(Finding::What what, std::string path, std::string why) {
-        report.findings.push_back({what, std::move(path), std::move(why)});
+        report_.findings.push_back({what, std::move(path), std::move(why)});
     }
 
     Disk& disk_;
+    SpoolReport report_;
+    // Of incoming/, where there are few at any time.
+    std::set<QueueId> met_, unfinished_;
 };
 
 } // namespace
@@ -96,12 +111,12 @@ private:
 Result<SpoolReport> check_spool(Disk& disk) {
     Check check(disk);
     TRY(disk.list("messages"));
-    // incoming/ first: what is moved to messages/ meanwhile is met there again, never missed.
+    // incoming/ first: what is moved to messages/ meanwhile is met there again (and counted once), never missed.
     for (unsigned n = 0; n < 256; ++n) TRY(check.directory(directory_name("incoming/", n)));
     for (unsigned n = 0; n < 256; ++n) TRY(check.directory(directory_name("messages/", n)));
-    check.report.quarantined = TRY(check.count("quarantine"));
-    check.report.bad = TRY(check.count("bad"));
-    return std::move(check.report);
+    const auto quarantined = TRY(check.count("quarantine"));
+    check.put_aside(quarantined, TRY(check.count("bad")));
+    return check.report();
 }
 
 } // namespace spool

@@ -98,6 +98,23 @@ TEST_CASE("a sound spool has nothing found in it, and nothing is changed") {
     CHECK(report->findings.empty());
 }
 
+TEST_CASE("what is moved while the spool is looked over is counted once") {
+    Place place;
+    const auto whole = place.write(envelope(), "Subject: x\r\n\r\nbody\r\n");
+    const auto late = place.write(envelope(), "Subject: y\r\n\r\nbody\r\n");
+    // As if each had been moved between the look at the one directory and that at the other.
+    for (const auto id : {whole, late})
+        std::filesystem::copy_file(place.path + "/" + path_of(id, Location::incoming),
+                                   place.path + "/" + path_of(id, Location::messages));
+    std::ofstream(place.path + "/" + path_of(late, Location::incoming), std::ios::trunc) << "unsealed";
+    const auto report = check_spool(*place.disk);
+    REQUIRE(report);
+    CHECK(report->messages == 2);
+    CHECK(report->bytes == 40);
+    CHECK(report->unfinished == 0);
+    CHECK(report->findings.empty());
+}
+
 TEST_CASE("one changed byte anywhere is found") {
     Place place;
     const auto id = place.write(envelope(), "Subject: x\r\n\r\n" + std::string(5000, 'x') + "\r\n");
