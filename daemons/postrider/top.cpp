@@ -26,8 +26,8 @@ public:
         put("\x1b[?1049h\x1b[?25l");
     }
     ~Screen() {
+        tcsetattr(STDIN_FILENO, TCSANOW, &before_); // first: who sees the first screen may type
         put("\x1b[?25h\x1b[?1049l");
-        tcsetattr(STDIN_FILENO, TCSANOW, &before_);
     }
     Screen(const Screen&) = delete;
 
