@@ -51,8 +51,10 @@ public:
             targets.push_back({AliasTarget::Kind::wrong,
                                before + (!ended ? "expected \"name: target\""
                                                 : fmt::format("{}: nothing stands behind it", smtp::printable(name, 64)))});
-        for (const auto& target : targets)
+        for (auto& target : targets) {
+            if (target.kind == AliasTarget::Kind::include) target.line = number_;
             if (target.kind == AliasTarget::Kind::wrong) problem(number_, target.value.substr(before.size()));
+        }
         const auto [entry_of_it, fresh] = table_.entries.try_emplace(idn::folded(name), targets);
         if (fresh) return;
         if (auto& first = entry_of_it->second; first.size() == 1 && first.front().kind == AliasTarget::Kind::wrong)

@@ -119,9 +119,12 @@ TargetList TargetList::parse(std::string_view text) {
         if (line.empty() || line.front() == '#') continue;
         const auto first = list.targets.size(), before = fmt::formatted_size("line {}: ", number);
         append_targets(line, fmt::format("line {}: ", number), list.targets);
-        for (auto i = first; i < list.targets.size() && list.problems.size() < most_alias_problems; ++i)
-            if (list.targets[i].kind == AliasTarget::Kind::wrong)
-                list.problems.push_back({number, list.targets[i].value.substr(before)});
+        for (auto i = first; i < list.targets.size(); ++i) {
+            auto& target = list.targets[i];
+            if (target.kind == AliasTarget::Kind::include) target.line = number;
+            if (target.kind == AliasTarget::Kind::wrong && list.problems.size() < most_alias_problems)
+                list.problems.push_back({number, target.value.substr(before)});
+        }
     }
     return list;
 }

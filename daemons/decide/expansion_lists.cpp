@@ -116,7 +116,7 @@ void Road::take(const AliasTarget& target, const Reading& reading, const Via& vi
     case AliasTarget::Kind::user: return mailbox_here(target.value, via);
     case AliasTarget::Kind::command:
     case AliasTarget::Kind::file: return place(target, reading, via);
-    case AliasTarget::Kind::include: return through_include(target.value, reading, via);
+    case AliasTarget::Kind::include: return through_include(target, reading, via);
     case AliasTarget::Kind::wrong: return wrong_member(via, fmt::format("{}: {}", reading.name, target.value));
     }
 }
@@ -131,20 +131,23 @@ void Road::mailbox_here(const std::string& text, const Via& via) {
     user_here(settings_.folded(parsed->local_part), address, via, true);
 }
 
-void Road::through_include(const std::string& path, const Reading& reading, const Via& via) {
+// What is not there, or not to be believed, is a bad member like another: it waits by itself until it is mended.
+void Road::through_include(const AliasTarget& target, const Reading& reading, const Via& via) {
+    const auto& path = target.value;
+    const auto missing = [&](std::string status, std::string_view why) {
+        const auto line = target.line == 0 ? std::string() : fmt::format("line {}: ", target.line);
+        wrong_member(via, fmt::format("{}: {}{}", reading.name, line, why), std::move(status));
+    };
+    const auto named = fmt::format(":include:{}", smtp::printable(path, 200));
     if (via.depth > settings_.depth)
         return defer("4.3.5", fmt::format("the aliases of this address are more than {} deep", settings_.depth));
-    if (!path.starts_with('/'))
-        return wrong_member(via, fmt::format("{}: :include:{}: expected an absolute path", reading.name,
-                                             smtp::printable(path, 100)));
+    if (!path.starts_with('/')) return missing("4.3.5", named + ": expected an absolute path");
     if (++includes_ > most_includes)
         return defer("4.3.5", fmt::format("the lists for this address include more than {} files", most_includes));
     auto answer = lookups_.include(path, reading.reader);
     if (answer.said == Said::not_yet) return;
-    if (answer.said == Said::unreadable) return defer("4.3.0", answer.why);
-    if (answer.said == Said::none)
-        return defer("4.3.0", fmt::format("{}: :include:{}: it is not there, or not to be believed", reading.name,
-                                          smtp::printable(path, 200)));
+    if (answer.said == Said::unreadable) return missing("4.3.0", answer.why);
+    if (answer.said == Said::none) return missing("4.3.0", named + ": it is not there, or not to be believed");
     const auto entry = enter("include " + reading.reader + " " + path);
     if (entry != Entry::fresh) return;
     auto inside = reading;

@@ -123,10 +123,10 @@ void Road::no_address(const std::string& address, const Via& via, std::string_vi
 }
 
 // It waits under the envelope's address, which is looked up again: from the beginning, as the first time.
-void Road::wrong_member(const Via& via, std::string text) {
+void Road::wrong_member(const Via& via, std::string text, std::string status) {
     if (wrong_members_++ != 0) return;
     wrong_ = base(Fate::deferred, envelope_.address, via);
-    wrong_.status = "4.3.5";
+    wrong_.status = std::move(status);
     wrong_.text = std::move(text);
 }
 

@@ -72,7 +72,7 @@ private:
     void go_through(std::vector<AliasTarget>&& targets, std::optional<Reading> reading, const Via& via);
     void take(const AliasTarget& target, const Reading& reading, const Via& via);
     void mailbox_here(const std::string& text, const Via& via);
-    void through_include(const std::string& path, const Reading& reading, const Via& via);
+    void through_include(const AliasTarget& target, const Reading& reading, const Via& via);
     void place(const AliasTarget& target, const Reading& reading, const Via& via);
     bool loops(const std::string& address, const Via& via);
     std::string owner_of(const std::string& alias, const std::string& inherited);
@@ -89,7 +89,7 @@ private:
     void add(FinalRecipient one);
     void no_address(const std::string& address, const Via& via, std::string_view why);
     // One member of a list that cannot be meant: the others get their mail, what it was meant for waits.
-    void wrong_member(const Via& via, std::string text);
+    void wrong_member(const Via& via, std::string text, std::string status = "4.3.5");
     void fail(const std::string& address, const Via& via, std::string status, std::string text);
     void defer(std::string status, std::string text);
     bool is_envelopes(const FinalRecipient& one) const;

@@ -318,10 +318,18 @@ TEST_CASE("included lists") {
     w.settings.commands.includes = true;
     w.run_as["/lists/more"] = "carol";
     CHECK(w.expand({"team"}) == "0:local alice; 0:remote x@far.example; 0:local bob; 0:local carol |prog");
-    CHECK(w.expand({"broken"}) == "0:deferred 4.3.0");
+    CHECK(w.expand({"broken"}) == "0:local alice; 0:deferred broken 4.3.0");
+    CHECK(w.expanded({"broken"}).recipients.back().text ==
+          "alias broken: :include:/lists/none: it is not there, or not to be believed");
     CHECK(w.expand({"odd"}) == "0:deferred 4.3.5");
     w.unreadable = {"/lists/more"};
-    CHECK(w.expand({"team", "carol"}) == "0:deferred 4.3.0; 1:local carol");
+    CHECK(w.expand({"team", "carol"}) == "0:local alice; 0:remote x@far.example; 0:deferred team 4.3.0; 1:local carol");
+    CHECK(w.expanded({"team"}).recipients.back().text == "/lists/team: /lists/more: Permission denied");
+    w.unreadable = {"/lists/team"};
+    CHECK(w.expand({"team"}) == "0:deferred 4.3.0"); // it is all there is
+    w.forwards["bob"] = {"\\bob", ":include:/home/bob/friends"};
+    CHECK(w.expand({"bob"}) == "0:local bob; 0:deferred bob 4.3.0");
+    w.forwards.clear();
     w.unreadable = {};
     w.unknown_yet = {"/lists/more"};
     CHECK(w.expand({"team"}) == "needs /lists/more ");

@@ -301,24 +301,30 @@ def test_check_looks_addresses_over(mta):
 def test_what_cannot_be_looked_up_waits(mta, remote):
     sink = remote()
     mta.route("remote.example", sink)
-    mta.aliases.write_text(f"team: {mta.user}, :include:{mta.folder}/more\n")
     more = mta.folder / "more"
+    mta.aliases.write_text(f"# everybody\nteam: {mta.user}, first@remote.example,\n  :include:{more}\n")
     more.write_text("member@remote.example\n")
     more.chmod(0o666)
     mta.start()
     queue_id = mta.submit("team@test.example")
-    mta.wait_log(rf"{queue_id}: to=<team@test.example>, .*dsn=4.3.0, status=deferred \(:include:{more}: others may write to it")
-    assert mta.mailbox() == []
+    # The others get it; what the file was meant for waits.
+    mta.wait_log(rf"{queue_id}: to=<team@test.example>, .*dsn=4.3.0, status=deferred "
+                 rf"\(alias team: line 2: :include:{more}: others may write to it")
+    mta.wait_mailbox(1)
+    sink.wait_for_one_to("first@remote.example")
     for words in (("message", "list"), ("message", "show", queue_id), ("explain", queue_id)):
         shown = wait_until(lambda: (lambda s: s if "others may write" in s else None)(mta.command(*words).stdout), 10,
                            lambda: f"{' '.join(words)} to say why it waits: {mta.command(*words).stdout}")
         assert "no answer" not in shown
     assert any("others may write" in reason for entry in mta.queue() for reason in entry[4])
-    more.chmod(0o644)
+    more.unlink()
+    mta.restart()
+    mta.wait_log(rf"{queue_id}: to=<team@test.example>, .*dsn=4.3.0, status=deferred \(alias team: line 2: :include:{more}: No such file")
+    more.write_text("member@remote.example\n")
     mta.flush()
     sink.wait_for_one_to("member@remote.example")
-    mta.wait_mailbox(1)
     mta.wait_until_empty()
+    assert len(mta.mailbox()) == 1 and len(sink.wait_for(2)) == 2, "nobody gets it twice"
 
 
 def test_an_alias_file_that_disappears_makes_mail_wait(mta):
