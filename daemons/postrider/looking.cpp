@@ -132,9 +132,9 @@ void print_entry(const json& m, std::size_t width) {
         const auto next = number_of(r, "next_attempt");
         const auto waits =
             fmt::format("{}{}", text_of(r, "state"), next > 0 ? ", next " + when_text(next) : "");
-        fmt::print("{}\n", fitted(fmt::format("    {} ({}){}{}", text_of(r, "address"), waits,
-                                              text_of(r, "reason").empty() ? "" : ": ", text_of(r, "reason")),
-                                  width));
+        const auto why = text_of(r, text_of(r, "reason").empty() ? "waits_for" : "reason");
+        fmt::print("{}\n",
+                   fitted(fmt::format("    {} ({}){}{}", text_of(r, "address"), waits, why.empty() ? "" : ": ", why), width));
     }
 }
 
@@ -206,6 +206,11 @@ void print_message(const json& m) {
         if (!text_of(r, "reason").empty())
             fmt::print("    {}: {}\n", text_of(r, "state") == "finished" ? "came to" : "waits for",
                        fitted(text_of(r, "reason"), 2000));
+        const auto wait = text_of(r, "waits_for");
+        if (const auto since = number_of(r, "since"); since > 0)
+            fmt::print("    since {}{}{}\n", time_text(since), wait.empty() ? "" : ": ", wait);
+        else if (!wait.empty())
+            fmt::print("    {}\n", wait);
         if (!text_of(r, "advice").empty()) fmt::print("    {}\n", fitted(text_of(r, "advice"), 2000));
         print_attempts(r);
         print_link_failures(r);
@@ -222,15 +227,17 @@ void print_gates(const json& line) {
         const auto from = text_of(gate, "from"), who = text_of(gate, "who");
         if (name == blocker) advice = text_of(gate, "advice");
         fmt::print(
-            "  {} {:<12} {}{}{}{}\n", name == blocker ? "=>" : "  ", name,
+            "  {} {:<12} {}{}{}{}{}\n", name == blocker ? "=>" : "  ", name,
             flag_of(gate, "open") ? "open" : "closed",
             text_of(gate, "text").empty() ? "" : ": " + fitted(text_of(gate, "text"), 1000),
             from.empty() ? "" : fmt::format(" (from {}{})", fitted(from, 500), who.empty() ? "" : ", " + who),
+            number_of(gate, "since") > 0 ? ", since " + time_text(number_of(gate, "since")) : "",
             until > 0 ? ", until " + time_text(until) : "");
     }
     const auto next = number_of(line, "next_attempt");
     if (text_of(line, "state") == "report")
-        fmt::print("  nothing is left to deliver: its sender is still to be told what became of it\n");
+        fmt::print("  nothing is left to deliver: its sender is still to be told what became of it{}\n",
+                   next > 0 ? "; next try: " + time_text(next) : "");
     else if (blocker.empty())
         fmt::print("  nothing holds it up: it is being delivered\n");
     else

@@ -110,6 +110,25 @@ void links(Page& page, const json& q) {
     page.raw(table.text(page.width(), "  "));
 }
 
+// Mail that waits where no link tells of it.
+void unlinked(Page& page, const json& q) {
+    Table table({"Waits for", ">Queued", "Since", "Next try", ">Failures", "Why"});
+    for (const auto& mail : list_of(q, "unlinked")) {
+        const auto gate = text_of(mail, "gate"), error = text_of(mail, "last_error");
+        const auto failures = number_of(mail, "failures"), since = number_of(mail, "failing_since");
+        table.row({gate == "route"    ? "the next hop of " + text_of(mail, "queue")
+                   : gate == "report" ? "a report"
+                                      : "the " + gate,
+                   std::to_string(number_of(mail, "deliveries")), since > 0 ? duration_text(page.since(since)) : "-",
+                   page.when(number_of(mail, "next_attempt")), failures > 0 ? std::to_string(failures) : "",
+                   error.empty() ? text_of(mail, "waits_for") : error});
+    }
+    if (table.empty()) return;
+    page.line("");
+    page.line("Mail without a link:");
+    page.raw(table.text(page.width(), "  "));
+}
+
 void processes(Page& page, const json& list) {
     Table table({"Process", ">Pid", "State", "Since", ">Restarts", "Confined", ""});
     for (const auto& p : list)
@@ -166,6 +185,7 @@ std::string status_page(const Facts& facts, std::int64_t now, std::size_t width)
     if (facts.queue.is_object()) {
         for (const auto& trouble : list_of(facts.queue, "troubles"))
             if (trouble.is_string()) page.fact("Trouble", trouble.get<std::string>());
+        unlinked(page, facts.queue);
         links(page, facts.queue);
     }
     processes(page, facts.processes);

@@ -105,7 +105,7 @@ void QueueManager::reported(const proto::report::Reported& answer) {
         engine_.reported(
             {answer.request,
              later ? decide::queue::ReportOutcome::try_later : decide::queue::ReportOutcome::done,
-             answer.outcome == Outcome::submitted ? answer.report_id : spool::QueueId{}},
+             answer.outcome == Outcome::submitted ? answer.report_id : spool::QueueId{}, answer.text},
             now, out);
     });
 }

@@ -122,6 +122,8 @@ nlohmann::json Control::status() const {
     json shown = json::array(), pauses = json::array(), services = json::object();
     for (const auto& link : links) shown.push_back(line_of(link));
     for (const auto& pause : pauses_) pauses.push_back(json_of(pause));
+    json unlinked = json::array();
+    for (const auto& mail : hands_.engine.unlinked(most_links_shown)) unlinked.push_back(json_of(mail));
     for (const auto& [name, present] : situation.services) services[name] = present;
     json oldest = {{"id", ""}, {"arrival", 0}};
     if (const auto message = hands_.engine.oldest(now))
@@ -156,6 +158,7 @@ nlohmann::json Control::status() const {
             {"connections", counts.connections},
             {"services", std::move(services)},
             {"links", std::move(shown)},
+            {"unlinked", std::move(unlinked)},
             {"pauses", std::move(pauses)},
             {"suppression", suppression_of(hands_.suppressions.figures(now.wall))},
             {"troubles", situation.troubles}};

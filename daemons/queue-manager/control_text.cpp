@@ -58,6 +58,7 @@ std::string_view word(Gate gate) {
     case Gate::rate: return "rate";
     case Gate::window: return "window";
     case Gate::turn: return "turn";
+    case Gate::report: return "report";
     }
     return "";
 }
@@ -173,6 +174,7 @@ json json_of(const QueueInfo& queue) {
             {"pool", queue.pool},
             {"paused", queue.paused},
             {"failures", queue.failures},
+            {"failing_since", seconds_of(queue.failing_since)},
             {"next_attempt", seconds_of(queue.next_attempt)},
             {"last_error", text_of(queue.last_error)},
             {"last_error_status", queue.last_error.status},
@@ -182,6 +184,18 @@ json json_of(const QueueInfo& queue) {
             {"problem", queue.problem},
             {"oldest", seconds_of(queue.oldest)},
             {"idle_why", queue.idle_why}};
+}
+
+json json_of(const decide::queue::Unlinked& mail) {
+    return {{"gate", word(mail.gate)},
+            {"queue", mail.queue},
+            {"deliveries", mail.deliveries},
+            {"failures", mail.failures},
+            {"failing_since", seconds_of(mail.failing_since)},
+            {"next_attempt", seconds_of(mail.next_attempt)},
+            {"last_error", text_of(mail.reason)},
+            {"last_error_status", mail.reason.status},
+            {"waits_for", mail.waits_for}};
 }
 
 json json_of(const Inquiry::Road& road) {
@@ -241,13 +255,17 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, Detail d
                      {"link", ""},
                      {"failures", recipient.failures},
                      {"next_attempt", 0},
-                     {"reason", recipient.reply.text}};
+                     {"reason", recipient.reply.text},
+                     {"since", 0},
+                     {"waits_for", ""}};
         if (delivery != nullptr && !recipient.accounted_for()) {
             line["state"] = word_of(delivery->waiting);
             line["queue"] = delivery->queue;
             line["link"] = delivery->link;
             line["next_attempt"] = seconds_of(delivery->next_attempt);
             if (!delivery->reason.text.empty()) line["reason"] = delivery->reason.text;
+            line["since"] = seconds_of(delivery->since);
+            line["waits_for"] = delivery->waits_for;
         }
         if (all) {
             line["tries"] = recipient.tries;
@@ -316,7 +334,8 @@ Source source_of(const GateInfo& gate, const spool::MessageState& state,
     case Gate::ladder: return {(recipient.reply.code > 0 ? "remote reply: " : "") + recipient.reply.text, ""};
     case Gate::rate:
     case Gate::window: return {gate.reason.text, ""};
-    case Gate::turn: return {"", ""};
+    case Gate::turn:
+    case Gate::report: return {"", ""};
     }
     return {};
 }
@@ -350,6 +369,7 @@ std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& e
                                          {"text", gate.text},
                                          {"from", source.from},
                                          {"who", source.who},
+                                         {"since", seconds_of(gate.since)},
                                          {"until", seconds_of(gate.until)},
                                          {"advice", its->active ? "" : advice_on(gate, recipient, its->queue)}});
                 if (!gate.open && !its->active && line["blocked_by"] == "")
@@ -372,7 +392,8 @@ Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::
         facts.states.emplace_back(word_of(delivery.waiting));
         if (!delivery.queue.empty()) facts.domains.emplace_back(decide::link_to(delivery.queue));
         if (!delivery.link.empty()) facts.links.push_back(delivery.link);
-        if (!delivery.reason.text.empty()) facts.reasons.push_back(delivery.reason.text);
+        for (const auto* why : {&delivery.reason.text, &delivery.waits_for})
+            if (!why->empty()) facts.reasons.push_back(*why);
     }
     if (state == nullptr) return facts;
     facts.sender = state->envelope.reverse_path;

@@ -17,6 +17,7 @@ std::string_view word_of(decide::queue::Waiting waiting);
 std::string_view word_of(decide::queue::Lane lane);
 
 nlohmann::json json_of(const decide::queue::LinkInfo& link);
+nlohmann::json json_of(const decide::queue::Unlinked& mail);
 nlohmann::json json_of(const decide::queue::QueueInfo& queue);
 // Those not before `since`.
 nlohmann::json json_of(const std::vector<decide::queue::LinkFailure>& failures, smtp::WallTime since);

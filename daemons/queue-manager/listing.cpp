@@ -21,19 +21,24 @@ proto::showq::Entry entry_of(const MessageInfo& info, const spool::MessageState&
     entry.size = info.size;
     const auto& sender = state.envelope.reverse_path;
     entry.sender = sender.empty() ? "MAILER-DAEMON" : sender;
-    // What its queue or link waits for now says more than what its own last try met.
-    std::vector<const std::string*> reasons(state.recipients.size());
+    // What its queue or link waits for now says more than what its own last try met, and that more than a wait of ours.
+    std::vector<const decide::queue::DeliveryInfo*> deliveries(state.recipients.size());
     for (const auto& delivery : info.deliveries) {
-        if (delivery.reason.text.empty()) continue;
-        if (delivery.recipients.empty()) std::ranges::fill(reasons, &delivery.reason.text);
+        if (delivery.recipients.empty()) std::ranges::fill(deliveries, &delivery);
         for (const auto number : delivery.recipients)
-            if (number < reasons.size()) reasons[number] = &delivery.reason.text;
+            if (number < deliveries.size()) deliveries[number] = &delivery;
     }
+    const auto reason_of = [&](std::uint32_t number) -> const std::string& {
+        const auto* delivery = deliveries[number];
+        const auto& own = state.recipients[number].reply.text;
+        if (delivery == nullptr) return own;
+        if (!delivery->reason.text.empty()) return delivery->reason.text;
+        return own.empty() && entry.queue != "active" ? delivery->waits_for : own;
+    };
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const auto& recipient = state.recipients[number];
         if (recipient.accounted_for()) continue;
-        entry.recipients.push_back(
-            {.address = recipient.address, .reason = reasons[number] ? *reasons[number] : recipient.reply.text});
+        entry.recipients.push_back({.address = recipient.address, .reason = reason_of(number)});
     }
     return entry;
 }

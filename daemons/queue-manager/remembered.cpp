@@ -28,7 +28,7 @@ struct KeptFailure {
     }
 };
 struct Kept {
-    bool link = false, mx = false, down = false;
+    bool link = false, mx = false, down = false, route = false;
     std::string name, rule, status, text, remote_reply, remote_host;
     decide::queue::Health health = decide::queue::Health::ready;
     std::uint32_t failures = 0;
@@ -52,6 +52,7 @@ struct Kept {
         f(14, m.retry_since);
         f(15, m.hosts);
         f(16, m.history);
+        f(17, m.route);
     }
 };
 struct AllKept {
@@ -65,7 +66,7 @@ void QueueManager::remember() {
     if (!lock_) return;
     AllKept kept;
     for (const auto& each : engine_.remembered()) {
-        Kept k{.link = each.link, .mx = each.mx, .down = each.down, .name = each.name};
+        Kept k{.link = each.link, .mx = each.mx, .down = each.down, .route = each.route, .name = each.name};
         k.status = each.last_error.status;
         k.text = each.last_error.text;
         k.remote_reply = each.last_error.remote_reply;
@@ -104,6 +105,7 @@ std::vector<spool::SnapshotMessage> QueueManager::recall() {
     std::vector<decide::queue::Remembered> all;
     for (const Kept& k : kept->all) {
         all.push_back({.link = k.link,
+                       .route = k.route,
                        .name = k.name,
                        .mx = k.mx,
                        .down = k.down,

@@ -27,7 +27,9 @@ namespace op {
 // "states": {"new","scheduled","held","paused","routing","retrying","due","active","report"} deliveries
 // ("held": messages),
 // "drain_seconds" (-1: nothing leaves), "connections", "services": {name: present},
-// "links": [at most 20 as `links` says, most overdue first], "pauses":
+// "links": [at most 20 as `links` says, most overdue first], "unlinked": mail that waits where there is no link,
+// [at most 20 {"gate" (route, categorizer, report),"queue" (route: whose next hop it is),"deliveries","failures",
+// "failing_since","next_attempt","last_error","last_error_status","waits_for"}], "pauses":
 // [{"scope","name","who","why","since"}], "troubles": [text].
 inline constexpr std::string_view status = "status";
 
@@ -42,7 +44,7 @@ inline constexpr std::string_view links = "links";
 inline constexpr std::string_view link = "link";
 
 // A line per queue: "queue", "link", "pool", "state" (ready, glitch, retry, routing), "paused", "failures",
-// "next_attempt", "last_error", "last_error_status", "deliveries", "due", "in_flight", "problem", "oldest",
+// "failing_since", "next_attempt", "last_error", "last_error_status", "deliveries", "due", "in_flight", "problem", "oldest",
 // "idle_why".
 inline constexpr std::string_view queues = "queues";
 // "queue": name.
@@ -50,7 +52,8 @@ inline constexpr std::string_view queue = "queue";
 
 // "filter" or "ids" (neither: all), "limit" (0: none). A line per message: "id", "state" (the first of its
 // deliveries'), "arrival", "expiry", "size", "lane", "sender", "recipients": [{"address","original","state",
-// "queue","link","failures","next_attempt","reason"}].
+// "queue","link","failures","next_attempt","reason","since" (when what the reason says began; 0: not known),
+// "waits_for" (besides the reason, what it waits for, in plain words)}].
 inline constexpr std::string_view messages = "messages";
 // "id". One line: as above, and "location", "client", "helo", "protocol", "submitter", "envelope_id",
 // "policy", "problem", "held_by", "held_why", "rerouted_to", and for each recipient also "tries", "in_doubt",
@@ -59,7 +62,8 @@ inline constexpr std::string_view messages = "messages";
 // "advice" (what to do about what it waits for, or "").
 inline constexpr std::string_view message = "message";
 // "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","from","who",
-// "until","advice"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, ladder, rate, window, turn),
+// "since","until","advice"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, ladder, rate,
+// window, turn; or report alone),
 // "blocked_by" (the gate; "" when it is in flight), "next_attempt". "from": where the gate comes from
 // (configuration key, command, remote reply).
 inline constexpr std::string_view explain = "explain";

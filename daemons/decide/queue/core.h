@@ -15,6 +15,7 @@
 //   suppressed.cpp  recipients that are to get no mail any more
 //   listing.cpp     what can be seen
 //   explain.cpp     why a delivery is still here
+//   waits.cpp       the same in a few words; mail that waits without a link
 // Knows time only as told by enter(); must not know any clock, disk or socket.
 #pragma once
 #include "daemons/decide/queue/heap.h"
@@ -81,6 +82,7 @@ public:
     std::optional<MessageInfo> oldest(smtp::Now now) const;
     std::vector<MessageInfo> due_next(std::size_t at_most, smtp::Now now) const;
     std::vector<Explanation> explain(spool::QueueId id) const;
+    std::vector<Unlinked> unlinked(std::size_t at_most) const;
     std::size_t bytes() const;
 
 private:
@@ -297,6 +299,18 @@ private:
     std::optional<smtp::Monotonic> next_try(const Message& message) const;
     std::optional<smtp::Monotonic> next_try(const Delivery& delivery) const;
 
+    // ---- waits.cpp ----
+    // Its next hop could not be found, last time it was looked up; that may be under way again.
+    bool unroutable(const Queue& q) const { return q.link == none && q.route_failures > 0; }
+    std::string route_wait(const Queue& queue) const;
+    std::string waits_for(const Delivery& delivery) const; // in plain words; "" where nothing is to be added
+    smtp::WallTime failing_since(const Delivery& delivery) const; // what reason_of() says
+    std::string report_wait(const Extra& extra) const;
+    static constexpr std::size_t most_reasons = 100; // told apart
+    void unlinked_routes(std::vector<Unlinked>& out) const;
+    void unlinked_uncategorized(std::vector<Unlinked>& out) const;
+    void unlinked_reports(std::vector<Unlinked>& out) const;
+
     // ---- explain.cpp ----
     Explanation explanation(Slot delivery) const;
     // Of a delivery that is not categorized; none where nothing was said.
@@ -360,7 +374,7 @@ private:
     bool reset_failed_ = false;
     smtp::Duration longest_rung_{}; // of any route's ladder or policy
     std::uint64_t overdue_ = 0;     // messages that were overdue when they were found
-    std::map<std::string, Remembered, std::less<>> remembered_links_, remembered_queues_;
+    std::map<std::string, Remembered, std::less<>> remembered_links_, remembered_queues_, remembered_routes_;
 
     std::deque<Slot> unrouted_;                              // queues to be looked up
     std::uint32_t lookups_ = 0;                              // asked of the router

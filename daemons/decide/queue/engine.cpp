@@ -131,6 +131,7 @@ std::vector<MessageInfo> Engine::due_next(std::size_t at_most, smtp::Now now) co
     return core_->due_next(at_most, now);
 }
 std::vector<Explanation> Engine::explain(spool::QueueId id) const { return core_->explain(id); }
+std::vector<Unlinked> Engine::unlinked(std::size_t at_most) const { return core_->unlinked(at_most); }
 std::vector<Remembered> Engine::remembered() const { return core_->remembered(); }
 void Engine::restore(const std::vector<Remembered>& all, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->restore(all); });

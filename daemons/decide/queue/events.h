@@ -210,6 +210,7 @@ struct Reported {
     std::uint64_t request = 0; // MakeReport::request
     ReportOutcome outcome = ReportOutcome::done;
     spool::QueueId report_id; // {}: none was needed
+    std::string_view why;     // try_later: in plain words
 };
 
 // ---- the operator ----

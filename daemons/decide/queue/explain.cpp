@@ -29,6 +29,15 @@ std::vector<Explanation> Core::explain(spool::QueueId id) const {
         }
         if (groups.empty()) out.push_back(std::move(whole));
     }
+    if (const auto extra = messages_[message].extra; extra != none)
+        for (const Due& due : extras_[extra].reports) {
+            if (due.kind == ReportKind::delayed) continue;
+            out.push_back({.recipients = {due.recipient.number}, .waiting = Waiting::report});
+            GateInfo& gate = out.back().gates.emplace_back();
+            gate = {.gate = Gate::report, .open = false, .text = report_wait(extras_[extra])};
+            if (extras_[extra].put_off && bounce_up_) gate.until = wall_of(extras_[extra].report_at);
+            out.back().next_attempt = gate.until;
+        }
     return out;
 }
 
@@ -90,12 +99,7 @@ Explanation Core::explanation(Slot slot) const {
         gate(Gate::pause, !paused_).name = "";
         auto& categorizer = gate(Gate::categorizer, blocked()); // not asked before the gates above are open
         if (categorizer.open) return out;
-        categorizer.text = !categorizer_up_                  ? "the categorizer is not there"
-                           : d.state == DeliveryState::asked ? "the categorizer is being asked"
-                           : d.state == DeliveryState::waiting
-                               ? undecided(d).empty() ? "the categorizer had no answer; it is asked again"
-                                                      : "the categorizer said to wait; it is asked again"
-                               : "the categorizer is asked when its turn comes";
+        categorizer.text = waits_for(d);
         if (d.state == DeliveryState::waiting && !d.scheduled) until(categorizer, d.due);
         return out;
     }
@@ -118,24 +122,26 @@ Explanation Core::explanation(Slot slot) const {
 
     auto& route = gate(Gate::route, l != nullptr);
     if (!l) {
-        route.reason = q.route_reason;
-        route.text = !router_up_                         ? "the router is not there"
-                     : q.route == RouteState::asked      ? "the router is being asked"
-                     : q.route == RouteState::failed     ? "its next hop could not be found"
-                     : d.state == DeliveryState::waiting ? "looked up when it is due"
-                                                         : "the router is asked when its turn comes";
+        if (unroutable(q)) {
+            route.reason = q.route_reason;
+            route.since = q.route_failing_since;
+        }
+        route.text = d.state == DeliveryState::waiting && q.route == RouteState::unknown ? "looked up when it is due"
+                                                                                         : route_wait(q);
         if (q.route == RouteState::failed) until(route, q.route_until);
     } else {
         auto& link = gate(Gate::link, l->health.health == Health::ready);
         if (!link.open) {
             link.reason = l->health.last_error;
             link.text = in_a_row(l->health);
+            link.since = l->health.failing_since;
             until(link, std::max(l->health.due, now_.monotonic));
         }
         auto& queue = gate(Gate::queue, q.health.health == Health::ready);
         if (!queue.open) {
             queue.reason = q.health.last_error;
             queue.text = in_a_row(q.health);
+            queue.since = q.health.failing_since;
             until(queue, std::max(q.health.due, now_.monotonic));
         }
     }

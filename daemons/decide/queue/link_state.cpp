@@ -205,7 +205,13 @@ std::vector<Remembered> Core::remembered() const {
         const Queue& q = queues_[slot];
         if (!q.name.empty() && q.health.health != Health::ready) keep(q.health, {.name = q.name});
     }
-    for (const auto* others : {&remembered_links_, &remembered_queues_}) // not met again since the start
+    for (Slot slot = 1; slot <= queues_.top(); ++slot) {
+        const Queue& q = queues_[slot];
+        if (q.name.empty() || q.deliveries == 0 || !unroutable(q)) continue;
+        out.push_back({.route = true, .name = q.name, .failures = q.route_failures, .due = wall_of(q.route_until),
+                       .failing_since = q.route_failing_since, .last_error = q.route_reason});
+    }
+    for (const auto* others : {&remembered_links_, &remembered_queues_, &remembered_routes_}) // not met again since the start
         for (const auto& [name, each] : *others)
             if (each.due + settings_.retry_interval_after > now_.wall) out.push_back(each);
     return out;
@@ -213,7 +219,8 @@ std::vector<Remembered> Core::remembered() const {
 
 void Core::restore(const std::vector<Remembered>& all) {
     for (const Remembered& each : all) {
-        (each.link ? remembered_links_ : remembered_queues_).insert_or_assign(each.name, each);
+        auto& of = each.link ? remembered_links_ : each.route ? remembered_routes_ : remembered_queues_;
+        of.insert_or_assign(each.name, each);
         if (each.link && each.down) link_for(each.name, AgentKind::smtp, each.mx);
     }
 }

@@ -60,7 +60,9 @@ MessageInfo Core::info(Slot slot, smtp::Now) const {
             if (info.waiting == Waiting::queue) next = q.health.due;
             if (info.waiting == Waiting::link) next = links_[q.link].health.due;
             info.reason = reason_of(d);
+            info.since = failing_since(d);
         }
+        info.waits_for = waits_for(d);
         if (next != smtp::Monotonic{}) info.next_attempt = wall_of(next);
         if (d.queue == none) {
             for (const Undecided& group : undecided(d)) {
@@ -79,6 +81,8 @@ MessageInfo Core::info(Slot slot, smtp::Now) const {
         info.waiting = Waiting::report;
         info.recipients = {due.recipient.number};
         info.reason = due.recipient.reason;
+        info.waits_for = report_wait(extras_[m.extra]);
+        if (extras_[m.extra].put_off && bounce_up_) info.next_attempt = wall_of(extras_[m.extra].report_at);
         out.deliveries.push_back(std::move(info));
     }
     return out;
@@ -139,10 +143,7 @@ std::string Core::idle_why(const Queue& q) const {
     if (q.paused) return "the queue is paused";
     if (q.pool_paused) return "its pool is paused";
     if (q.lanes.count == 0) return q.waiting > 0 ? "what waits is not due yet" : "nothing is due";
-    if (q.link == none)
-        return !router_up_                     ? "the router is not there"
-               : q.route == RouteState::failed ? "its next hop could not be found; looked up again later"
-                                               : "its next hop is being looked up";
+    if (q.link == none) return route_wait(q);
     if (q.health.health != Health::ready)
         return q.health.probing ? "" : "it failed; the next try is not due yet";
     const std::string of_link = idle_why(links_[q.link], {});
@@ -233,11 +234,13 @@ std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {
         info.health = q.health.health;
         info.failures = q.health.failures;
         info.last_error = q.health.last_error;
+        info.failing_since = q.health.failing_since;
         if (q.health.health != Health::ready) info.next_attempt = wall_of(q.health.due);
-        if (q.route == RouteState::failed) {
+        if (unroutable(q)) {
             info.failures = q.route_failures;
+            info.failing_since = q.route_failing_since;
             info.last_error = q.route_reason;
-            info.next_attempt = wall_of(q.route_until);
+            info.next_attempt = q.route == RouteState::failed ? wall_of(q.route_until) : smtp::WallTime{};
         }
         info.deliveries = q.deliveries;
         info.due = q.lanes.count;

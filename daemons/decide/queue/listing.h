@@ -31,6 +31,8 @@ struct DeliveryInfo {
     bool problem = false;
     smtp::WallTime next_attempt{}; // {}: as soon as its turn comes
     Reason reason;                 // link's, queue's or route's where that is what it waits for; else empty
+    smtp::WallTime since{};        // of the reason: since when it has been so; {}: unknown
+    std::string waits_for;         // besides the reason, in plain words; "" when in flight
 };
 
 struct MessageInfo {
@@ -58,13 +60,15 @@ enum class Gate : std::uint8_t {
     rate,
     window,
     turn,
+    report, // nothing is left to deliver
 };
 
 struct GateInfo {
     Gate gate = Gate::schedule;
     bool open = true;
     std::string text; // closed: what it waits for, in plain words
-    Reason reason;    // closed: what was met, where that is why
+    Reason reason;    // closed: what was met, where that is why …
+    smtp::WallTime since{}; // … and since when it has been so; {}: unknown
     smtp::WallTime until{};
     Scope scope = Scope::everything; // pause
     std::string name;                // pause: what is paused
@@ -117,16 +121,28 @@ struct QueueInfo {
     bool paused = false, routed = false;
     Health health = Health::ready;
     std::uint32_t failures = 0;
-    smtp::WallTime next_attempt{};
+    smtp::WallTime next_attempt{}, failing_since{};
     Reason last_error;
     std::uint32_t deliveries = 0, due = 0, in_flight = 0, problem = 0;
     smtp::WallTime oldest{};
     std::string idle_why;
 };
 
+// Mail that waits where there is no link yet, or no more: for its next hop, for the categorizer, for its report.
+struct Unlinked {
+    Gate gate = Gate::route; // or categorizer, report
+    std::string queue;       // route: whose next hop it is
+    std::uint64_t deliveries = 0;
+    std::uint32_t failures = 0; // in a row
+    smtp::WallTime failing_since{}, next_attempt{};
+    Reason reason;         // why it was in vain; empty: it was not, so far
+    std::string waits_for; // in plain words
+};
+
 // Health of a link or queue that is not well, to be kept over a clean restart.
 struct Remembered {
-    bool link = false; // else a queue
+    bool link = false;  // else a queue
+    bool route = false; // of a queue: its next hop could not be found; its health is another one
     std::string name;
     bool mx = false, down = false;
     Health health = Health::ready;

@@ -112,6 +112,7 @@ struct Extra {
     std::vector<Due> reports;
     smtp::Monotonic report_at{}; // when to ask for them; {}: not planned
     bool put_off = false;        // last time it could not be done: not before report_at
+    std::string put_off_why;
 };
 
 // Health of a link or a queue: the ladder's state.
@@ -156,7 +157,8 @@ struct Queue {
     bool resetting = false; // its route is asked for anew, by a reset
     bool secure = false;    // as Routed said
     RouteState route = RouteState::unknown;
-    std::uint32_t route_failures = 0;
+    std::uint32_t route_failures = 0; // in a row
+    smtp::WallTime route_failing_since{};
     smtp::Monotonic route_until{}; // known, impossible: valid until; failed: next try
     Seconds route_failed_at = 0;
     Seconds mark = 0; // last wait of our own doing ended

@@ -108,6 +108,7 @@ void Core::reported(const Reported& event) {
             if (due.request == event.request) due.request = 0;
         if (e.report_at != smtp::Monotonic{}) reports_due_.erase({e.report_at, message});
         e.put_off = true;
+        e.put_off_why = std::string(event.why);
         e.report_at = after(settings_.submit_retry);
         reports_due_.emplace(e.report_at, message);
         leave_incoming(message);

@@ -59,6 +59,11 @@ Slot Core::queue_for(std::string_view destination, Fate fate, std::uint16_t pool
     q.of_user = store && destination.find('/') != destination.npos;
     q.empty_since = now_.monotonic;
     if (const auto known = remembered_queues_.extract(key)) restore_health(q.health, known.mapped());
+    if (const auto known = remembered_routes_.extract(key)) { // looked up at once: it may be for this that we were restarted
+        q.route_failures = known.mapped().failures;
+        q.route_failing_since = known.mapped().failing_since;
+        q.route_reason = known.mapped().last_error;
+    }
     queues_by_name_.emplace(key, slot);
     if (store) {
         q.route = RouteState::store;
@@ -265,7 +270,7 @@ void Core::routed(Slot queue, const Routed& event) {
     case RouteKind::temporary:
         detach(queue);
         q.route = RouteState::failed;
-        ++q.route_failures;
+        if (++q.route_failures == 1) q.route_failing_since = now_.wall;
         q.route_failed_at = seconds(now_.monotonic);
         q.route_until =
             after(doubling(settings_.routing_retry, settings_.routing_retry_max, q.route_failures));

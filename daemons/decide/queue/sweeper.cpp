@@ -97,7 +97,7 @@ Reason Core::reason_of(const Delivery& d) const {
         return groups.empty() ? Reason{} : groups.front().reason;
     }
     const Queue& q = queues_[d.queue];
-    if (q.route == RouteState::failed) return q.route_reason;
+    if (unroutable(q)) return q.route_reason;
     if (q.link != none && links_[q.link].health.health != Health::ready)
         return links_[q.link].health.last_error;
     if (q.health.health != Health::ready) return q.health.last_error;

@@ -144,6 +144,7 @@ public:
     std::function<void(const std::string& link, bool down)> on_link_state;
     bool connects = true; // connections come up at once
     bool sorts = true;    // the categorizer answers at once
+    bool routes = true;   // … and so does the router
     bool reports_work = true;
     std::vector<std::uint32_t> keys; // of the recipients' addresses, by number
     bool unchecked = false;          // … which the suppression list is to be asked about
@@ -199,6 +200,7 @@ private:
     void act(const AskRoute& a, const Actions&) {
         const std::string domain(a.domain);
         lookups.push_back(domain);
+        if (!routes) return;
         Routed r;
         r.domain = domain;
         r.kind = route_kind.contains(domain) ? route_kind[domain] : RouteKind::configured;
@@ -238,6 +240,7 @@ private:
         Reported r;
         r.request = a.request;
         r.outcome = reports_work ? ReportOutcome::done : ReportOutcome::try_later;
+        if (!reports_work) r.why = "no room";
         engine.reported(r, now(), out);
     }
     void act(const RecordDeferral& a, const Actions&) { deferrals.push_back(a); }

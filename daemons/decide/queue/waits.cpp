@@ -1,0 +1,138 @@
+// What a delivery waits for, in a few words, beside the failure that is the reason; and all mail that waits where there
+// is no link that could tell of it: for a next hop, for the categorizer, for a report to its sender.
+#include "daemons/decide/queue/core.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <tuple>
+
+namespace decide::queue {
+
+std::string Core::route_wait(const Queue& q) const {
+    if (!router_up_) return "the router is not there";
+    if (q.route == RouteState::asked)
+        return q.route_failures > 0 ? "its next hop could not be found, and is being looked up again"
+                                    : "its next hop is being looked up";
+    if (unroutable(q)) return "its next hop could not be found; it is looked up again";
+    return "its next hop is looked up when its turn comes";
+}
+
+std::string Core::waits_for(const Delivery& d) const {
+    const Queue* q = d.queue == none ? nullptr : &queues_[d.queue];
+    switch (waiting(d)) {
+    case Waiting::categorizer:
+        return !categorizer_up_                  ? "the categorizer is not there"
+               : d.state == DeliveryState::asked ? "the categorizer is being asked"
+                                                 : "the categorizer is asked when its turn comes";
+    case Waiting::own_time:
+        if (q != nullptr) return "";
+        return undecided(d).empty() ? "the categorizer had no answer; it is asked again"
+                                    : "the categorizer said to wait; it is asked again";
+    case Waiting::paused:
+        return paused_            ? "everything is paused"
+               : q->paused        ? "the queue is paused"
+               : q->pool_paused   ? "its pool is paused"
+                                  : "the link is paused";
+    case Waiting::route: return route_wait(*q);
+    case Waiting::suspect: return "it was in flight when an agent died: it waits for an agent to itself";
+    case Waiting::connection:
+        return d.state == DeliveryState::checking ? "the suppression list is being asked" : idle_why(*q);
+    case Waiting::scheduled:
+    case Waiting::held:
+    case Waiting::queue:
+    case Waiting::link:
+    case Waiting::active:
+    case Waiting::report: break;
+    }
+    return "";
+}
+
+smtp::WallTime Core::failing_since(const Delivery& d) const {
+    if (d.queue == none) return {};
+    const Queue& q = queues_[d.queue];
+    if (unroutable(q)) return q.route_failing_since;
+    if (q.link != none && links_[q.link].health.health != Health::ready) return links_[q.link].health.failing_since;
+    return q.health.health != Health::ready ? q.health.failing_since : smtp::WallTime{};
+}
+
+std::string Core::report_wait(const Extra& extra) const {
+    if (!bounce_up_) return "its sender is to be told, but the bounce daemon is not there";
+    if (!extra.put_off_why.empty())
+        return fmt::format("its sender is to be told, but no report could be made: {}", extra.put_off_why);
+    return "its sender is being told";
+}
+
+void Core::unlinked_routes(std::vector<Unlinked>& out) const {
+    for (Slot slot = 1; slot <= queues_.top(); ++slot) {
+        const Queue& q = queues_[slot];
+        if (q.name.empty() || q.link != none || q.lanes.count == 0 || paused_ || q.stopped()) continue;
+        Unlinked one{.queue = q.name, .deliveries = q.lanes.count, .failures = q.route_failures};
+        one.waits_for = route_wait(q);
+        if (unroutable(q)) {
+            one.failing_since = q.route_failing_since;
+            one.reason = q.route_reason;
+        }
+        if (q.route == RouteState::failed) one.next_attempt = wall_of(q.route_until);
+        out.push_back(std::move(one));
+    }
+}
+
+// By reason: one table that does not answer is one line, whatever mail waits for it.
+void Core::unlinked_uncategorized(std::vector<Unlinked>& out) const {
+    std::map<std::string_view, Unlinked> by_reason;
+    std::uint64_t left = uncategorized_wait_;
+    for (const Slot slot : waiting_.slots()) {
+        if (left == 0) break;
+        const Delivery& d = deliveries_[slot];
+        if (d.queue != none || d.scheduled) continue;
+        --left;
+        const auto add = [&](const Reason& reason, std::uint64_t recipients) {
+            if (by_reason.size() >= most_reasons && !by_reason.contains(reason.text)) return;
+            Unlinked& one = by_reason[reason.text];
+            one.gate = Gate::categorizer;
+            one.deliveries += recipients;
+            one.failures = std::max<std::uint32_t>(one.failures, d.round);
+            const auto next = wall_of(d.due);
+            one.next_attempt = one.next_attempt == smtp::WallTime{} ? next : std::min(one.next_attempt, next);
+            one.reason = reason;
+            one.waits_for = waits_for(d);
+        };
+        static const Reason no_answer;
+        const auto& groups = undecided(d);
+        for (const Undecided& group : groups) add(group.reason, group.numbers.size());
+        if (groups.empty()) add(no_answer, d.count);
+    }
+    for (auto& [text, one] : by_reason) out.push_back(std::move(one));
+    if (!categorizer_up_ && pending_.count > 0)
+        out.push_back({.gate = Gate::categorizer, .deliveries = pending_.count, .waits_for = "the categorizer is not there"});
+}
+
+void Core::unlinked_reports(std::vector<Unlinked>& out) const {
+    std::map<std::string, Unlinked> by_reason;
+    for (const auto& [at, message] : reports_due_) {
+        const Extra& e = extras_[messages_[message].extra];
+        if (bounce_up_ && !e.put_off) continue; // gathered with others for a moment
+        auto why = report_wait(e);
+        if (by_reason.size() >= most_reasons && !by_reason.contains(why)) continue;
+        Unlinked& one = by_reason[why];
+        one.gate = Gate::report;
+        one.deliveries += e.reports.size();
+        if (bounce_up_ && one.next_attempt == smtp::WallTime{}) one.next_attempt = wall_of(at); // in the order of time
+        one.waits_for = std::move(why);
+    }
+    for (auto& [text, one] : by_reason) out.push_back(std::move(one));
+}
+
+std::vector<Unlinked> Core::unlinked(std::size_t at_most) const {
+    std::vector<Unlinked> out;
+    unlinked_routes(out);
+    unlinked_uncategorized(out);
+    unlinked_reports(out);
+    const auto before = [](const Unlinked& a, const Unlinked& b) {
+        return std::tuple(a.failures == 0, b.deliveries) < std::tuple(b.failures == 0, a.deliveries);
+    };
+    std::ranges::stable_sort(out, before);
+    if (out.size() > at_most) out.resize(at_most);
+    return out;
+}
+
+} // namespace decide::queue

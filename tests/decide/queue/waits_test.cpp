@@ -1,0 +1,177 @@
+// Why mail waits that has no link: said in every view, also while it is tried again, and after a clean restart.
+#include "tests/decide/queue/bench.h"
+
+using namespace decide::queue;
+using namespace decide::queue::test;
+
+namespace {
+
+DeliveryInfo only(const Bench& b, spool::QueueId id) {
+    const auto info = b.engine.message(id, b.now());
+    REQUIRE(info);
+    REQUIRE(info->deliveries.size() == 1);
+    return info->deliveries.front();
+}
+
+GateInfo closed_gate(const Bench& b, spool::QueueId id, Gate which) {
+    for (const auto& explanation : b.engine.explain(id))
+        for (const auto& gate : explanation.gates)
+            if (gate.gate == which && !gate.open) return gate;
+    FAIL("no such closed gate");
+    return {};
+}
+
+} // namespace
+
+TEST_CASE("a next hop that cannot be found: the reason, since when and until when, in every view") {
+    Bench b;
+    b.route_kind["lost.example"] = RouteKind::temporary;
+    const auto begun = b.now().wall;
+    const auto id = b.send({"lost.example"});
+    b.pass(90s); // looked up again, in vain
+    CHECK(b.lookups.size() == 2);
+    const auto it = only(b, id);
+    CHECK(it.waiting == Waiting::route);
+    CHECK(it.reason.text == "because");
+    CHECK(it.since == begun);
+    CHECK(it.next_attempt > b.now().wall);
+    CHECK(it.waits_for == "its next hop could not be found; it is looked up again");
+    const auto gate = closed_gate(b, id, Gate::route);
+    CHECK(gate.reason.text == "because");
+    CHECK(gate.since == begun);
+    CHECK(gate.until == it.next_attempt);
+    const auto queue = b.queue("lost.example");
+    CHECK(queue.failures == 2);
+    CHECK(queue.failing_since == begun);
+    CHECK(queue.last_error.text == "because");
+    const auto all = b.engine.unlinked(20);
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].gate == Gate::route);
+    CHECK(all[0].queue == "lost.example");
+    CHECK(all[0].deliveries == 1);
+    CHECK(all[0].failures == 2);
+    CHECK(all[0].failing_since == begun);
+    CHECK(all[0].next_attempt == it.next_attempt);
+    CHECK(all[0].reason.text == "because");
+    b.route_kind.clear();
+    b.pass(3min);
+    CHECK(b.engine.unlinked(20).empty());
+    CHECK(only(b, id).reason.text.empty());
+}
+
+TEST_CASE("while it is looked up again the reason stays, and a router that has gone is named besides") {
+    Bench b;
+    b.route_kind["lost.example"] = RouteKind::temporary;
+    const auto id = b.send({"lost.example"});
+    b.routes = false; // a name server's silence takes its time
+    b.pass(2min);
+    REQUIRE(b.lookups.size() == 2);
+    auto it = only(b, id);
+    CHECK(it.reason.text == "because");
+    CHECK(it.waits_for == "its next hop could not be found, and is being looked up again");
+    CHECK(closed_gate(b, id, Gate::route).reason.text == "because");
+    CHECK(b.queue("lost.example").last_error.text == "because");
+    CHECK(b.engine.unlinked(20).at(0).reason.text == "because");
+    b.engine.service(Service::router, Presence::down, b.now(), b.out);
+    b.out = {};
+    it = only(b, id);
+    CHECK(it.reason.text == "because");
+    CHECK(it.waits_for == "the router is not there");
+    CHECK(b.queue("lost.example").idle_why == "the router is not there");
+}
+
+TEST_CASE("after a clean restart the reason is there, and the next hop is asked for at once") {
+    std::vector<Remembered> kept;
+    smtp::WallTime begun;
+    {
+        Bench b;
+        b.route_kind["lost.example"] = RouteKind::temporary;
+        begun = b.now().wall;
+        b.send({"lost.example"});
+        b.pass(5min);
+        kept = b.engine.remembered();
+    }
+    REQUIRE(kept.size() == 1);
+    CHECK(kept[0].route);
+    Bench b;
+    b.engine.restore(kept, b.now(), b.out);
+    CHECK(b.engine.remembered().size() == 1); // a start that is stopped soon forgets nothing
+    b.sorts = true;
+    b.engine.service(Service::router, Presence::down, b.now(), b.out);
+    const auto id = b.send({"lost.example"});
+    CHECK(only(b, id).reason.text == "because");
+    CHECK(only(b, id).since == begun);
+    CHECK(b.engine.unlinked(20).at(0).failures == kept[0].failures);
+    b.engine.service(Service::router, Presence::up, b.now(), b.out);
+    b.run();
+    CHECK(b.lookups == std::vector<std::string>{"lost.example"});
+    CHECK(only(b, id).reason.text.empty()); // found
+}
+
+TEST_CASE("mail the categorizer said to wait with: one line for each reason, whatever mail it is") {
+    Bench b;
+    b.sorts = false;
+    const Reason table{"4.3.0", "table socketmap:x does not answer", "", ""};
+    const auto undecided = [&](spool::QueueId id) {
+        const std::vector<FinalRecipient> finals{{.number = 0, .fate = Fate::deferred, .destination = {}, .reason = &table}};
+        b.engine.categorized({id, finals}, b.now(), b.out);
+        b.run();
+    };
+    for (int i = 0; i < 3; ++i) undecided(b.send({"x.example"}));
+    const auto silent = b.send({"x.example"});
+    b.engine.categorization_failed(silent, b.now(), b.out);
+    b.run();
+    const auto asked = b.send({"x.example"});
+    CHECK(only(b, asked).waits_for == "the categorizer is being asked");
+    CHECK(only(b, silent).waits_for == "the categorizer had no answer; it is asked again");
+    auto all = b.engine.unlinked(20);
+    REQUIRE(all.size() == 2);
+    CHECK(all[0].gate == Gate::categorizer);
+    CHECK(all[0].deliveries == 3);
+    CHECK(all[0].reason.text == table.text);
+    CHECK(all[0].next_attempt > b.now().wall);
+    CHECK(all[1].deliveries == 1);
+    CHECK(all[1].waits_for == "the categorizer had no answer; it is asked again");
+    CHECK(b.engine.unlinked(1).size() == 1);
+    b.engine.service(Service::categorizer, Presence::down, b.now(), b.out);
+    CHECK(only(b, asked).waits_for == "the categorizer is not there");
+    CHECK(b.engine.unlinked(20).size() == 3);
+}
+
+TEST_CASE("a report that could not be made says why, and when it is tried again") {
+    Bench b;
+    b.reports_work = false;
+    const auto id = b.send({"x.example"});
+    b.answer(b.take(), Outcome::failed);
+    b.pass(10s);
+    const auto it = only(b, id);
+    CHECK(it.waiting == Waiting::report);
+    CHECK(it.waits_for == "its sender is to be told, but no report could be made: no room");
+    CHECK(it.next_attempt > b.now().wall);
+    CHECK(closed_gate(b, id, Gate::report).text == it.waits_for);
+    CHECK(closed_gate(b, id, Gate::report).until == it.next_attempt);
+    const auto all = b.engine.unlinked(20);
+    REQUIRE(all.size() == 1);
+    CHECK(all[0].gate == Gate::report);
+    CHECK(all[0].waits_for == it.waits_for);
+    b.engine.service(Service::bounce, Presence::down, b.now(), b.out);
+    CHECK(only(b, id).waits_for == "its sender is to be told, but the bounce daemon is not there");
+    CHECK(b.engine.unlinked(20).at(0).waits_for == only(b, id).waits_for);
+}
+
+TEST_CASE("what keeps due mail waiting is said of each message") {
+    Bench b;
+    b.engine.pause(Scope::queue, "p.example", b.now(), b.out);
+    b.engine.pause(Scope::link, "x.example", b.now(), b.out);
+    const auto first = b.send({"x.example"}), paused = b.send({"p.example"});
+    CHECK(only(b, paused).waits_for == "the queue is paused");
+    CHECK(only(b, first).waits_for == "the link is paused");
+    b.engine.pause(Scope::everything, "", b.now(), b.out);
+    b.run();
+    CHECK(only(b, first).waits_for == "everything is paused");
+    CHECK(b.engine.unlinked(20).empty());
+    Bench without;
+    without.engine.agent_gone(1, Departure::orderly, without.now(), without.out);
+    without.run();
+    CHECK(only(without, without.send({"x.example"})).waits_for == "its link: no delivery agent has room");
+}
