@@ -156,10 +156,16 @@ private:
     // ---- suspended.cpp ----
     const Reason* rests(Slot queue) const;
     void suspended(Slot delivery, const Reason& reason);
-    // In one step, where a link with a long queue begins to rest: of further mail the link's own line and listings tell.
-    static constexpr std::uint32_t most_suspended_at_once = 1000;
-    std::uint32_t all_suspended(Slot queue, std::uint32_t at_most = most_suspended_at_once);
+    // What one step may tell and look at, where a link with a long queue begins to rest: of further mail the link's own
+    // line and listings tell.
+    struct Telling {
+        std::uint32_t recipients = 1000, looks = 10'000;
+        bool ended() const { return recipients == 0 || looks == 0; }
+    };
+    void all_suspended(Slot queue, Telling& left);
+    void all_suspended(Slot queue);
     void all_suspended_of(Slot link);
+    void said(Slot delivery); // the log has a line of it now
 
     // ---- link_state.cpp ----
     const Ladder& ladder(const Queue& queue) const { return rules_[queue.rule].ladder; }

@@ -49,6 +49,7 @@ void Flows::push(Lanes& lanes, Slot owner, std::size_t lane, std::uint32_t submi
     if (lane == problem_lane && state.count == 0) lanes.last_problem = now;
     ++state.count;
     ++lanes.count;
+    lanes.unsaid += d.unsaid ? 1 : 0;
 }
 
 void Flows::remove(Lanes& lanes, Slot delivery) {
@@ -61,6 +62,7 @@ void Flows::remove(Lanes& lanes, Slot delivery) {
     d.prev = d.next = d.holder = none;
     --state.count;
     --lanes.count;
+    lanes.unsaid -= d.unsaid ? 1 : 0;
     if (--its.count > 0) return;
     index_.erase(its.key);
     if (its.next == slot) {

@@ -23,6 +23,7 @@ struct LaneState {
 struct Lanes {
     std::array<LaneState, 4> lane;
     std::uint32_t count = 0;
+    std::uint32_t unsaid = 0;        // of them, whose wait the log has no line of yet (Delivery::unsaid)
     std::uint32_t since_problem = 0; // others taken since the last problem message
     smtp::Monotonic last_problem{};
 };

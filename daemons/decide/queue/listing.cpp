@@ -326,6 +326,7 @@ Counts Core::counts() const {
         const Queue& q = queues_[slot];
         if (q.name.empty()) continue;
         out.due += q.lanes.count;
+        out.unsaid += q.lanes.unsaid;
         out.active += q.active;
         const Link* l = q.link == none ? nullptr : &links_[q.link];
         if (paused_ || q.stopped() || (l && l->paused)) {

@@ -159,6 +159,7 @@ struct Counts {
     std::uint64_t messages = 0, deliveries = 0;
     std::uint64_t uncategorized = 0, waiting = 0, due = 0, active = 0, held = 0, reports = 0;
     std::uint64_t links = 0, queues = 0, connections = 0;
+    std::uint64_t unsaid = 0; // due, new, and the log has no line of them yet
     // Deliveries by what they wait for; `due` above counts all that could be, these only what nothing keeps.
     std::uint64_t free = 0, scheduled = 0, retrying = 0, paused = 0, routing = 0;
 };

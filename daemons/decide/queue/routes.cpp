@@ -318,8 +318,8 @@ void Core::fail_ready(Slot queue) {
 }
 
 void Core::untried_for_want_of_route(Slot slot, Outcome outcome) {
-    Delivery& d = deliveries_[slot];
-    d.unsaid = false;
+    said(slot);
+    const Delivery& d = deliveries_[slot];
     const Queue& q = queues_[d.queue];
     const auto why = static_cast<std::uint32_t>(out_->reasons.size());
     out_->reasons.push_back(q.route_reason);

@@ -18,38 +18,50 @@ const Reason* Core::rests(Slot queue) const {
     return nullptr;
 }
 
-void Core::suspended(Slot slot, const Reason& reason) {
+void Core::said(Slot slot) {
     Delivery& d = deliveries_[slot];
+    const bool in_lane = d.state == DeliveryState::ready && d.holder != none;
+    if (d.unsaid && in_lane) --queues_[d.queue].lanes.unsaid;
     d.unsaid = false;
-    const auto why = static_cast<std::uint32_t>(out_->reasons.size());
-    out_->reasons.push_back(reason);
-    emit(NoticeSuspended{spool::QueueId{messages_[d.message].id}, numbers_of(slot), why});
 }
 
-// What already waited in a queue when its rest began, or when it came to a link that rests; of at most so many
-// recipients. How many they were.
-std::uint32_t Core::all_suspended(Slot queue, std::uint32_t at_most) {
+void Core::suspended(Slot slot, const Reason& reason) {
+    said(slot);
+    const auto why = static_cast<std::uint32_t>(out_->reasons.size());
+    out_->reasons.push_back(reason);
+    emit(NoticeSuspended{spool::QueueId{messages_[deliveries_[slot].message].id}, numbers_of(slot), why});
+}
+
+// What already waited in a queue when its rest began, or when it came to a link that rests. Where all is said, as it is
+// of a long queue whose link comes and goes, nothing is looked at.
+void Core::all_suspended(Slot queue, Telling& left) {
     const Queue& q = queues_[queue];
-    const Reason* why = rests(queue);
-    if (why == nullptr) return 0;
-    std::uint32_t said = 0;
-    for (Slot slot = flows_.first(q.lanes); slot != none && said < at_most; slot = flows_.next(q.lanes, slot)) {
+    const Reason* why = q.lanes.unsaid == 0 ? nullptr : rests(queue);
+    if (why == nullptr) return;
+    for (Slot slot = flows_.first(q.lanes); slot != none && q.lanes.unsaid > 0 && !left.ended();
+         slot = flows_.next(q.lanes, slot)) {
+        --left.looks;
         if (!deliveries_[slot].unsaid) continue;
-        said += deliveries_[slot].count;
+        left.recipients -= std::min(left.recipients, deliveries_[slot].count);
         suspended(slot, *why);
     }
-    return said;
+}
+
+void Core::all_suspended(Slot queue) {
+    Telling left;
+    all_suspended(queue, left);
 }
 
 void Core::all_suspended_of(Slot link) {
     const Slot first = links_[link].ring;
     if (first == none) return;
-    std::uint32_t left = most_suspended_at_once;
+    Telling left;
     Slot queue = first;
     do {
-        left -= std::min(left, all_suspended(queue, left));
+        --left.looks;
+        if (!left.ended()) all_suspended(queue, left);
         queue = queues_[queue].ring_next;
-    } while (queue != first && left > 0);
+    } while (queue != first && !left.ended());
 }
 
 } // namespace decide::queue

@@ -1,5 +1,6 @@
 // New mail that has to wait for its link's or queue's rest to end, and mail that is thrown away: what the log is told.
 #include "tests/decide/queue/bench.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 using namespace decide::queue;
@@ -68,6 +69,48 @@ TEST_CASE("what waited already when the rest began is told of then; of a crowd s
     CHECK(b.said_of(first).empty());
     CHECK(b.said_of(second) == Told::Lines{"0: because"});
     CHECK(b.suspended.size() == 1000);
+}
+
+TEST_CASE("a long queue whose link comes and goes: who was told of is not looked for again") {
+    Told b;
+    b.connects = false;
+    const auto unsaid = [&] { return b.engine.counts().unsaid; };
+    // The link serves one message, and fails again.
+    const auto comes_and_goes = [&](auto meanwhile) {
+        b.pass(61s);
+        REQUIRE(b.opened.size() == 1);
+        b.up(b.opened.front());
+        b.answer(b.take(), Outcome::delivered);
+        meanwhile();
+        while (!b.opened.empty()) b.refuse(b.opened.front());
+        REQUIRE(b.link("x.example").health == Health::glitch);
+    };
+    for (int i = 0; i < 2500; ++i) b.submit({"x.example"});
+    while (!b.opened.empty()) b.refuse(b.opened.front());
+    CHECK(b.suspended.size() == 1000);
+    auto left = unsaid();
+    CHECK(left <= 1500);
+    CHECK(left >= 1400);
+    for (int i = 0; i < 2; ++i) {
+        comes_and_goes([] {});
+        CHECK(unsaid() <= left - std::min<std::uint64_t>(left, 1000));
+        left = unsaid();
+    }
+    CHECK(left == 0);
+    CHECK(b.suspended.size() <= 2500);
+    // While it rests each is told of as it comes.
+    const auto before = b.suspended.size();
+    for (int i = 0; i < 9000; ++i) b.submit({"x.example"});
+    CHECK(b.suspended.size() == before + 9000);
+    CHECK(unsaid() == 0);
+    // One that comes at a good moment is found behind so many, but not behind any number.
+    spool::QueueId late;
+    left = b.queue("x.example").due;
+    CHECK(left > 10'000);
+    comes_and_goes([&] { late = b.submit({"x.example"}); });
+    CHECK(b.said_of(late).empty());
+    CHECK(unsaid() == 1);
+    CHECK(b.engine.message(late, b.now())->deliveries.at(0).reason.text == "because"); // listings say
 }
 
 TEST_CASE("while a link is tried again, further mail is told of the last failure") {
