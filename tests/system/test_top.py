@@ -78,6 +78,7 @@ def test_top_in_a_terminal(mta, remote, terminal):
         wait_until(lambda: terminal.facts("alternate_on") == "0", 15, "the first screen again")
         terminal.wait("^before$")
         assert terminal.facts("cursor_flag") == "1", "the cursor is to be seen"
+        wait_until(lambda: terminal.screen().rstrip().endswith("ready>"), 15, "the shell to ask")
         terminal.keys(f"echo typed-{number}", "Enter")  # seen twice: echo is on, and lines are read as lines
         wait_until(lambda: len(re.findall(rf"typed-{number}", terminal.screen())) == 2, 15, "what is typed to be seen")
         assert queue_id
