@@ -117,7 +117,7 @@ TEST_CASE("classes of domains, tables, and included lists") {
             "[virtual_mailbox]\ndomains = [\"boxes.example\"]\ndeliver = \"lmtp:/run/lmtp\"\n");
     CHECK(w.ask({"Info+x@Lists.Example", "nobody@lists.example", "ann@boxes.example"}) ==
           "0:local bob; 0:remote x+x@far.example; 1:failed 5.1.1; 2:remote");
-    CHECK(w.ask({"team"}) == "0:deferred 4.3.0"); // a device is no list
+    CHECK(w.ask({"team"}) == "0:local alice; 0:deferred team 4.3.0"); // a device is no list
 }
 
 TEST_CASE("an alias file that cannot be read bounces nobody") {
