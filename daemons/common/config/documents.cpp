@@ -45,6 +45,21 @@ std::string_view kind_of(const Key& key) {
     return kinds[key.target.index()];
 }
 
+// "1 to 100"; "" where the kind says it all.
+std::string range_of(const Key& key) {
+    const auto range = [](const auto& least, const auto& most) { return fmt::format("{} to {}", least, most); };
+    return std::visit(
+        Overloaded{
+            [&](const Count& count) { return range(count.least, count.most); },
+            [&](const Size& size) { return range(print_size(size.least), print_size(size.most)); },
+            [&](const Span& span) { return range(print_duration(span.least), print_duration(span.most)); },
+            [&](const Fraction&) { return range(0, 1); },
+            [&](const Counts& counts) { return range(counts.least, counts.most); },
+            [](const auto&) { return std::string(); },
+        },
+        key.target);
+}
+
 // `text` in lines of at most `width` characters behind `prefix`; a sentence starts a new line if `sentences`.
 std::string wrapped(std::string_view text, std::string_view prefix, std::size_t width, bool sentences) {
     std::string out, line;
@@ -230,8 +245,8 @@ std::string sample() {
         "Configuration of the Postrider mail transfer agent. Every key there is stands here, commented "
         "out, with its default (or with an example where the default depends on the machine). "
         "man 5 postrider.toml says the same at more length. Durations: \"60s\", \"10m\", \"5d\". Sizes: "
-        "\"50MiB\". Relative file names start at the directory of this file. \"postrider check\" tells "
-        "what is wrong before anything is started.",
+        "\"50MiB\". In brackets: the least and the most a value may be. Relative file names start at the "
+        "directory of this file. \"postrider check\" tells what is wrong before anything is started.",
         "# ", 100, false);
     each_section([&](const Section& section) {
         std::string name = section.name;
@@ -247,9 +262,11 @@ std::string sample() {
         if (name.starts_with("route")) name = "route.\"*\"";
         out += "\n" + wrapped(section.meaning, "# ", 100, false);
         out += fmt::format("{}[{}]\n", named ? "#" : "", name);
-        for (const auto& key : section.keys)
-            out += "\n" + wrapped(key.meaning, "# ", 100, false) +
-                   fmt::format("#{} = {}\n", key.name, shown(key));
+        for (const auto& key : section.keys) {
+            const auto range = range_of(key);
+            const auto meaning = range.empty() ? std::string(key.meaning) : fmt::format("{} [{}]", key.meaning, range);
+            out += "\n" + wrapped(meaning, "# ", 100, false) + fmt::format("#{} = {}\n", key.name, shown(key));
+        }
     });
     return out;
 }
@@ -260,9 +277,12 @@ std::string manual() {
         out += fmt::format(".Ss [{}]\\&\n", common::mdoc(section.name)) +
                wrapped(common::mdoc(section.meaning), "", 80, true);
         out += ".Bl -tag -width Ds\n";
-        for (const auto& key : section.keys)
-            out += fmt::format(".It Cm {} No = {} Pq {}\n", key.name, common::mdoc(shown(key)), kind_of(key)) +
+        for (const auto& key : section.keys) {
+            const auto range = range_of(key);
+            out += fmt::format(".It Cm {} No = {} Pq {}{}{}\n", key.name, common::mdoc(shown(key)), kind_of(key),
+                               range.empty() ? "" : ", ", range) +
                    wrapped(common::mdoc(key.meaning), "", 80, true);
+        }
         out += ".El\n";
     });
     return out.append(manual_tail);

@@ -69,7 +69,9 @@ Section table_of(Log& s) {
             "Where log lines go. Their format is the one mail log analysers know.",
             {
                 {"file", any_text(s.file),
-                 "Log file; \"\" for none. Re-opened on SIGHUP; /dev/stdout is allowed.", ""},
+                 "Log file; \"\" for none. Opened anew by \"postrider logs reopen\" and by a reload; "
+                 "/dev/stdout is allowed.",
+                 ""},
                 {"syslog", Flag{&s.syslog}, "Also send every line to syslog, facility mail.", ""},
                 {"syslog_socket", any_text(s.syslog_socket), "The datagram socket syslog listens on.", ""},
                 {"name", word(s.name), "What stands before \"/smtpd[123]:\" in every line.", ""},

@@ -54,6 +54,13 @@ TEST_CASE("the sample and the manual hold every key, and the sample is right") {
         }
 }
 
+TEST_CASE("the sample and the manual say what a value may be") {
+    CHECK(config::sample().find("# Failures in a row until it is no glitch any more. [1 to 100]\n") != std::string::npos);
+    CHECK(config::sample().find("# Wait after a first failure. [1s to 1d]\n") != std::string::npos);
+    CHECK(config::manual().find("\n.It Cm glitch_count No = 3 Pq number, 1 to 100\n") != std::string::npos);
+    CHECK(config::manual().find("\n.It Cm glitch_interval No = \\(dq1m\\(dq Pq duration, 1s to 1d\n") != std::string::npos);
+}
+
 TEST_CASE("mandoc finds nothing odd in the manual's pages") {
     if (std::system("command -v mandoc >/dev/null") != 0) return;
     for (const auto& page : std::filesystem::directory_iterator(SOURCE_ROOT "/man"))
