@@ -23,9 +23,6 @@ struct Notify {
     bool never = false, success = false, failure = false, delay = false;
 
     bool given() const { return never || success || failure || delay; }
-    bool on_failure() const { return !given() || failure; }
-    bool on_delay() const { return !given() || delay; }
-    bool on_success() const { return success; }
     // "NEVER" or "SUCCESS,FAILURE,DELAY" or "": as in the parameter.
     std::string text() const;
     static std::expected<Notify, Malformed> parse(std::string_view text);

@@ -303,7 +303,6 @@ private:
     std::optional<ServerEvent> on_xclient(std::string_view argument);
     std::optional<ServerEvent> on_xforward(std::string_view argument);
     std::optional<ServerEvent> on_quit(std::string_view argument);
-    std::optional<ServerEvent> on_unknown(std::string_view argument);
 
     std::optional<ServerEvent> ask(Asked question, ServerEvent event);
     std::optional<ServerEvent> skip_content(Reply refusal);

@@ -29,8 +29,6 @@ public:
 
     // Directories and lock. Error EALREADY: another master has it.
     spool::Result<> enter(const config::Config& config);
-    // The former master did not leave in good order: what it started may still be busy for a moment.
-    bool left_in_disorder() const { return left_in_disorder_; }
     // In good order: the next one finds nothing odd. Nothing happens if it was never entered.
     void leave();
 
@@ -79,7 +77,7 @@ private:
     Users users_;
     std::string spool_, run_, warning_;
     common::Fd lock_;
-    bool left_in_disorder_ = false;
+    bool left_in_disorder_ = false; // by the former master: what it started may still be busy for a moment
     spool::Result<common::Fd> open_listener(const common::Endpoint& endpoint);
     std::map<std::string, common::Fd> handed_;
     std::map<std::string, common::Fd, std::less<>> local_;

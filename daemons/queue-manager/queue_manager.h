@@ -76,7 +76,6 @@ private:
     void detach_writer(std::uint8_t slot);
     void submitted(std::uint8_t slot, const proto::submission::Submitted& message);
     void try_now(std::uint8_t slot, const proto::submission::TryNow& message);
-    void read_and_accept(spool::QueueId id);
     void accept(spool::QueueId id, spool::Location location, std::uint64_t size,
                 const spool::MessageState& state, decide::queue::Since since);
     void found(spool::Found&& found);

@@ -70,7 +70,6 @@ private:
     decide::RouteTable routes_;
     std::set<std::string> down_;                        // links, as the queue-manager says
     std::map<std::string, decide::NextHop> named_hops_; // of "via:" questions; jobs point to them
-    std::vector<common::IpAddress> interfaces_;
     Ourselves ourselves_;
     std::unique_ptr<dns::Resolver> resolver_;
     std::unique_ptr<common::Https> https_;

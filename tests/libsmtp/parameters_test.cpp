@@ -125,8 +125,6 @@ TEST_CASE("NOTIFY goes and comes back") {
         CHECK(again.has_value() == lawful);
         if (lawful) CHECK(*again == notify);
     }
-    CHECK(Notify{}.on_failure());
-    CHECK_FALSE(Notify{true, false, false, false}.on_failure());
 }
 
 TEST_CASE("xtext goes and comes back") {

@@ -82,9 +82,6 @@ public:
 };
 
 // What an Error of a store means beside its text.
-inline bool is_full(const spool::Error& error) { // of the store's own limit, the disk, or a quota
-    return error.code == ENOSPC || error.code == EDQUOT;
-}
 inline bool is_damaged(const spool::Error& error) { return error.code == EUCLEAN; }
 
 } // namespace store

@@ -66,8 +66,6 @@ std::expected<Specification, smtp::Malformed> tcp(std::string_view rest) {
 
 } // namespace
 
-std::string_view name_of(Kind kind) { return std::ranges::find(names, kind, &Name::kind)->name; }
-
 std::expected<Specification, smtp::Malformed> Specification::parse(std::string_view text) {
     const auto colon = text.find(':');
     const auto word = text.substr(0, colon);

@@ -31,7 +31,4 @@ struct Specification {
     bool operator==(const Specification&) const = default;
 };
 
-// "text" …
-std::string_view name_of(Kind kind);
-
 } // namespace tables

@@ -1,3 +1,4 @@
+// Reads a scenario, the file of postrider.scenario(5): its table of keys, and what must fit together in it.
 #include "daemons/common/config/kinds.h"
 #include "daemons/common/config/toml_reader.h"
 #include "daemons/postrider/simulate/scenario.h"
