@@ -79,6 +79,7 @@ private:
     struct Chosen {
         decide::queue::MessageInfo info;
         std::optional<spool::MessageState> state;
+        bool read = false; // the file was asked for
     };
     // A walk over the messages of a selection, a batch at a time.
     struct Walk {

@@ -91,28 +91,29 @@ void Control::step(const std::shared_ptr<Walk>& walk) {
     if (!walk->ids.empty()) {
         while (walk->at < walk->ids.size() && chosen.size() < batch)
             if (auto info = hands_.engine.message(walk->ids[walk->at++], now))
-                chosen.push_back({*std::move(info), {}});
+                chosen.push_back({*std::move(info), {}, walk->read_files});
         walk->over = walk->at == walk->ids.size();
     } else {
         for (std::size_t looked = 0; looked < looked_at && chosen.size() < batch && !walk->over; ++looked) {
             auto info = hands_.engine.next_message(walk->cursor, now);
             walk->over = walk->cursor == 0;
-            if (info && !walk->filter.ruled_out(facts_of(*info, nullptr, now.wall)))
-                chosen.push_back({*std::move(info), {}});
+            if (!info) continue;
+            const auto facts = facts_of(*info, nullptr, now.wall);
+            if (!walk->filter.ruled_out(facts))
+                chosen.push_back({*std::move(info), {}, walk->read_files || walk->filter.needs_file(facts)});
         }
     }
-    const bool read = walk->read_files || walk->filter.needs_file();
-    hands_.pool.post([this, walk, chosen = std::move(chosen), read]() mutable {
+    hands_.pool.post([this, walk, chosen = std::move(chosen)]() mutable {
         for (auto& each : chosen) {
-            if (!read) break;
+            if (!each.read) continue;
             auto reader = spool::MessageReader::open(hands_.pool.disk(), each.info.id, each.info.location,
                                                      spool::ReadLock::none);
             if (reader) each.state = reader->state(); // else it has just gone
         }
-        hands_.pool.complete([this, walk, chosen = std::move(chosen), read]() mutable {
+        hands_.pool.complete([this, walk, chosen = std::move(chosen)]() mutable {
             const auto wall = common::Loop::now().wall;
             std::erase_if(chosen, [&](const Chosen& each) {
-                if (read && !each.state) return true;
+                if (each.read && !each.state) return true;
                 return !walk->filter.matches(facts_of(each.info, each.state ? &*each.state : nullptr, wall));
             });
             if (chosen.empty() && !walk->over) return step(walk);

@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/control_text.h"
 #include "daemons/queue-manager/control_advice.h"
+#include "daemons/common/proto/route.h"
 #include "daemons/decide/mx.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -381,6 +382,16 @@ std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& e
     return out;
 }
 
+namespace {
+
+// Queues have their recipients' domain for a name, but where the next hop was named (an operator's word, a transport
+// table), and those of this host's users.
+bool named_by_domain(std::string_view queue) {
+    return !queue.empty() && !queue.starts_with(proto::route::via) && !queue.starts_with(store_prefix);
+}
+
+} // namespace
+
 Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::WallTime now) {
     Facts facts;
     facts.id = info.id.text();
@@ -391,6 +402,7 @@ Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::
     for (const auto& delivery : info.deliveries) {
         facts.states.emplace_back(word_of(delivery.waiting));
         if (!delivery.queue.empty()) facts.domains.emplace_back(decide::link_to(delivery.queue));
+        if (!named_by_domain(delivery.queue)) facts.domains_known = false;
         if (!delivery.link.empty()) facts.links.push_back(delivery.link);
         for (const auto* why : {&delivery.reason.text, &delivery.waits_for})
             if (!why->empty()) facts.reasons.push_back(*why);
@@ -400,6 +412,7 @@ Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::
     for (const auto& recipient : state->recipients) {
         if (recipient.accounted_for()) continue;
         facts.recipients.push_back(recipient.address);
+        facts.domains.push_back(recipient.address.substr(recipient.address.rfind('@') + 1));
         const auto& original = state->envelope_of(recipient).address;
         if (original != recipient.address) facts.recipients.push_back(original);
         if (!recipient.reply.text.empty()) facts.reasons.push_back(recipient.reply.text);

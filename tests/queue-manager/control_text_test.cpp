@@ -1,5 +1,6 @@
 // What operators are told: where each closed gate comes from, and the tries of a link.
 #include "daemons/queue-manager/control_text.h"
+#include "daemons/decide/queue/filter.h"
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -100,4 +101,21 @@ TEST_CASE("tries of a link: those since the message came") {
     REQUIRE(since.size() == 1);
     CHECK(since[0]["phase"] == "session");
     CHECK(since[0]["text"] == reply.text);
+}
+
+TEST_CASE("domain= is the recipients' domain, wherever their mail waits") {
+    const auto asked = Filter::parse(std::vector<std::string>{"domain=remote.example"});
+    REQUIRE(asked);
+    const auto message = state();
+    for (const char* queue : {"", "remote.example", "remote.example@bulk", "via:[192.0.2.1]:25", "store:local"}) {
+        CAPTURE(queue);
+        MessageInfo info;
+        info.deliveries.emplace_back().queue = queue;
+        const auto known = queue_manager::facts_of(info, nullptr, noon);
+        CHECK_FALSE(asked->ruled_out(known));
+        CHECK(asked->matches(asked->needs_file(known) ? queue_manager::facts_of(info, &message, noon) : known));
+    }
+    MessageInfo other;
+    other.deliveries.emplace_back().queue = "other.example";
+    CHECK(asked->ruled_out(queue_manager::facts_of(other, nullptr, noon)));
 }

@@ -413,7 +413,4 @@ private:
     std::vector<Sorted> sorted_;
 };
 
-// The link key and name of local delivery into one store.
-inline constexpr std::string_view store_prefix = "store:";
-
 } // namespace decide::queue

@@ -164,18 +164,18 @@ bool Filter::matches(const Facts& facts) const {
     return std::ranges::all_of(groups_, [&](const Group& group) { return holds(group, facts); });
 }
 
-bool Filter::needs_file() const {
-    return std::ranges::any_of(groups_, [](const Group& group) {
-        return group.key == Key::sender || group.key == Key::recipient || group.key == Key::reason;
-    });
+bool Filter::in_file(Key key, const Facts& facts) {
+    return key == Key::sender || key == Key::recipient || key == Key::reason ||
+           (key == Key::domain && !facts.domains_known);
+}
+
+bool Filter::needs_file(const Facts& facts) const {
+    return std::ranges::any_of(groups_, [&](const Group& group) { return in_file(group.key, facts); });
 }
 
 bool Filter::ruled_out(const Facts& facts) const {
-    return std::ranges::any_of(groups_, [&](const Group& group) {
-        const bool in_file =
-            group.key == Key::sender || group.key == Key::recipient || group.key == Key::reason;
-        return !in_file && !holds(group, facts);
-    });
+    return std::ranges::any_of(
+        groups_, [&](const Group& group) { return !in_file(group.key, facts) && !holds(group, facts); });
 }
 
 } // namespace decide::queue

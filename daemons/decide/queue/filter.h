@@ -23,6 +23,7 @@ namespace decide::queue {
 struct Facts {
     std::string id, sender, lane;
     std::vector<std::string> recipients, domains, links, states, reasons;
+    bool domains_known = true; // false: the recipients' domains are in the message's file
     smtp::Duration age{};
     std::uint64_t size = 0;
 };
@@ -33,10 +34,11 @@ public:
     static std::expected<Filter, std::string> parse(std::span<const std::string> words);
 
     bool matches(const Facts& facts) const;
-    // Is sender, recipient or reason asked for: must the message's file be read?
-    bool needs_file() const;
-    // No more than what the queue itself knows (all but sender, recipients, reasons) settles that it does not
-    // match.
+    // Is sender, recipient or reason asked for, or a domain that the queue does not know: must the message's
+    // file be read?
+    bool needs_file(const Facts& facts) const;
+    // No more than what the queue itself knows (all but sender, recipients, reasons, domains that are not known)
+    // settles that it does not match.
     bool ruled_out(const Facts& facts) const;
 
 private:
@@ -51,6 +53,7 @@ private:
         std::vector<Bound> bounds;      // age: µs; size: bytes; all of them must hold
     };
     Group& group(Key key);
+    static bool in_file(Key key, const Facts& facts);
     static bool holds(const Group& group, const Facts& facts);
 
     std::vector<Group> groups_;

@@ -3,9 +3,13 @@
 #include "daemons/decide/queue/actions.h"
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace decide::queue {
+
+// The link key and name of local delivery into one store.
+inline constexpr std::string_view store_prefix = "store:";
 
 // Where a delivery stands, and the first thing that keeps it there.
 enum class Waiting : std::uint8_t {

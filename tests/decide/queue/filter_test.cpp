@@ -90,13 +90,24 @@ TEST_CASE("filter: what the queue itself knows is enough to rule out, never to r
     const std::vector<std::string> words = {"sender=a@b", "lane=high"};
     const auto filter = Filter::parse(words);
     REQUIRE(filter);
-    CHECK(filter->needs_file());
+    CHECK(filter->needs_file(some()));
     CHECK(filter->ruled_out(some())); // another lane
     Facts high = some();
     high.lane = "high";
     CHECK_FALSE(filter->ruled_out(high));
     CHECK_FALSE(filter->matches(high));
-    CHECK_FALSE(Filter::parse(std::vector<std::string>{"state=due"})->needs_file());
+    CHECK_FALSE(Filter::parse(std::vector<std::string>{"state=due"})->needs_file(some()));
+    SUBCASE("a domain is in the file where the queue does not know it") {
+        const auto domain = Filter::parse(std::vector<std::string>{"domain=example.org"});
+        REQUIRE(domain);
+        Facts rerouted = some();
+        CHECK(domain->ruled_out(rerouted));
+        CHECK_FALSE(domain->needs_file(rerouted));
+        rerouted.domains = {"via:relay.example.com"};
+        rerouted.domains_known = false;
+        CHECK_FALSE(domain->ruled_out(rerouted));
+        CHECK(domain->needs_file(rerouted));
+    }
 }
 
 TEST_CASE("filter: wildcards") {
