@@ -79,8 +79,12 @@ public:
     int send() {
         if (entries_.empty()) return ok;
         bytes_ = 0;
-        return ask_queue(arguments_, request_of(op_, arguments_, std::exchange(entries_, json::array())),
-                         [this](const json& line) { total.add(line); });
+        const int status = ask_queue(arguments_, request_of(op_, arguments_, std::exchange(entries_, json::array())),
+                                     [this](const json& line) { total.add(line); });
+        const auto done = total.added + total.replaced + total.removed;
+        if (status != ok && done > 0 && !arguments_.has("--dry-run"))
+            complain(fmt::format("{} before that went through, and stay as they are now", count_text(done, "change")));
+        return status;
     }
     Total total;
 
@@ -193,7 +197,7 @@ int suppress_import(const Arguments& arguments) {
     std::ifstream file;
     if (name != "-") file.open(name);
     std::istream& from = name == "-" ? std::cin : file;
-    if (!from) return complain(fmt::format("{}: {}", name, std::strerror(errno))), data_error;
+    if (!from) return complain(fmt::format("{}: {}", name, std::strerror(errno))), no_input;
     SuppressionReader reader;
     Sender sender(arguments, op::suppress);
     std::string line;

@@ -91,7 +91,8 @@ int top(const Arguments& arguments) {
         const auto now = std::time(nullptr);
         const auto body =
             facts ? status_page(*facts, now, terminal_width()) : fmt::format("{}\n", facts.error().what);
-        screen.show(fmt::format("{}  every {} s, q ends\n\n{}", time_text(now), *interval, body));
+        const auto head = fitted(fmt::format("{}  every {} s, q ends", time_text(now), *interval), terminal_width());
+        screen.show(fmt::format("{}\n\n{}", head, body));
     } while (wait_for_keys(signals.number(), static_cast<int>(*interval) * 1000));
     return ok;
 }

@@ -143,6 +143,7 @@ def test_lists_of_others_come_in(relaying, folder):
     csv = folder / "bounces.csv"
     csv.write_text('status,reason,email,created\n5.1.1,"550 5.1.1 no, never",ann@remote.example,1700000000\n'
                    "5.1.1,x,no address at all,1\n5.1.1,y,BOB@remote.example,1700000000\n")
+    assert mta.command("suppress", "import", folder / "is not there", check=False).returncode == 66
     done = mta.command("suppress", "import", csv, "--for", "10d", "--dry-run", check=False)
     assert done.returncode == 65 and f"{csv}:3:" in done.stderr and listed(mta) == []
     done = mta.command("suppress", "import", csv, "--for", "10d", check=False)

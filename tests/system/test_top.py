@@ -72,6 +72,8 @@ def test_top_in_a_terminal(mta, remote, terminal):
         terminal.tmux("resize-window", "-x", "60", "-y", "12")
         wait_until(lambda: terminal.screen().count("\n") == 12 and "q ends" in terminal.screen(), 15, "the page on a smaller screen")
         assert max(map(len, terminal.screen().splitlines())) <= 60
+        terminal.tmux("resize-window", "-x", "25", "-y", "12")  # narrower than its first line
+        terminal.wait(r"^\d{4}-.*…$")
         terminal.tmux("resize-window", "-x", "100", "-y", "30")
         terminal.wait(r"^ +queue-manager ")
         terminal.keys(*keys)
