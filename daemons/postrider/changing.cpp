@@ -24,11 +24,13 @@ json with_why(std::string_view op, const Arguments& arguments) {
 // Sums up what the requests came to: with many ids there are several.
 struct Total {
     std::int64_t matched = 0, changed = 0, would_change = 0, skipped = 0;
+    std::int64_t kept = 0; // of what was to be tried: by a pause
     void add(const json& line) {
         matched += number_of(line, "matched");
         changed += number_of(line, "changed");
         would_change += number_of(line, "would_change");
         skipped += number_of(line, "skipped");
+        kept += number_of(line, "kept");
     }
 };
 
@@ -55,13 +57,17 @@ int change(const Arguments& arguments, std::span<const std::string> words, json 
                     {"changed", total.changed},
                     {"would_change", total.would_change},
                     {"skipped", total.skipped},
+                    {"kept", total.kept},
                     {"dry_run", dry}});
     else if (dry)
         fmt::print("{} would be {}{}; nothing was changed\n", count_text(total.would_change, "message"), done,
                    total.skipped > 0 ? fmt::format(", {} not (already so)", total.skipped) : "");
     else
-        fmt::print("{} {}{}\n", count_text(total.changed, "message"), done,
-                   total.skipped > 0 ? fmt::format(", {} not (already so, or gone)", total.skipped) : "");
+        fmt::print("{} {}{}{}\n", count_text(total.changed, "message"), done,
+                   total.skipped > 0 ? fmt::format(", {} not (already so, or gone)", total.skipped) : "",
+                   total.kept > 0 ? fmt::format("; {} of them only when resumed, for a pause keeps them (see \"postrider status\")",
+                                                total.kept)
+                                  : "");
     return worst;
 }
 
@@ -83,17 +89,23 @@ int scoped(const Arguments& arguments, std::string_view op, std::string_view don
     request["scope"] = all ? "everything" : words[0];
     request["name"] = all ? "" : words[1];
     bool mail = true;
-    const int status = ask_queue(arguments, request, [&](const json& line) { mail = flag_of(line, "mail"); });
+    std::string kept_by; // to be tried, but paused
+    const int status = ask_queue(arguments, request, [&](const json& line) {
+        mail = flag_of(line, "mail");
+        kept_by = text_of(line, "kept_by");
+    });
     if (status != ok) return status;
     if (arguments.json)
         print_json({{"version", 1},
                     {"scope", request["scope"]},
                     {"name", request["name"]},
                     {"mail", mail},
+                    {"kept_by", kept_by},
                     {"done", done}});
+    else if (const auto what = all ? "everything" : fmt::format("{} {}", words[0], fitted(words[1], 400)); !kept_by.empty())
+        fmt::print("{} is tried when it is resumed: {}\n", what, fitted(kept_by, 1000));
     else
-        fmt::print("{} {}{}\n", all ? "everything" : fmt::format("{} {}", words[0], fitted(words[1], 400)),
-                   done, mail ? "" : "; no mail is there now");
+        fmt::print("{} {}{}\n", what, done, mail ? "" : "; no mail is there now");
     return ok;
 }
 

@@ -6,6 +6,7 @@
 #include "daemons/postrider/text.h"
 #include "libspool/message_reader.h"
 #include "libspool/real_disk.h"
+#include <algorithm>
 #include <ctime>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -56,11 +57,10 @@ Table queue_table() {
         {"Queue", "State", ">Queued", ">Due", ">In flight", ">Oldest", "Next", "Link", "Why it waits"});
 }
 void add_queue(Table& table, const json& q) {
-    const auto why = text_of(q, "last_error").empty() ? text_of(q, "idle_why") : text_of(q, "last_error");
     table.row({text_of(q, "queue"), state_text(q), std::to_string(number_of(q, "deliveries")),
                std::to_string(number_of(q, "due")), std::to_string(number_of(q, "in_flight")),
                age_text(since(number_of(q, "oldest"))), when_text(number_of(q, "next_attempt")),
-               text_of(q, "link"), why});
+               text_of(q, "link"), why_it_waits(q)});
 }
 
 void print_fact(std::string_view name, const std::string& value) {
@@ -234,6 +234,11 @@ void print_gates(const json& line) {
             number_of(gate, "since") > 0 ? ", since " + time_text(number_of(gate, "since")) : "",
             until > 0 ? ", until " + time_text(until) : "");
     }
+    const auto closed = [&](std::string_view gate) {
+        return std::ranges::any_of(list_of(line, "gates"), [&](const json& each) {
+            return text_of(each, "gate") == gate && !flag_of(each, "open");
+        });
+    };
     const auto next = number_of(line, "next_attempt");
     if (text_of(line, "state") == "report")
         fmt::print("  nothing is left to deliver: its sender is still to be told what became of it{}\n",
@@ -242,7 +247,10 @@ void print_gates(const json& line) {
         fmt::print("  nothing holds it up: it is being delivered\n");
     else
         fmt::print("  {} holds it up; earliest next try: {}\n", blocker,
-                   next > 0 ? time_text(next) : "as soon as its turn comes");
+                   closed("hold")    ? "when it is released"
+                   : closed("pause") ? "when that is resumed"
+                   : next > 0        ? time_text(next)
+                                     : "as soon as its turn comes");
     if (!advice.empty()) fmt::print("  {}\n", fitted(advice, 2000));
 }
 
@@ -291,12 +299,10 @@ int link_list(const Arguments& arguments) {
     return list(
         arguments, {{"op", op::links}}, table,
         [](Table& t, const json& l) {
-            const auto why =
-                text_of(l, "last_error").empty() ? text_of(l, "idle_why") : text_of(l, "last_error");
             t.row({text_of(l, "link"), state_text(l), std::to_string(number_of(l, "deliveries")),
                    std::to_string(number_of(l, "due")), std::to_string(number_of(l, "in_flight")),
                    fmt::format("{}/{}", number_of(l, "connections"), number_of(l, "limit")),
-                   age_text(since(number_of(l, "oldest"))), when_text(number_of(l, "next_attempt")), why});
+                   age_text(since(number_of(l, "oldest"))), when_text(number_of(l, "next_attempt")), why_it_waits(l)});
         },
         "no links: nothing is on its way anywhere");
 }

@@ -74,6 +74,7 @@ void mail(Page& page, const json& q) {
                               rate_text(*rates, "out"),
                               messages == 0 ? ""
                               : ready == 0  ? "; nothing is due"
+                              : !flag_of(q, "delivering") ? "; nothing further is begun"
                               : drain < 0   ? "; nothing leaves"
                                             : "; what is due is gone in about " + duration_text(drain)));
     }
@@ -98,11 +99,10 @@ void links(Page& page, const json& q) {
     Table table({"Link", "State", ">Overdue", ">Queued", ">Conn", "Next try", ">Failures", "Last error"});
     for (const auto& link : list_of(q, "links")) {
         const auto failures = number_of(link, "failures");
-        const auto error = text_of(link, "last_error"), idle = text_of(link, "idle_why");
         table.row({text_of(link, "link"), flag_of(link, "paused") ? "paused" : text_of(link, "state"),
                    std::to_string(number_of(link, "due")), std::to_string(number_of(link, "deliveries")),
                    std::to_string(number_of(link, "connections")), page.when(number_of(link, "next_attempt")),
-                   failures > 0 ? std::to_string(failures) : "", error.empty() ? idle : error});
+                   failures > 0 ? std::to_string(failures) : "", why_it_waits(link)});
     }
     if (table.empty()) return;
     page.line("");

@@ -121,6 +121,11 @@ bool flag_of(const json& object, const char* key) {
     return found != object.end() && found->is_boolean() && found->get<bool>();
 }
 
+std::string why_it_waits(const json& line) {
+    const auto error = text_of(line, "last_error");
+    return flag_of(line, "paused") || error.empty() ? text_of(line, "idle_why") : error;
+}
+
 const json& list_of(const json& object, const char* key) {
     static const json none = json::array();
     const auto found = object.find(key);

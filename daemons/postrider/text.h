@@ -41,6 +41,8 @@ private:
 std::int64_t number_of(const nlohmann::json& object, const char* key);
 std::string text_of(const nlohmann::json& object, const char* key);
 bool flag_of(const nlohmann::json& object, const char* key);
+// Of a queue's or link's line: what keeps its mail. A pause comes before the last error, which says less then.
+std::string why_it_waits(const nlohmann::json& line);
 const nlohmann::json& list_of(const nlohmann::json& object, const char* key); // an empty one if there is none
 
 } // namespace postrider

@@ -166,10 +166,17 @@ nlohmann::json Control::status() const {
 
 nlohmann::json Control::line_of(const decide::queue::LinkInfo& link) const {
     auto line = json_of(link);
+    if (link.stop) line["idle_why"] = stop_text(*link.stop, pauses_);
     line["resting"] = json::array();
     for (const auto& rest : hands_.resting(link.name))
         line["resting"].push_back(
             {{"source", rest.source}, {"until", seconds_of(rest.until)}, {"why", rest.why}});
+    return line;
+}
+
+nlohmann::json Control::line_of(const decide::queue::QueueInfo& queue) const {
+    auto line = json_of(queue);
+    if (queue.stop) line["idle_why"] = stop_text(*queue.stop, pauses_);
     return line;
 }
 
@@ -187,7 +194,7 @@ void Control::say_links(const Request& request, const std::string& name) {
                       code::unknown);
     if (!name.empty())
         for (const auto& queue : hands_.engine.queues(common::Loop::now(), Ages::yes))
-            if (queue.link == name) server_->send(request.peer, json_of(queue));
+            if (queue.link == name) server_->send(request.peer, line_of(queue));
     server_->finish(request.peer);
 }
 
@@ -196,7 +203,7 @@ void Control::say_queues(const Request& request, const std::string& name) {
     for (const auto& queue : hands_.engine.queues(common::Loop::now(), Ages::yes)) {
         if (!name.empty() && queue.name != name) continue;
         known = true;
-        server_->send(request.peer, json_of(queue));
+        server_->send(request.peer, line_of(queue));
     }
     if (!known) return refuse(request, fmt::format("there is no queue \"{}\": no mail is for that domain; \"postrider queue list\" "
                                                       "shows the queues", name), code::unknown);
@@ -225,7 +232,8 @@ void Control::say_message(const Request& request, const json& body, bool explain
             error = spool::text_of(reader.error());
         hands_.pool.complete([this, request, id, explain, state = std::move(state),
                               error = std::move(error)] {
-            const auto now = hands_.engine.message(id, common::Loop::now());
+            auto now = hands_.engine.message(id, common::Loop::now());
+            if (now) say_why(*now);
             if (!state) return refuse(request, fmt::format("{}: {}", id.text(), error), code::failed);
             if (!now)
                 return refuse(request, fmt::format("{} has just been finished", id.text()), code::unknown);
@@ -274,9 +282,8 @@ void Control::with_name(const Request& request, std::function<void(std::string w
 // ---- pauses ----
 
 std::optional<std::string> Control::everything_paused() const {
-    const auto* all = find(pauses_, Scope::everything, "");
-    if (all == nullptr) return {};
-    return fmt::format("everything is paused by {}{}", all->who, all->why.empty() ? "" : ": " + all->why);
+    if (find(pauses_, Scope::everything, "") == nullptr) return {};
+    return stop_text({}, pauses_);
 }
 
 // What a request to pause, resume or force is about; nothing: refused.
@@ -307,10 +314,15 @@ std::string Control::not_pausable(Scope scope, const std::string& name) const {
                                    : fmt::format("there is no link \"{}\": no mail is for it and no [route] "
                                                  "leads there; \"postrider link list\" shows the links",
                                                  name);
-    const auto domain = name.substr(0, name.rfind('@'));
-    return smtp::Mailbox::parse("postmaster@" + domain)
-               ? ""
-               : fmt::format("\"{}\" is no queue: a queue is named by its domain", name);
+    const auto at = name.rfind('@');
+    const auto domain = name.substr(0, at);
+    if (!smtp::Mailbox::parse("postmaster@" + domain))
+        return fmt::format("\"{}\" is no queue: a queue is named by its domain", name);
+    if (at != name.npos && !hands_.knows_pool(name.substr(at + 1)))
+        return fmt::format("\"{}\" is no queue: behind the @ stands a pool of source addresses, and the configuration "
+                           "has none of that name; the mail for a domain is named by the domain alone",
+                           name);
+    return "";
 }
 
 void Control::set_pause(const Request& request, const json& body, bool on) {
@@ -387,7 +399,18 @@ void Control::force(const Request& request, const json& body) {
     });
     if (!known)
         return refuse(request, fmt::format("there is no {} \"{}\"", word_of(scope), name), code::unknown);
+    server_->send(request.peer, {{"mail", true}, {"kept_by", keeper_of(scope, name)}});
     server_->finish(request.peer);
+}
+
+// Which pause keeps all that is there; "": none.
+std::string Control::keeper_of(Scope scope, const std::string& name) const {
+    if (const auto all = everything_paused()) return *all;
+    if (find(pauses_, scope, name) != nullptr) return stop_text({scope, name}, pauses_);
+    if (scope == Scope::queue)
+        for (const auto& queue : hands_.engine.queues(common::Loop::now()))
+            if (queue.name == name && queue.stop) return stop_text(*queue.stop, pauses_);
+    return "";
 }
 
 } // namespace queue_manager

@@ -7,6 +7,7 @@
 #include "daemons/decide/resting.h"
 #include "daemons/decide/queue/filter.h"
 #include "daemons/queue-manager/inquiry.h"
+#include "daemons/queue-manager/own_doing.h"
 #include "daemons/queue-manager/pauses.h"
 #include "daemons/queue-manager/suppressions.h"
 #include "daemons/queue-manager/trials.h"
@@ -68,6 +69,8 @@ public:
     void listen(common::Fd fd);
     // By whom and why, if everything is paused.
     std::optional<std::string> everything_paused() const;
+    // What an operator's pause keeps has that for its reason, and what is scheduled its time.
+    void say_why(decide::queue::MessageInfo& info) const { queue_manager::say_why(info, pauses_); }
     // Why mail that takes this route would wait: pauses, a link or queue that is not well.
     std::vector<std::string> hindrances(const proto::route::Routed& route) const;
 
@@ -98,6 +101,8 @@ private:
         std::string op, who, why, lane, policy, to;
         bool dry_run = false;
         std::uint64_t matched = 0, changed = 0, skipped = 0;
+        std::uint64_t kept = 0; // to be tried, of what was changed, when a pause ends
+        std::string why_not;  // the first of those that were skipped
         std::string failure;  // of the disk
         std::size_t open = 0; // of the batch at hand
     };
@@ -107,6 +112,7 @@ private:
     bool change(const Request& request, const json& body, std::string_view op);
     json status() const;
     json line_of(const decide::queue::LinkInfo& link) const;
+    json line_of(const decide::queue::QueueInfo& queue) const;
     void say_links(const Request& request, const std::string& name);
     void say_queues(const Request& request, const std::string& name);
     void say_messages(const Request& request, const json& body);
@@ -120,12 +126,14 @@ private:
     void set_pause(const Request& request, const json& body, bool on);
     void next_pause();
     void force(const Request& request, const json& body);
+    std::string keeper_of(decide::queue::Scope scope, const std::string& name) const;
     void change_messages(const Request& request, const json& body, std::string op);
     void change_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk,
                       std::vector<Chosen> chosen);
     std::vector<spool::Property> records_of(const Change& change, const Chosen& chosen) const;
     bool apply(const Change& change, spool::QueueId id); // to the engine; false: it was so, or has gone
-    bool skipped(const Change& change, const Chosen& chosen) const;
+    std::string why_not(const Change& change, const Chosen& chosen) const; // it is not changed; "" it is
+    bool paused(spool::QueueId id) const; // all of it
     void finish(const std::shared_ptr<Change>& change, bool by_filter);
     void after_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk);
 

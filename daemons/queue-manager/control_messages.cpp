@@ -90,14 +90,17 @@ void Control::step(const std::shared_ptr<Walk>& walk) {
     std::vector<Chosen> chosen;
     if (!walk->ids.empty()) {
         while (walk->at < walk->ids.size() && chosen.size() < batch)
-            if (auto info = hands_.engine.message(walk->ids[walk->at++], now))
+            if (auto info = hands_.engine.message(walk->ids[walk->at++], now)) {
+                say_why(*info);
                 chosen.push_back({*std::move(info), {}, walk->read_files});
+            }
         walk->over = walk->at == walk->ids.size();
     } else {
         for (std::size_t looked = 0; looked < looked_at && chosen.size() < batch && !walk->over; ++looked) {
             auto info = hands_.engine.next_message(walk->cursor, now);
             walk->over = walk->cursor == 0;
             if (!info) continue;
+            say_why(*info);
             const auto facts = facts_of(*info, nullptr, now.wall);
             if (!walk->filter.ruled_out(facts))
                 chosen.push_back({*std::move(info), {}, walk->read_files || walk->filter.needs_file(facts)});
@@ -177,18 +180,26 @@ void Control::change_messages(const Request& request, const json& body, std::str
     });
 }
 
-bool Control::skipped(const Change& change, const Chosen& chosen) const {
+std::string Control::why_not(const Change& change, const Chosen& chosen) const {
     const auto& info = chosen.info;
-    if (hands_.foreign(info.id)) return true; // its end is not known yet
-    if (change.op == op::hold) return info.held;
-    if (change.op == op::release) return !info.held;
-    if (change.op == op::force) return info.held;
-    if (change.op == op::reprioritise) return word_of(info.lane) == change.lane;
-    if (change.op == op::reroute) // who is to get it is not even known yet
-        if (std::ranges::all_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::categorizer; }))
-            return true;
-    if (change.op == op::reroute && chosen.state) return chosen.state->rerouted_to == change.to;
-    return false;
+    if (hands_.foreign(info.id)) return "is still being delivered by an agent from before the queue-manager's restart";
+    if (change.op == op::hold) return info.held ? "is held already" : "";
+    if (change.op == op::release) return info.held ? "" : "is not held";
+    if (change.op == op::force) return info.held ? "is held: release it first" : "";
+    if (change.op == op::reprioritise && word_of(info.lane) == change.lane)
+        return fmt::format("is in the lane {} already", change.lane);
+    if (change.op == op::reroute &&
+        std::ranges::all_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::categorizer; }))
+        return "has no recipients to reroute yet: the categorizer is to say who they are";
+    if (change.op == op::reroute && chosen.state && chosen.state->rerouted_to == change.to)
+        return change.to.empty() ? "goes by the usual route already" : fmt::format("goes to {} already", change.to);
+    return "";
+}
+
+bool Control::paused(spool::QueueId id) const {
+    const auto info = hands_.engine.message(id, common::Loop::now());
+    return info && !info->deliveries.empty() &&
+           std::ranges::all_of(info->deliveries, [](const auto& each) { return each.waiting == Waiting::paused; });
 }
 
 std::vector<spool::Property> Control::records_of(const Change& change, const Chosen& chosen) const {
@@ -238,12 +249,14 @@ void Control::change_batch(const std::shared_ptr<Change>& change, const std::sha
     change->open = 1; // this loop
     for (auto& each : chosen) {
         const auto id = each.info.id;
-        if (skipped(*change, each)) {
-            ++change->skipped;
+        if (auto why = why_not(*change, each); !why.empty()) {
+            if (++change->skipped == 1) change->why_not = fmt::format("{} {}", id.text(), why);
         } else if (change->dry_run) {
             ++change->changed;
         } else if (change->op == op::force) {
-            ++(apply(*change, id) ? change->changed : change->skipped);
+            const bool done = apply(*change, id);
+            ++(done ? change->changed : change->skipped);
+            if (done && paused(id)) ++change->kept;
         } else {
             ++change->open;
             hands_.write_down(id);
@@ -279,13 +292,16 @@ void Control::finish(const std::shared_ptr<Change>& change, bool by_filter) {
     if (change->matched == 0 && by_filter)
         return refuse(request, "the filter matches no message: nothing was changed", code::no_match);
     if (change->changed == 0 && !by_filter)
-        return refuse(
-            request,
-            fmt::format("{}: it is so already, or cannot be changed now: nothing was changed", change->op),
-            code::already);
+        return refuse(request,
+                      fmt::format("{}{}: nothing was changed",
+                                  change->why_not.empty() ? "it has just been finished" : change->why_not,
+                                  change->skipped > 1 ? fmt::format(", and {} more are like it or have gone", change->skipped - 1)
+                                                      : ""),
+                      code::already);
     server_->send(request.peer, {{"matched", change->matched},
                                  {"changed", change->dry_run ? 0 : change->changed},
                                  {"skipped", change->skipped},
+                                 {"kept", change->kept},
                                  {"would_change", change->changed},
                                  {"dry_run", change->dry_run}});
     server_->finish(request.peer);

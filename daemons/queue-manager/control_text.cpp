@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/control_text.h"
 #include "daemons/queue-manager/control_advice.h"
+#include "daemons/queue-manager/own_doing.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/decide/mx.h"
 #include <algorithm>
@@ -310,6 +311,14 @@ struct Source {
     std::string from, who;
 };
 
+// What opens a closed gate, where somebody can.
+std::string advice_of(const GateInfo& gate, spool::QueueId id, const spool::RecipientState& recipient,
+                      const std::string& queue, const Pauses& pauses) {
+    if (gate.gate == Gate::hold) return fmt::format("\"postrider message release {}\" lets it go.", id.text());
+    if (gate.gate != Gate::pause) return advice_on(gate, recipient, queue);
+    return find(pauses, gate.scope, gate.name) == nullptr ? "" : resume_advice(gate.scope, gate.name);
+}
+
 // Where a closed gate comes from.
 Source source_of(const GateInfo& gate, const spool::MessageState& state,
                  const spool::RecipientState& recipient, const Pauses& pauses) {
@@ -372,7 +381,7 @@ std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& e
                                          {"who", source.who},
                                          {"since", seconds_of(gate.since)},
                                          {"until", seconds_of(gate.until)},
-                                         {"advice", its->active ? "" : advice_on(gate, recipient, its->queue)}});
+                                         {"advice", its->active || gate.open ? "" : advice_of(gate, id, recipient, its->queue, pauses)}});
                 if (!gate.open && !its->active && line["blocked_by"] == "")
                     line["blocked_by"] = word(gate.gate);
             }

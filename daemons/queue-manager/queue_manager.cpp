@@ -200,7 +200,9 @@ void QueueManager::begin() {
         [this](ipc::Peer, auto channel) { bounce_.attach(std::move(channel)); });
     listing_ =
         std::make_unique<Listing>(around_.loop, log_, pool_, take("showq"), [this](std::uint32_t& cursor) {
-            return engine_.next_message(cursor, Loop::now());
+            auto info = engine_.next_message(cursor, Loop::now());
+            if (info) control_->say_why(*info);
+            return info;
         });
     keys_.begin();
     suppressions_.open();

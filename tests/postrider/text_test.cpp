@@ -49,6 +49,15 @@ TEST_CASE("members that are not there or of another kind") {
     CHECK(list_of(object, "t").empty());
 }
 
+TEST_CASE("why a link's or queue's mail waits: the pause before the last error, and that before all else") {
+    const json failed = {{"last_error", "refused"}, {"idle_why", "not due yet"}, {"paused", false}};
+    CHECK(why_it_waits(failed) == "refused");
+    json paused = failed;
+    paused["paused"] = true;
+    CHECK(why_it_waits(paused) == "not due yet");
+    CHECK(why_it_waits({{"last_error", ""}, {"idle_why", "nothing is due"}, {"paused", false}}) == "nothing is due");
+}
+
 TEST_CASE("the status page says what is wrong first") {
     Facts facts;
     facts.master = {{"state", "running"}, {"since", 1000}, {"pid", 7}, {"file", "p.toml"}, {"generation", 2}};

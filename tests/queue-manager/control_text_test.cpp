@@ -42,6 +42,7 @@ TEST_CASE("explain: where each gate comes from") {
         const auto gate = said({.gate = Gate::hold}, message);
         CHECK(gate["from"] == "look first");
         CHECK(gate["who"] == "ann");
+        CHECK(gate["advice"] == "\"postrider message release 0123456789ABCD\" lets it go.");
     }
     SUBCASE("pause: the command, by whom and why") {
         const queue_manager::Pauses pauses = {{Scope::queue, "remote.example", "ann", "their move", noon}};
@@ -49,6 +50,8 @@ TEST_CASE("explain: where each gate comes from") {
             said({.gate = Gate::pause, .scope = Scope::queue, .name = "remote.example"}, state(), pauses);
         CHECK(gate["from"] == "command: pause queue remote.example: their move");
         CHECK(gate["who"] == "ann");
+        CHECK(gate["advice"] == "\"postrider resume queue remote.example\" lets it go.");
+        CHECK(said({.gate = Gate::pause})["advice"] == "");
         CHECK(said({.gate = Gate::pause})["from"] == "postrider is stopping");
     }
     SUBCASE("route, link, queue: what was met, marked where a peer said it") {
@@ -66,7 +69,6 @@ TEST_CASE("explain: where each gate comes from") {
         CHECK(advice(Gate::link, {"4.4.1", "refused", "", "mx[192.0.2.1]:25"}).find("nc -vz 192.0.2.1 25") != std::string::npos);
         CHECK(advice(Gate::queue, {"4.7.5", "no trust", "", "mx[192.0.2.1]:25"}).find("openssl") != std::string::npos);
         CHECK(advice(Gate::link, reply) == "");
-        CHECK(advice(Gate::hold, {"4.4.1", "refused", "", ""}) == "");
         auto message = state();
         CHECK(said({.gate = Gate::ladder}, message)["advice"] == "");
         REQUIRE(message.apply(spool::Attempt{.recipients = {0},

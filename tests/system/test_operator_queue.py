@@ -221,6 +221,15 @@ def test_pause_resume_and_force(relaying):
     wait_until(lambda: message(mta, queue_id)["recipients"][0]["state"] == "paused", 15, "it to wait for the pause")
     why = mta.command("explain", queue_id).stdout
     assert re.search(r"=> pause +closed", why) and "their move" in why
+    assert "earliest next try: when that is resumed\n" in why and '"postrider resume queue remote.example"' in why
+    by_root = "queue remote.example is paused by root: their move"
+    for listing in (["message", "list"], ["message", "show", queue_id], ["queue", "list"], ["link", "list"]):
+        assert by_root in mta.command(*listing).stdout, listing
+    assert [(entry[0], entry[4]) for entry in mta.queue()] == [(queue_id, [f"({by_root})"])]
+    assert mta.command("force", "queue", "remote.example").stdout == f"queue remote.example is tried when it is resumed: {by_root}\n"
+    assert "1 of them only when resumed" in mta.command("message", "retry", queue_id).stdout
+    # a recipient's address is no queue, though it looks like one with a pool
+    assert "is no queue" in fails(mta, 64, "pause", "queue", "user@remote.example")
     mta.restart()
     wait_until(lambda: "their move" in mta.command("status").stdout, 15, "the pause after a restart")
     assert mta.command("resume", "queue", "remote.example").stdout == "queue remote.example is resumed\n"
@@ -231,6 +240,13 @@ def test_pause_resume_and_force(relaying):
     mta.write_config()
     mta.command("reload")
     waiting(mta, "user@remote.example")
+    [held] = [entry[0] for entry in mta.queue()]
+    mta.command("message", "hold", held)
+    assert f"{held} is held: release it first" in fails(mta, 2, "message", "retry", held)
+    assert f"{held} is held already" in fails(mta, 2, "message", "hold", held)
+    assert "earliest next try: when it is released\n" in mta.command("explain", held).stdout
+    mta.command("message", "release", held)
+    assert f"{held} is not held" in fails(mta, 2, "message", "release", held)
     assert mta.command("force", "all").stdout == "everything is tried now\n"
     sink.wait_for(2)
 
@@ -247,6 +263,10 @@ def test_expire_requeue_and_reroute(mta, remote):
     assert "Action: failed" in mta.wait_mailbox(1)[0]
     assert mta.command("message", "requeue", second).stdout == "1 message requeued\n"
     wait_until(lambda: message(mta, second)["recipients"][0]["link"], 15, "a link again")
+    # by its domain a message is found wherever it goes, so what was ordered of a domain can be taken back
+    of_the_domain = "domain=remote.example"
+    assert mta.command("message", "reroute", "nowhere.example", of_the_domain).stdout == "1 message rerouted to nowhere.example\n"
+    assert mta.command("message", "reroute", "back", of_the_domain).stdout == "1 message back on the usual route\n"
     target = f"[{there.address}]:{there.port}"
     assert mta.command("message", "reroute", target, second).stdout == f"1 message rerouted to {target}\n"
     there.wait_for(1)

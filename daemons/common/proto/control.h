@@ -91,14 +91,15 @@ inline constexpr std::string_view suppressed = "suppressed";
 // ---- changing: durable before "done"; "why" is kept and shown beside who asked (the peer's user name) ----
 
 // "scope": everything, link, queue, pool; "name" ("" for everything); "why". A link must have mail or a [route] that
-// leads there, a pool must have mail or be configured; a queue may be any domain. One line: "scope", "name", "mail" (false: none is
+// leads there, a pool must have mail or be configured; a queue may be any domain, and @ a pool. One line: "scope", "name", "mail" (false: none is
 // there now).
 inline constexpr std::string_view pause = "pause";
 inline constexpr std::string_view resume = "resume";
 
 // The others take "ids" or "filter", "why", "dry_run"; they answer one line: "matched", "changed" (0 in a dry
-// run), "would_change", "skipped" (already so, or gone meanwhile), "dry_run". force takes "scope" and "name"
-// instead, if given.
+// run), "would_change", "skipped" (already so, or gone meanwhile), "kept" (of force: what a pause keeps all the same),
+// "dry_run". force takes "scope" and "name" instead, if given; it answers "mail" (true) and "kept_by" (the pause that
+// keeps all of it, by whom and why; "" none).
 inline constexpr std::string_view force = "force";
 inline constexpr std::string_view hold = "hold";
 inline constexpr std::string_view release = "release";

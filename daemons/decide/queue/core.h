@@ -298,10 +298,18 @@ private:
     struct Resting { // of a link's queues: how many rest after a failure of their own, and the next that is tried
         const Queue* queue = nullptr;
         std::size_t queues = 0;
+        std::size_t due = 0, waiting = 0;  // deliveries
+        const Queue* stopped = nullptr;    // one with due mail that is paused
+        smtp::Monotonic next{};            // of what waits by itself; {}: not known
     };
+    struct Times { // of a queue's deliveries
+        std::int64_t arrival = 0;        // of the oldest message
+        smtp::Monotonic next{};          // of what waits for its own time; {}: none does
+    };
+    std::optional<Stop> stop_of(const Queue& queue) const;
     std::string idle_why(const Link& link, const Resting& resting) const;
     std::string idle_why(const Queue& queue) const;
-    std::map<Slot, std::int64_t> oldest_by_queue() const;
+    std::map<Slot, Times> times_by_queue() const;
     std::optional<smtp::Monotonic> next_try(const Message& message) const;
     std::optional<smtp::Monotonic> next_try(const Delivery& delivery) const;
 

@@ -20,6 +20,10 @@ std::vector<Explanation> Core::explain(spool::QueueId id) const {
     if (message == none) return out;
     for (Slot each = messages_[message].first; each != none; each = deliveries_[each].next_of_message) {
         auto whole = explanation(each);
+        if (std::ranges::any_of(whole.gates, [](const GateInfo& g) {
+                return !g.open && (g.gate == Gate::hold || g.gate == Gate::pause);
+            }))
+            whole.next_attempt = {}; // not by itself
         const auto& groups = undecided(deliveries_[each]);
         for (const Undecided& group : groups) {
             out.push_back(whole);
@@ -108,11 +112,10 @@ Explanation Core::explanation(Slot slot) const {
     const Link* l = q.link == none ? nullptr : &links_[q.link];
     if (l) out.link = l->name;
     auto& pause = gate(Gate::pause, !paused_ && !q.stopped() && !(l && l->paused));
-    pause.scope = paused_         ? Scope::everything
-                  : q.paused      ? Scope::queue
-                  : q.pool_paused ? Scope::pool
-                                  : Scope::link;
-    pause.name = paused_ ? "" : q.paused ? q.name : q.pool_paused ? pools_[q.sends_from] : l ? l->name : "";
+    if (auto stop = stop_of(q)) {
+        pause.scope = stop->scope;
+        pause.name = std::move(stop->name);
+    }
     gate(Gate::categorizer, true);
     auto& suppression = gate(Gate::suppression, d.state != DeliveryState::checking && !d.unchecked);
     if (d.state == DeliveryState::checking)

@@ -31,6 +31,14 @@ Waiting Core::waiting(const Delivery& d) const {
     return d.state == DeliveryState::alone ? Waiting::suspect : Waiting::connection;
 }
 
+std::optional<Stop> Core::stop_of(const Queue& q) const {
+    if (paused_) return Stop{};
+    if (q.paused) return Stop{Scope::queue, q.name};
+    if (q.pool_paused) return Stop{Scope::pool, pools_[q.sends_from]};
+    if (q.link != none && links_[q.link].paused) return Stop{Scope::link, links_[q.link].name};
+    return {};
+}
+
 MessageInfo Core::info(Slot slot, smtp::Now) const {
     const Message& m = messages_[slot];
     MessageInfo out;
@@ -61,6 +69,10 @@ MessageInfo Core::info(Slot slot, smtp::Now) const {
             if (info.waiting == Waiting::link) next = links_[q.link].health.due;
             info.reason = reason_of(d);
             info.since = failing_since(d);
+            if (info.waiting == Waiting::paused) {
+                info.stop = stop_of(q);
+                next = {};
+            }
         }
         info.waits_for = waits_for(d);
         if (next != smtp::Monotonic{}) info.next_attempt = wall_of(next);
@@ -103,15 +115,15 @@ std::optional<MessageInfo> Core::next_message(std::uint32_t& cursor, smtp::Now n
     return std::nullopt;
 }
 
-// Arrival of the oldest message with a delivery in each queue.
-std::map<Slot, std::int64_t> Core::oldest_by_queue() const {
-    std::map<Slot, std::int64_t> out;
+std::map<Slot, Core::Times> Core::times_by_queue() const {
+    std::map<Slot, Times> out;
     for (Slot slot = 1; slot <= deliveries_.top(); ++slot) {
         const Delivery& d = deliveries_[slot];
         if (d.message == none || d.queue == none) continue;
-        const std::int64_t arrival = messages_[d.message].arrival;
-        const auto [place, fresh] = out.try_emplace(d.queue, arrival);
-        if (!fresh) place->second = std::min(place->second, arrival);
+        Times& times = out.try_emplace(d.queue, Times{std::numeric_limits<std::int64_t>::max(), {}}).first->second;
+        times.arrival = std::min(times.arrival, messages_[d.message].arrival);
+        if (d.state != DeliveryState::waiting || d.scheduled) continue;
+        if (times.next == smtp::Monotonic{} || d.due < times.next) times.next = d.due;
     }
     return out;
 }
@@ -122,12 +134,16 @@ std::string Core::idle_why(const Link& l, const Resting& resting) const {
     if (paused_) return "everything is paused";
     if (l.paused) return "the link is paused";
     if (l.health.health != Health::ready)
-        return l.health.probing ? "" : "it failed; the next try is not due yet";
+        return l.health.probing                ? ""
+               : resting.due == 0 && !l.down   ? "nothing is due"
+                                               : "it failed; the next try is not due yet";
     if (l.offer == 0 && resting.queue)
         return fmt::format("queue {}{} rests: {}", resting.queue->name,
                            resting.queues > 1 ? fmt::format(" (and {} more)", resting.queues - 1) : "",
                            resting.queue->health.last_error.text);
-    if (l.offer == 0) return l.down ? "it is down; probed without mail" : "nothing is due";
+    if (l.offer == 0 && resting.stopped) return fmt::format("queue {} is paused", resting.stopped->name);
+    if (l.offer == 0)
+        return l.down ? "it is down; probed without mail" : resting.waiting > 0 ? "what waits is not due yet" : "nothing is due";
     if (now_.monotonic < l.next_message) return "its rate is used up for now";
     if (l.hungry)
         return open_ >= settings_.connections_total ? "all connections there may be are in use elsewhere"
@@ -146,7 +162,9 @@ std::string Core::idle_why(const Queue& q) const {
     if (q.link == none) return route_wait(q);
     if (q.health.health != Health::ready)
         return q.health.probing ? "" : "it failed; the next try is not due yet";
-    const std::string of_link = idle_why(links_[q.link], {});
+    Resting here;
+    here.due = q.lanes.count;
+    const std::string of_link = idle_why(links_[q.link], here);
     return of_link.empty() ? "other queues of the link have their turn" : "its link: " + of_link;
 }
 
@@ -154,21 +172,27 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
     std::vector<LinkInfo> out;
     std::map<Slot, LinkInfo> sums; // what its queues come to
     std::map<Slot, Resting> resting;
-    const auto oldest = ages == Ages::yes ? oldest_by_queue() : std::map<Slot, std::int64_t>{};
+    const auto times = ages == Ages::yes ? times_by_queue() : std::map<Slot, Times>{};
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         const Queue& q = queues_[slot];
         if (q.name.empty() || q.link == none) continue;
         LinkInfo& sum = sums[q.link];
         sum.deliveries += q.deliveries;
         sum.due += q.lanes.count;
-        if (q.health.health != Health::ready && q.deliveries > 0) {
-            Resting& rest = resting[q.link];
+        Resting& rest = resting[q.link];
+        rest.due += q.lanes.count;
+        rest.waiting += q.waiting;
+        if (q.stopped() && q.lanes.count > 0) rest.stopped = &q;
+        if (!q.stopped() && q.health.health != Health::ready && q.lanes.count + q.waiting > 0) {
             ++rest.queues;
             if (!rest.queue || q.health.due < rest.queue->health.due) rest.queue = &q;
         }
-        if (const auto its = oldest.find(slot); its != oldest.end()) {
-            const smtp::WallTime arrival{smtp::Duration(its->second)};
+        if (const auto its = times.find(slot); its != times.end()) {
+            const smtp::WallTime arrival{smtp::Duration(its->second.arrival)};
             sum.oldest = sum.oldest == smtp::WallTime{} ? arrival : std::min(sum.oldest, arrival);
+            const auto next = its->second.next;
+            if (!q.stopped() && next != smtp::Monotonic{} && (rest.next == smtp::Monotonic{} || next < rest.next))
+                rest.next = next;
         }
     }
     for (Slot slot = 1; slot <= links_.top(); ++slot) {
@@ -183,7 +207,15 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         info.down = l.down;
         info.health = l.health.health;
         info.failures = l.health.failures;
-        if (l.health.health != Health::ready) info.next_attempt = wall_of(l.health.due);
+        const bool stopped = paused_ || l.paused;
+        const Resting rest = resting[slot];
+        if (stopped) info.stop = paused_ ? Stop{} : Stop{Scope::link, l.name};
+        if (!stopped && l.offer == 0 && rest.stopped) info.stop = stop_of(*rest.stopped);
+        const auto next = l.health.health != Health::ready ? (rest.due > 0 || l.down ? l.health.due : rest.next)
+                          : l.offer == 0 && rest.queue     ? rest.queue->health.due
+                          : l.offer == 0                   ? rest.next
+                                                           : smtp::Monotonic{};
+        if (!stopped && next != smtp::Monotonic{}) info.next_attempt = wall_of(next);
         info.failing_since = l.health.failing_since;
         info.last_error = l.health.last_error;
         info.connections = l.open();
@@ -193,10 +225,7 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         info.in_flight = l.in_flight;
         info.offer = l.offer;
         info.transaction = l.transaction;
-        const auto rest = resting.find(slot);
-        info.idle_why = idle_why(l, rest == resting.end() ? Resting{} : rest->second);
-        if (rest != resting.end() && l.health.health == Health::ready && l.offer == 0)
-            info.next_attempt = wall_of(rest->second.queue->health.due);
+        info.idle_why = idle_why(l, rest);
         info.crowded = is_crowded(l);
         info.addresses = addresses_of(slot);
         out.push_back(std::move(info));
@@ -221,7 +250,7 @@ bool Core::knows(Scope scope, std::string_view name) const {
 
 std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {
     std::vector<QueueInfo> out;
-    const auto oldest = ages == Ages::yes ? oldest_by_queue() : std::map<Slot, std::int64_t>{};
+    const auto times = ages == Ages::yes ? times_by_queue() : std::map<Slot, Times>{};
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         const Queue& q = queues_[slot];
         if (q.name.empty()) continue;
@@ -235,7 +264,8 @@ std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {
         info.failures = q.health.failures;
         info.last_error = q.health.last_error;
         info.failing_since = q.health.failing_since;
-        if (q.health.health != Health::ready) info.next_attempt = wall_of(q.health.due);
+        info.stop = stop_of(q);
+        if (q.health.health != Health::ready && q.lanes.count > 0) info.next_attempt = wall_of(q.health.due);
         if (unroutable(q)) {
             info.failures = q.route_failures;
             info.failing_since = q.route_failing_since;
@@ -246,8 +276,11 @@ std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {
         info.due = q.lanes.count;
         info.in_flight = q.active;
         info.problem = q.lanes.lane[problem_lane].count;
-        if (const auto its = oldest.find(slot); its != oldest.end())
-            info.oldest = smtp::WallTime(smtp::Duration(its->second));
+        if (const auto its = times.find(slot); its != times.end()) {
+            info.oldest = smtp::WallTime(smtp::Duration(its->second.arrival));
+            if (q.lanes.count == 0 && its->second.next != smtp::Monotonic{}) info.next_attempt = wall_of(its->second.next);
+        }
+        if (info.stop) info.next_attempt = {};
         info.idle_why = idle_why(q);
         out.push_back(std::move(info));
     }

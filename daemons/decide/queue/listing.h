@@ -2,6 +2,7 @@
 #pragma once
 #include "daemons/decide/queue/actions.h"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,13 @@ namespace decide::queue {
 
 // The link key and name of local delivery into one store.
 inline constexpr std::string_view store_prefix = "store:";
+
+// What an operator has paused; everything has no name.
+struct Stop {
+    Scope scope = Scope::everything;
+    std::string name;
+    bool operator==(const Stop&) const = default;
+};
 
 // Where a delivery stands, and the first thing that keeps it there.
 enum class Waiting : std::uint8_t {
@@ -33,7 +41,8 @@ struct DeliveryInfo {
     std::vector<RecipientNumber> recipients; // empty: all of the envelope
     std::uint32_t failures = 0;
     bool problem = false;
-    smtp::WallTime next_attempt{}; // {}: as soon as its turn comes
+    smtp::WallTime next_attempt{}; // {}: as soon as its turn comes; of what is held or paused: not by itself
+    std::optional<Stop> stop;      // waiting == paused: by this
     Reason reason;                 // link's, queue's or route's where that is what it waits for; else empty
     smtp::WallTime since{};        // of the reason: since when it has been so; {}: unknown
     std::string waits_for;         // besides the reason, in plain words; "" when in flight
@@ -84,7 +93,8 @@ struct Explanation {
     Waiting waiting = Waiting::connection;
     bool active = false; // in flight: no gate is before it
     std::vector<GateInfo> gates;
-    smtp::WallTime next_attempt{}; // earliest, as far as the gates know; {}: when its turn comes
+    // Earliest, as far as the gates know; {}: when its turn comes, or, held or paused, not by itself.
+    smtp::WallTime next_attempt{};
 };
 
 // A remote address that a link has connections to, or waits for.
@@ -114,6 +124,7 @@ struct LinkInfo {
     std::uint32_t offer = 0; // what it could hand out now, the gates of its queues considered
     smtp::WallTime oldest{}; // arrival of its oldest message, where that was asked for
     std::string idle_why;    // why nothing is happening; "" when something is, or nothing is to be done
+    std::optional<Stop> stop; // nothing happens because of this: it is paused, or what is due there is
     bool crowded = false;    // waits for room at an address
     std::vector<AddressInfo> addresses;
     smtp::Duration transaction{}; // measured
@@ -130,6 +141,7 @@ struct QueueInfo {
     std::uint32_t deliveries = 0, due = 0, in_flight = 0, problem = 0;
     smtp::WallTime oldest{};
     std::string idle_why;
+    std::optional<Stop> stop; // it is paused by this
 };
 
 // Mail that waits where there is no link yet, or no more: for its next hop, for the categorizer, for its report.
@@ -156,7 +168,7 @@ struct Remembered {
     std::vector<LinkFailure> history;
 };
 
-// Oldest messages are found by looking at every delivery: a few milliseconds for each hundred thousand.
+// Oldest messages, and what is due next of what waits by itself, are found by looking at every delivery: a few milliseconds for each hundred thousand.
 enum class Ages : std::uint8_t { no, yes };
 
 struct Counts {

@@ -30,6 +30,15 @@ spool::QueueId restored(Bench& b, smtp::Duration wait, std::vector<std::string> 
 
 using Ids = std::vector<spool::QueueId>;
 
+// A message whose link does not answer.
+spool::QueueId failed(Bench& b) {
+    b.connects = false;
+    const auto id = b.send({"d.example"});
+    REQUIRE(!b.opened.empty());
+    b.refuse(b.opened.back());
+    return id;
+}
+
 } // namespace
 
 TEST_CASE("due next: the one due soonest first, and no more than were asked for") {
@@ -133,4 +142,55 @@ TEST_CASE("due next: scheduled mail by its time") {
     const auto scheduled = b.send({"d.example"}, later);
     const auto after = restored(b, 8min), before = restored(b, 2min);
     CHECK(due_next(b) == Ids{before, after, scheduled});
+}
+
+TEST_CASE("a link whose due mail is all paused says which queue is, and has no next try") {
+    Bench b;
+    CHECK(b.engine.pause(Scope::queue, "d.example", b.now(), b.out));
+    b.send({"d.example"});
+    b.run();
+    const auto link = b.link("d.example");
+    CHECK(link.due == 1);
+    CHECK(link.idle_why == "queue d.example is paused");
+    CHECK(link.stop == Stop{Scope::queue, "d.example"});
+    CHECK(link.next_attempt == smtp::WallTime{});
+    CHECK(b.queue("d.example").stop == Stop{Scope::queue, "d.example"});
+}
+
+TEST_CASE("what is paused has no next try in any listing, whatever its ladder says") {
+    for (const auto& [scope, name] : {std::pair{Scope::everything, ""}, std::pair{Scope::queue, "d.example"},
+                                      std::pair{Scope::link, "d.example"}}) {
+        CAPTURE(static_cast<int>(scope));
+        Bench b;
+        const auto id = failed(b);
+        CHECK(b.engine.explain(id).at(0).next_attempt != smtp::WallTime{});
+        CHECK(b.link("d.example").next_attempt != smtp::WallTime{});
+        CHECK(b.engine.pause(scope, name, b.now(), b.out));
+        CHECK(b.engine.message(id, b.now())->deliveries.at(0).next_attempt == smtp::WallTime{});
+        CHECK(b.engine.message(id, b.now())->deliveries.at(0).stop == Stop{scope, name});
+        CHECK(b.engine.explain(id).at(0).next_attempt == smtp::WallTime{});
+        CHECK(b.queue("d.example").next_attempt == smtp::WallTime{});
+        if (scope != Scope::queue) CHECK(b.link("d.example").next_attempt == smtp::WallTime{});
+    }
+}
+
+TEST_CASE("held mail has no next try, and its link none to make") {
+    Bench b;
+    const auto id = failed(b);
+    CHECK(b.engine.hold(id, b.now(), b.out));
+    CHECK(b.engine.explain(id).at(0).next_attempt == smtp::WallTime{});
+    CHECK(b.link("d.example").idle_why == "nothing is due");
+    CHECK(b.link("d.example").next_attempt == smtp::WallTime{});
+}
+
+TEST_CASE("where all waits for its own time, queue and link say when the next is") {
+    Bench b;
+    const auto id = b.send({"d.example"});
+    b.answer(b.take(), Outcome::deferred, FailureKind::recipient);
+    b.pass(5s); // nobody needs the connection
+    const auto next = b.engine.message(id, b.now())->deliveries.at(0).next_attempt;
+    REQUIRE(next != smtp::WallTime{});
+    CHECK(b.engine.queues(b.now(), Ages::yes).at(0).next_attempt == next);
+    CHECK(b.engine.links(b.now(), Ages::yes).at(0).next_attempt == next);
+    CHECK(b.link("d.example").idle_why == "what waits is not due yet");
 }

@@ -1,0 +1,36 @@
+#include "daemons/queue-manager/own_doing.h"
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+namespace queue_manager {
+
+using decide::queue::Scope;
+using decide::queue::Waiting;
+
+std::string stop_text(const decide::queue::Stop& stop, const Pauses& pauses) {
+    const auto* pause = find(pauses, stop.scope, stop.name);
+    if (pause == nullptr) return "postrider is stopping";
+    return fmt::format("{}{}{} is paused by {}{}{}", word_of(stop.scope), stop.name.empty() ? "" : " ", stop.name,
+                       pause->who, pause->why.empty() ? "" : ": ", pause->why);
+}
+
+std::string resume_advice(Scope scope, const std::string& name) {
+    if (scope == Scope::everything) return "\"postrider resume all\" lets it go.";
+    return fmt::format("\"postrider resume {} {}\" lets it go.", word_of(scope), name);
+}
+
+void say_why(decide::queue::MessageInfo& info, const Pauses& pauses) {
+    for (auto& delivery : info.deliveries) {
+        if (delivery.stop) {
+            delivery.reason = {};
+            delivery.reason.text = stop_text(*delivery.stop, pauses);
+        } else if (delivery.waiting == Waiting::scheduled && delivery.next_attempt != smtp::WallTime{}) {
+            const auto when = std::chrono::floor<std::chrono::seconds>(delivery.next_attempt.time_since_epoch());
+            delivery.reason = {};
+            delivery.reason.text =
+                fmt::format("not before {:%Y-%m-%dT%H:%M:%SZ}, as its sender asked", fmt::gmtime(when.count()));
+        }
+    }
+}
+
+} // namespace queue_manager
