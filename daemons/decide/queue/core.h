@@ -298,9 +298,10 @@ private:
     struct Resting { // of a link's queues: how many rest after a failure of their own, and the next that is tried
         const Queue* queue = nullptr;
         std::size_t queues = 0;
-        std::size_t due = 0, waiting = 0;  // deliveries
-        const Queue* stopped = nullptr;    // one with due mail that is paused
-        smtp::Monotonic next{};            // of what waits by itself; {}: not known
+        std::size_t due = 0, waiting = 0; // deliveries; those of paused queues do not wait by themselves
+        const Queue* stopped = nullptr;   // one with mail that is paused
+        smtp::Monotonic next{};           // of what waits by itself; {}: not known
+        bool stops() const { return stopped && (due > 0 || waiting == 0); }
     };
     struct Times { // of a queue's deliveries
         std::int64_t arrival = 0;        // of the oldest message

@@ -141,7 +141,7 @@ std::string Core::idle_why(const Link& l, const Resting& resting) const {
         return fmt::format("queue {}{} rests: {}", resting.queue->name,
                            resting.queues > 1 ? fmt::format(" (and {} more)", resting.queues - 1) : "",
                            resting.queue->health.last_error.text);
-    if (l.offer == 0 && resting.stopped) return fmt::format("queue {} is paused", resting.stopped->name);
+    if (l.offer == 0 && resting.stops()) return fmt::format("queue {} is paused", resting.stopped->name);
     if (l.offer == 0)
         return l.down ? "it is down; probed without mail" : resting.waiting > 0 ? "what waits is not due yet" : "nothing is due";
     if (now_.monotonic < l.next_message) return "its rate is used up for now";
@@ -181,8 +181,8 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         sum.due += q.lanes.count;
         Resting& rest = resting[q.link];
         rest.due += q.lanes.count;
-        rest.waiting += q.waiting;
-        if (q.stopped() && q.lanes.count > 0) rest.stopped = &q;
+        if (!q.stopped()) rest.waiting += q.waiting;
+        if (q.stopped() && q.lanes.count + q.waiting > 0) rest.stopped = &q;
         if (!q.stopped() && q.health.health != Health::ready && q.lanes.count + q.waiting > 0) {
             ++rest.queues;
             if (!rest.queue || q.health.due < rest.queue->health.due) rest.queue = &q;
@@ -210,7 +210,7 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         const bool stopped = paused_ || l.paused;
         const Resting rest = resting[slot];
         if (stopped) info.stop = paused_ ? Stop{} : Stop{Scope::link, l.name};
-        if (!stopped && l.offer == 0 && rest.stopped) info.stop = stop_of(*rest.stopped);
+        if (!stopped && l.offer == 0 && !rest.queue && rest.stops()) info.stop = stop_of(*rest.stopped);
         const auto next = l.health.health != Health::ready ? (rest.due > 0 || l.down ? l.health.due : rest.next)
                           : l.offer == 0 && rest.queue     ? rest.queue->health.due
                           : l.offer == 0                   ? rest.next
