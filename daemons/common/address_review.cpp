@@ -2,13 +2,13 @@
 #include "daemons/common/alias_file.h"
 #include "daemons/common/include_file.h"
 #include "daemons/common/read_file.h"
-#include "daemons/common/tables/key_value.h"
 #include "daemons/common/tables/specification.h"
 #include "daemons/decide/address_keys.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <functional>
 #include <set>
 #include <unistd.h>
 
@@ -31,19 +31,6 @@ public:
         take(path, table.problems);
         for (const auto& [name, targets] : table.entries) includes_of(targets, path);
         included();
-    }
-
-    void table(const std::string& path, auto judge) {
-        const auto text = read_bounded(path, largest_file);
-        if (!text) return; // whoever asks it says so
-        tables::Problems passed_over;
-        tables::KeyValues entries(*text, passed_over);
-        std::size_t count = 0;
-        while (const auto entry = entries.next()) {
-            const std::string wrong = judge(*entry);
-            if (!wrong.empty() && ++count <= most_of_a_file)
-                odd(path, entry->line, fmt::format("{}: {}", smtp::printable(entry->key, 64), wrong));
-        }
     }
 
 private:
@@ -86,9 +73,20 @@ std::string wrong_targets(const std::string& value) {
     return "";
 }
 
-std::string wrong_addresses(const tables::KeyValues::Entry& entry, const config::Config& config, std::size_t limit) {
-    const auto asked = entry.key.starts_with('@') ? "somebody" + entry.key : entry.key;
-    return decide::addresses_of(entry.value, asked, decide::AddressKey::Match::whole, 0, config.mta.origin, limit).wrong;
+std::string wrong_addresses(std::string_view key, const std::string& value, const config::Config& config, std::size_t limit) {
+    const auto asked = key.empty() || key.starts_with('@') ? fmt::format("somebody{}", key) : std::string(key);
+    return decide::addresses_of(value, asked, decide::AddressKey::Match::whole, 0, config.mta.origin, limit).wrong;
+}
+
+// What is wrong with a value for that key of the configuration; empty: its values are no addresses.
+using Judge = std::function<std::string(std::string_view key, const std::string& value)>;
+Judge judge_of(std::string_view key, const config::Config& config) {
+    if (key == "local.alias_tables") return [](std::string_view, const std::string& value) { return wrong_targets(value); };
+    const bool canonical = key.starts_with("canonical.");
+    if (!canonical && key != "virtual_alias.tables") return {};
+    return [&config, most = canonical ? 1 : config.local.alias_recipients](std::string_view asked, const std::string& value) {
+        return wrong_addresses(asked, value, config, most);
+    };
 }
 
 void append(std::vector<AddressOddity>& out, std::vector<AddressOddity>&& more) {
@@ -119,23 +117,25 @@ std::vector<AddressOddity> review_alias_files(const config::Config& config) {
     return out;
 }
 
-std::vector<AddressOddity> review_table(const config::Config& config, std::string_view table, std::string_view key) {
+TableReview review_table(const config::Config& config, std::string_view table, std::string_view key) {
+    const auto judge = judge_of(key, config);
+    if (!judge) return {};
     const auto what = tables::Specification::parse(table);
-    if (!what || what->kind != tables::Kind::text) return {};
-    Review review;
-    using Entry = tables::KeyValues::Entry;
-    if (key == "local.alias_tables")
-        review.table(what->name, [](const Entry& entry) { return wrong_targets(entry.value); });
-    if (key == "virtual_alias.tables")
-        review.table(what->name, [&](const Entry& entry) { return wrong_addresses(entry, config, config.local.alias_recipients); });
-    if (key.starts_with("canonical."))
-        review.table(what->name, [&](const Entry& entry) { return wrong_addresses(entry, config, 1); });
-    return std::move(review.found);
+    const bool text = what && what->kind == tables::Kind::text;
+    TableReview out;
+    std::size_t count = 0;
+    out.scan = tables::each_value(table, config.tables, [&](const tables::TableValue& each) {
+        const auto wrong = tables::judged(each, [&](const std::string& value) { return judge(each.key, value); });
+        if (wrong.empty() || ++count > most_of_a_file) return;
+        const auto of = each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
+        out.odd.push_back({text ? what->name : std::string(table), each.line, of + wrong});
+    });
+    return out;
 }
 
 std::vector<AddressOddity> review_addresses(const config::Config& config) {
     auto out = review_alias_files(config);
-    for (const auto& named : config.tables_named) append(out, review_table(config, named.table, named.key));
+    for (const auto& named : config.tables_named) append(out, review_table(config, named.table, named.key).odd);
     return out;
 }
 

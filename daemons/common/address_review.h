@@ -3,7 +3,9 @@
 // they come upon. Files that may not be read from here are passed over.
 #pragma once
 #include "daemons/common/config/config.h"
+#include "daemons/common/tables/values.h"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +24,12 @@ struct AddressOddity {
 std::vector<AddressOddity> review_alias_file(const std::string& path);
 // Those of the configuration. One that nobody named and that is not there is none.
 std::vector<AddressOddity> review_alias_files(const config::Config& config);
-// What `table` answers with as a value of `key` ("virtual_alias.tables"), line by line. Only of text: tables; of others,
-// and for keys whose values are no addresses, nothing.
-std::vector<AddressOddity> review_table(const config::Config& config, std::string_view table, std::string_view key);
+struct TableReview {
+    std::vector<AddressOddity> odd;
+    std::optional<tables::Scan> scan; // nothing: its values are no addresses
+};
+// What `table` answers with as a value of `key` ("virtual_alias.tables"), value by value, as far as they can be listed.
+TableReview review_table(const config::Config& config, std::string_view table, std::string_view key);
 // All of these.
 std::vector<AddressOddity> review_addresses(const config::Config& config);
 

@@ -149,6 +149,16 @@ std::string PatternMatch::filled_in(std::string_view text, std::string_view subj
     return out;
 }
 
+std::string filled_in_with(std::string_view text, std::string_view word) {
+    std::string out;
+    while (!text.empty()) {
+        const auto [plain, group] = take_piece(text);
+        out += plain;
+        if (group) out += word;
+    }
+    return out;
+}
+
 std::uint32_t highest_group(std::string_view text) {
     std::uint32_t highest = 0;
     while (!text.empty()) highest = std::max(highest, static_cast<std::uint32_t>(take_piece(text).group.value_or(0)));

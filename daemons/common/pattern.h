@@ -58,6 +58,9 @@ private:
     std::uint32_t caught_ = 0;
 };
 
+// `text` with the same word for every group that it speaks of.
+std::string filled_in_with(std::string_view text, std::string_view word);
+
 // The highest group that a text to be filled in speaks of; 0 none.
 std::uint32_t highest_group(std::string_view text);
 

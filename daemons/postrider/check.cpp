@@ -179,8 +179,9 @@ int check(const Arguments& arguments) {
     for (const auto& each : common::review_addresses(*config)) warnings.push_back(each.text());
     for (auto& each : common::missing_groups(config->mta)) warnings.push_back(std::move(each));
     for (const auto& table : config->addresses.transport.tables)
-        for (const auto& each : odd_transports_of(*config, table))
-            warnings.push_back(fmt::format("{}, line {}: {}", table, each.line, each.message));
+        for (const auto& each : odd_transports_of(*config, table).odd)
+            warnings.push_back(each.line == 0 ? fmt::format("{}: {}", table, each.message)
+                                              : fmt::format("{}, line {}: {}", table, each.line, each.message));
     if (const auto name = config::System::here().mailname;
         !name.empty() && !config::names_a_domain(name))
         warnings.push_back(fmt::format("/etc/mailname says \"{}\", which is no domain name: nothing is taken from it", name));

@@ -65,15 +65,29 @@ int query(const Arguments& arguments, const std::string& key, const std::vector<
     return not_found;
 }
 
-// Values of tables that are to be addresses, by what the configuration asks them for.
-std::vector<common::AddressOddity> odd_addresses(const std::optional<config::Config>& config, const std::string& table) {
-    std::vector<common::AddressOddity> out;
-    if (!config) return out;
+// Of values, by what the configuration asks the table for: what is odd, and how many were looked over.
+struct Values {
+    std::vector<tables::Problem> odd;
+    std::optional<tables::Scan> scan;
+};
+Values values_of(const config::Config& config, const std::string& table) {
+    Values out;
     std::set<std::string> keys;
-    for (const auto& each : config->tables_named)
-        if (each.table == table && keys.insert(each.key).second)
-            for (auto& odd : common::review_table(*config, table, each.key)) out.push_back(std::move(odd));
+    for (const auto& each : config.tables_named) {
+        if (each.table != table || !keys.insert(each.key).second) continue;
+        auto review = common::review_table(config, table, each.key);
+        for (auto& odd : review.odd) out.odd.push_back({odd.line, std::move(odd.message)});
+        if (review.scan) out.scan = std::move(review.scan);
+    }
+    auto transports = odd_transports_of(config, table);
+    std::ranges::move(transports.odd, std::back_inserter(out.odd));
+    if (transports.scan) out.scan = std::move(transports.scan);
     return out;
+}
+
+void complain_of(const std::string& table, const tables::Problem& problem) {
+    complain(problem.line == 0 ? fmt::format("table {}: {}", table, problem.message)
+                               : fmt::format("table {}, line {}: {}", table, problem.line, problem.message));
 }
 
 int check_alias_files(const config::Config& config) {
@@ -105,16 +119,16 @@ int check_tables(const Arguments& arguments, std::vector<std::string> names) {
     tables::Asker asker(known);
     for (const auto& name : names) {
         const auto answer = asker.ask(name, "postmaster"); // whether it is there does not matter
-        auto problems = asker.problems(name);
-        if (config) std::ranges::copy(odd_transports_of(*config, name), std::back_inserter(problems));
-        const auto odd = odd_addresses(config, name);
-        if (answer.said == tables::Answer::Said::unavailable) complain(answer.why);
-        for (const auto& problem : problems) complain(fmt::format("table {}, line {}: {}", name, problem.line, problem.message));
-        for (const auto& each : odd) complain(fmt::format("table {}, line {}: {}", name, each.line, each.message));
-        if (answer.said != tables::Answer::Said::unavailable && problems.empty() && odd.empty())
-            fmt::print("{}: good\n", name);
-        else
+        const auto problems = asker.problems(name);
+        const auto values = config ? values_of(*config, name) : Values{};
+        const bool unavailable = answer.said == tables::Answer::Said::unavailable;
+        if (unavailable) complain(answer.why);
+        for (const auto* odd : {&problems, &values.odd})
+            for (const auto& problem : *odd) complain_of(name, problem);
+        if (unavailable || !problems.empty() || !values.odd.empty())
             status = data_error;
+        else
+            fmt::print("{}: good{}\n", name, values.scan ? fmt::format(" ({})", values.scan->text()) : "");
     }
     return status;
 }

@@ -1,7 +1,4 @@
 #include "daemons/postrider/transport_values.h"
-#include "daemons/common/read_file.h"
-#include "daemons/common/tables/key_value.h"
-#include "daemons/common/tables/specification.h"
 #include "daemons/decide/transport_word.h"
 #include "libsmtp/text.h"
 #include <algorithm>
@@ -9,32 +6,29 @@
 
 namespace postrider {
 
-tables::Problems odd_transports(std::string_view text, Mailboxes mailboxes) {
+std::string odd_transport(std::string_view value, Mailboxes mailboxes) {
     using Kind = decide::TransportWord::Kind;
-    tables::Problems out, passed_over;
-    tables::KeyValues entries(text, passed_over);
-    while (const auto entry = entries.next()) {
-        const auto said = fmt::format("\"{}\"", smtp::printable(entry->value, 100));
-        const auto word = decide::TransportWord::parse(entry->value);
-        if (!word)
-            out.add(entry->line, said + " is no next hop: mail for it waits");
-        else if (!word->odd.empty())
-            out.add(entry->line, said + ": " + word->odd);
-        else if (word->kind == Kind::mailbox && mailboxes == Mailboxes::nowhere)
-            out.add(entry->line, said + ": virtual_mailbox.deliver does not say where such mailboxes are: mail for it waits");
-    }
-    return out;
+    const auto word = decide::TransportWord::parse(value);
+    if (!word) return " is no next hop: mail for it waits";
+    if (!word->odd.empty()) return ": " + word->odd;
+    if (word->kind == Kind::mailbox && mailboxes == Mailboxes::nowhere)
+        return ": virtual_mailbox.deliver does not say where such mailboxes are: mail for it waits";
+    return "";
 }
 
-std::vector<tables::Problem> odd_transports_of(const config::Config& config, const std::string& table) {
+TransportReview odd_transports_of(const config::Config& config, const std::string& table) {
     const auto& transports = config.addresses.transport.tables;
     if (std::ranges::find(transports, table) == transports.end()) return {};
-    const auto where = tables::Specification::parse(table);
-    if (!where || where->kind != tables::Kind::text) return {};
-    const auto text = common::read_file(where->name);
-    if (!text) return {};
-    const bool somewhere = !config.addresses.virtual_mailbox.deliver.empty();
-    return odd_transports(*text, somewhere ? Mailboxes::somewhere : Mailboxes::nowhere).first();
+    const auto mailboxes = config.addresses.virtual_mailbox.deliver.empty() ? Mailboxes::nowhere : Mailboxes::somewhere;
+    tables::Problems odd;
+    TransportReview out;
+    out.scan = tables::each_value(table, config.tables, [&](const tables::TableValue& each) {
+        const auto why = tables::judged(each, [&](const std::string& value) { return odd_transport(value, mailboxes); });
+        const auto of = each.line > 0 || each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
+        if (!why.empty()) odd.add(each.line, fmt::format("{}\"{}\"{}", of, smtp::printable(each.value, 100), why));
+    });
+    out.odd = odd.first();
+    return out;
 }
 
 } // namespace postrider

@@ -2,7 +2,9 @@
 // who reads the table.
 #pragma once
 #include "daemons/common/config/config.h"
+#include "daemons/common/tables/values.h"
 #include "daemons/common/tables/contents.h"
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,11 +13,14 @@ namespace postrider {
 
 enum class Mailboxes : bool { nowhere, somewhere }; // does virtual_mailbox.deliver say?
 
-// Of the text of a table with "key value" in its lines: values that make mail wait, and those that do not mean what
-// they seem to. Lines that are no entries are the table's own affair.
-tables::Problems odd_transports(std::string_view text, Mailboxes mailboxes);
+// A value that makes mail wait, or does not mean what it seems to: why; "" it is good.
+std::string odd_transport(std::string_view value, Mailboxes mailboxes);
 
-// The same of a table by its name, if it is a text that can be read and one of transport.tables; the first of them.
-std::vector<tables::Problem> odd_transports_of(const config::Config& config, const std::string& table);
+struct TransportReview {
+    std::vector<tables::Problem> odd; // the first of them
+    std::optional<tables::Scan> scan; // nothing: it is none of transport.tables
+};
+// Of all values of a table by its name, as far as they can be listed.
+TransportReview odd_transports_of(const config::Config& config, const std::string& table);
 
 } // namespace postrider

@@ -1,4 +1,5 @@
 #include "daemons/postrider/transport_values.h"
+#include "daemons/common/tables/key_value.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -7,9 +8,11 @@ using namespace postrider;
 TEST_CASE("values of a transport table that make mail wait, or mean something else than they seem to") {
     const auto odd = [](std::string_view text, Mailboxes mailboxes = Mailboxes::nowhere) {
         std::vector<std::string> out;
-        const auto found = odd_transports(text, mailboxes);
-        for (const auto& each : found.first())
-            out.push_back(fmt::format("{}: {}", each.line, each.message));
+        tables::Problems passed_over;
+        tables::KeyValues entries(text, passed_over);
+        while (const auto entry = entries.next())
+            if (const auto why = odd_transport(entry->value, mailboxes); !why.empty())
+                out.push_back(fmt::format("{}: \"{}\"{}", entry->line, entry->value, why));
         return out;
     };
     using Lines = std::vector<std::string>;

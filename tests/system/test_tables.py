@@ -5,7 +5,7 @@ import socketserver
 import sqlite3
 import subprocess
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 
@@ -239,6 +239,52 @@ def test_postalias_looks_aliases_over(mta, tmp_path):
     assert mta.run("postalias").returncode == 1
     for words in (["-d", "root"], ["-i"], ["-r"]):
         assert "edit the file itself" in mta.run("postalias", *words, file).stderr
+
+
+def test_values_of_every_kind_of_table_are_looked_over(mta, tmp_path):
+    """By check and by map --check; a service can only be asked whether it answers."""
+    values = "good@lists.example a@b.example\nbad@lists.example x@@y\n"
+    (tmp_path / "virtual").write_text(values)
+    assert mta.run("postrider", "map", "-c", mta.file, tmp_path / "virtual").returncode == 0
+    (tmp_path / "rules").write_text("/^(.*)@old\\.example$/ $1@new.example\n/^(.*)@odd\\.example$/ $1@@new.example\n")
+    (tmp_path / "networks").write_text("10.0.0.0/8 someone@b.example\n192.0.2.0/24 x@@y\n")
+    (tmp_path / "transports").write_text("/^(.*)\\.in\\.example$/ smtp:[$1.hub.example]:25\n/\\.out\\.example$/ hold:\n")
+    database = tmp_path / "database"
+    with closing(sqlite3.connect(database)) as made:
+        made.executescript("CREATE TABLE v (k TEXT, a TEXT); INSERT INTO v VALUES ('ok@lists.example', 'a@b.example'), "
+                           "('sql@lists.example', 'x@@y')")
+    mta.config["table.sql"] = {"kind": "sqlite", "database": str(database), "query": "SELECT a FROM v WHERE k = ?"}
+    mta.config["table.few"] = {"kind": "entries", "entries": ["few@lists.example x@@y"]}
+    odd = {f"lmdb:{tmp_path}/virtual": ": bad@lists.example: ", f"regexp:{tmp_path}/rules": ", line 2: ",
+           f"cidr:{tmp_path}/networks": ", line 2: ", "table:sql": ": sql@lists.example: ", "table:few": ", line 1: few@lists.example: "}
+    service = f"socketmap:unix:{tmp_path}/nobody:x"
+    mta.config["virtual_alias"] = {"domains": ["lists.example"], "tables": [*odd, service]}
+    mta.config["transport"] = {"tables": [f"regexp:{tmp_path}/transports"]}
+    mta.write_config()
+    warned = mta.command("check").stderr.splitlines()
+    looked = mta.run("postrider", "map", "-c", mta.file, "--check")
+    assert looked.returncode == 65
+    for table, place in odd.items():
+        assert [l for l in warned if l.startswith(f"postrider: warning: {table}{place}") and "is no address" in l], (table, warned)
+        assert [l for l in looked.stderr.splitlines() if l.startswith(f"postrider: table {table}{place}")], (table, looked.stderr)
+    assert sum("is no address" in l for l in warned) == len(odd)
+    hold = f'regexp:{tmp_path}/transports, line 2: "hold:" is no next hop: mail for it waits'
+    assert f"postrider: warning: {hold}" in warned and f"postrider: table {hold}" in looked.stderr
+    assert not [l for l in warned if "nobody" in l] and f"table {service}: " in looked.stderr  # check asks no service
+    # Mended: how many were looked over.
+    for file, text in (("virtual", "x@@y"), ("networks", "x@@y"), ("rules", "@@"), ("transports", "hold:")):
+        (tmp_path / file).write_text((tmp_path / file).read_text().replace(text, {"x@@y": "x@y.example", "@@": "@"}.get(text, "smtp:")))
+    assert mta.run("postrider", "map", "-c", mta.file, tmp_path / "virtual").returncode == 0
+    with closing(sqlite3.connect(database)) as mended:
+        mended.execute("UPDATE v SET a = 'x@y.example'")
+        mended.commit()
+    mta.config["table.few"]["entries"] = ["few@lists.example x@y.example"]
+    mta.write_config()
+    looked = mta.run("postrider", "map", "-c", mta.file, "--check").stdout.splitlines()
+    for table in odd:
+        assert f"{table}: good ({1 if table == 'table:few' else 2} value{'' if table == 'table:few' else 's'} looked over)" in looked
+    assert f"regexp:{tmp_path}/transports: good (2 values looked over)" in looked
+    assert "is no " not in mta.command("check").stderr
 
 
 def test_map_says_what_is_wrong(mta, tmp_path, monkeypatch):

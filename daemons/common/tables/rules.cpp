@@ -103,6 +103,11 @@ std::unique_ptr<const Contents> RuleTable::read(std::string_view text, Condition
     return out;
 }
 
+void RuleTable::each(const std::function<bool(std::uint32_t, std::string_view)>& take) const {
+    for (const auto& rule : rules_)
+        if (rule.step == Step::value && !take(rule.line, rule.value)) return;
+}
+
 Answer RuleTable::find(std::string_view key) const {
     const auto address = common::IpAddress::parse(key);
     common::PatternMatch match;

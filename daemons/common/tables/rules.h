@@ -6,6 +6,7 @@
 #include "daemons/common/pattern.h"
 #include "daemons/common/tables/lines.h"
 #include <expected>
+#include <functional>
 #include <optional>
 #include <variant>
 
@@ -19,6 +20,8 @@ public:
     // Of regexp, $1 … in the value are what the groups of the pattern caught.
     Answer find(std::string_view key) const override;
     std::size_t entries() const override { return entries_; }
+    // The right-hand sides, as they stand; stops when `take` returns false.
+    void each(const std::function<bool(std::uint32_t line, std::string_view value)>& take) const;
 
 private:
     enum class Step : std::uint8_t { value, open, close };

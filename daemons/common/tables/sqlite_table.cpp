@@ -1,5 +1,7 @@
 #include "daemons/common/tables/sqlite_table.h"
 #include "daemons/common/tables/key_value.h"
+#include "daemons/common/pattern.h"
+#include <cassert>
 #include <fmt/format.h>
 #include <optional>
 #include <sqlite3.h>
@@ -53,28 +55,70 @@ std::optional<Answer> answer_of(sqlite3_stmt* statement, const std::string& key)
     return value.empty() ? Answer{} : Answer::found(std::move(value));
 }
 
-} // namespace
-
-std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& query, const std::vector<std::string>& keys) {
+// A database, open to be read, until a time.
+std::expected<Database, std::string> open_until(const SqliteQuery& query, const std::chrono::steady_clock::time_point& deadline) {
     sqlite3* opened = nullptr;
     const int status = sqlite3_open_v2(query.database.c_str(), &opened, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
-    const Database database(opened);
+    Database database(opened);
     if (status != SQLITE_OK)
         return std::unexpected(fmt::format("{}: {}", query.database, opened ? sqlite3_errmsg(opened) : "no memory"));
-    const auto fail = [&] { return std::unexpected(fmt::format("{}: {}", query.database, why(opened))); };
-
-    const auto deadline = std::chrono::steady_clock::now() + query.timeout;
     sqlite3_progress_handler(
         opened, 1000,
         [](void* until) -> int {
             return std::chrono::steady_clock::now() > *static_cast<const std::chrono::steady_clock::time_point*>(until);
         },
-        const_cast<std::chrono::steady_clock::time_point*>(&deadline));
+        const_cast<std::chrono::steady_clock::time_point*>(&deadline)); // which must outlive it
     const auto patience = std::min<smtp::Duration>(query.timeout / 2, std::chrono::seconds(2));
     sqlite3_busy_timeout(opened, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(patience).count()));
     sqlite3_limit(opened, SQLITE_LIMIT_LENGTH, 4 * longest_value);
     sqlite3_db_config(opened, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+    return database;
+}
 
+// The statement that lists a query's keys; "" where it is none that can be turned round. As patterns of tables go, case
+// does not count.
+std::string statement_of_keys(const std::string& query) {
+    std::string_view form = R"(/^\s*select\s.+?\sfrom\s+([\w."`]+(?:\s+(?:as\s+)?(?!where\b)\w+)?)\s+where\s+)"
+                            R"(((?:lower\s*\(\s*)?[\w."`]+\s*\)?)\s*={1,2}\s*(?:\?\d*|[:@$]\w+)(?:\s+(?!or\b).*)?;?\s*$/)";
+    static const auto pattern = common::Pattern::take(form);
+    assert(pattern);
+    common::PatternMatch match;
+    std::int64_t steps = 1'000'000;
+    if (match.match(*pattern, query, steps) != common::PatternMatch::Result::yes) return "";
+    return match.filled_in("SELECT DISTINCT $2 FROM $1", query, query.size() + 100);
+}
+
+} // namespace
+
+std::expected<std::vector<std::string>, std::string> sqlite_keys(const SqliteQuery& query, std::size_t at_most) {
+    const auto text = statement_of_keys(query.text);
+    if (text.empty()) return std::unexpected("which keys there are can be seen of \"SELECT … FROM table WHERE column = ?\" alone");
+    const auto deadline = std::chrono::steady_clock::now() + query.timeout;
+    const auto database = open_until(query, deadline);
+    if (!database) return std::unexpected(database.error());
+    auto* opened = database->get();
+    sqlite3_stmt* prepared = nullptr;
+    const int status = sqlite3_prepare_v2(opened, text.c_str(), -1, &prepared, nullptr);
+    const Statement statement(prepared);
+    if (status != SQLITE_OK || !statement || !sqlite3_stmt_readonly(prepared))
+        return std::unexpected(fmt::format("{}: {}", query.database, why(opened)));
+    std::vector<std::string> keys;
+    int step = SQLITE_ROW;
+    while (keys.size() < at_most && (step = sqlite3_step(prepared)) == SQLITE_ROW) {
+        const auto* key = reinterpret_cast<const char*>(sqlite3_column_text(prepared, 0));
+        const auto size = sqlite3_column_bytes(prepared, 0);
+        if (key && size > 0) keys.emplace_back(key, static_cast<std::size_t>(size));
+    }
+    if (step != SQLITE_ROW && step != SQLITE_DONE) return std::unexpected(fmt::format("{}: {}", query.database, why(opened)));
+    return keys;
+}
+
+std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& query, const std::vector<std::string>& keys) {
+    const auto deadline = std::chrono::steady_clock::now() + query.timeout;
+    const auto database = open_until(query, deadline);
+    if (!database) return std::unexpected(database.error());
+    auto* opened = database->get();
+    const auto fail = [&] { return std::unexpected(fmt::format("{}: {}", query.database, why(opened))); };
     sqlite3_stmt* prepared = nullptr;
     const char* tail = "";
     if (sqlite3_prepare_v2(opened, query.text.c_str(), -1, &prepared, &tail) != SQLITE_OK) return fail();

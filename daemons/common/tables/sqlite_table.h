@@ -18,6 +18,10 @@ struct SqliteQuery {
 // The whole may fail (the database, the query), or each key (`unavailable`).
 std::expected<std::vector<Answer>, std::string> ask_sqlite(const SqliteQuery& query, const std::vector<std::string>& keys);
 
+// The keys there are, where the query compares one column: "SELECT … FROM table WHERE column = ? …". At most so many.
+// Blocks, no longer than the timeout. The error: it is another query, or it fails.
+std::expected<std::vector<std::string>, std::string> sqlite_keys(const SqliteQuery& query, std::size_t at_most);
+
 class SqliteTable final : public FetchedTable {
 public:
     SqliteTable(common::Loop& loop, common::Log& log, std::string name, SqliteQuery query, Known known);
