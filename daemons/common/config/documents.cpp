@@ -154,7 +154,8 @@ A list of one element may be written without brackets.
 Relative file names are taken from the directory the configuration lies in.
 .Pp
 In what follows each key stands with its default, or with an example where the
-default depends on the machine.
+default depends on the machine; in parentheses what kind of value it takes, and
+the least and the most that may be.
 .Sh SECTIONS AND KEYS
 )";
 
@@ -232,6 +233,12 @@ addresses = ["127.0.0.1:2525"]
 .Xr postrider-credentials 5 ,
 .Xr postrider-tables 5 ,
 .Xr postrider 7 ,
+.Xr postrider-addresses 7 ,
+.Xr postrider-from-postfix 7 ,
+.Xr postrider-log 7 ,
+.Xr postrider-suppression 7 ,
+.Xr postrider-local 8 ,
+.Xr postrider-metrics 8 ,
 .Xr postrider-queue-manager 8 ,
 .Xr postrider-router 8 ,
 .Xr postrider-smtp-client 8 ,
