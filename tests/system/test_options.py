@@ -135,6 +135,10 @@ def test_postrider(busy, command, option, words, status, out, err, input, then):
     given = run_elsewhere(busy, queue_id, words)
     if command == "message release":
         busy.command("message", "hold", queue_id)
+    if command == "resume":
+        busy.command("pause", "queue", "other.example", check=False)  # may be so already
+    if option == "--remove":
+        busy.run("postrider", "passwd", "ann", "-c", busy.file, input="secret-word-1\n", check=True)
     if command == "deactivate":
         busy.command("activate", "--root", str(busy.folder / "root"))
     done = busy.run("postrider", *given, input=input, seconds=60)
