@@ -4,7 +4,7 @@
 namespace decide {
 
 bool Resting::begin(std::string_view link, std::string_view source, smtp::Duration how_long, std::string why,
-                    smtp::Now now) {
+                    smtp::Now now, Of of) {
     std::pair<std::string, std::string> key(link, source);
     auto found = kept_.find(key);
     if (found == kept_.end() && kept_.size() >= most) {
@@ -15,12 +15,16 @@ bool Resting::begin(std::string_view link, std::string_view source, smtp::Durati
         found = kept_.end();
     }
     const bool rested = found != kept_.end() && found->second.until > now.monotonic;
-    kept_.insert_or_assign(std::move(key), Kept{now.monotonic + how_long, std::move(why)});
+    kept_.insert_or_assign(std::move(key), Kept{now.monotonic + how_long, std::move(why), of});
     return !rested;
 }
 
-bool Resting::end(std::string_view link, std::string_view source) {
-    return !kept_.empty() && kept_.erase({std::string(link), std::string(source)}) > 0;
+bool Resting::end(std::string_view link, std::string_view source, Of taken) {
+    if (kept_.empty()) return false;
+    const auto found = kept_.find({std::string(link), std::string(source)});
+    if (found == kept_.end() || (found->second.of == Of::mail && taken == Of::connections)) return false;
+    kept_.erase(found);
+    return true;
 }
 
 std::vector<Resting::Rest> Resting::of(std::string_view link, smtp::Now now) const {

@@ -3,6 +3,7 @@
 #pragma once
 #include "libsmtp/time.h"
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@ class Resting {
 public:
     static constexpr std::size_t most = 10'000;
 
+    // What the site does not take from it.
+    enum class Of : std::uint8_t { connections, mail };
     struct Rest {
         std::string source;     // "192.0.2.1"
         smtp::WallTime until{}; // for show
@@ -23,9 +26,9 @@ public:
 
     // False: it rested already (its time begins anew).
     bool begin(std::string_view link, std::string_view source, smtp::Duration how_long, std::string why,
-               smtp::Now now);
-    // It was taken after all. False: it did not rest.
-    bool end(std::string_view link, std::string_view source);
+               smtp::Now now, Of of = Of::connections);
+    // That was taken after all; mail comes by connections. False: it did not rest, or rests on.
+    bool end(std::string_view link, std::string_view source, Of taken);
     // In the order of their names.
     std::vector<Rest> of(std::string_view link, smtp::Now now) const;
     std::size_t size() const { return kept_.size(); }
@@ -34,6 +37,7 @@ private:
     struct Kept {
         smtp::Monotonic until{};
         std::string why;
+        Of of = Of::connections;
     };
     std::map<std::pair<std::string, std::string>, Kept> kept_; // by link, source
 };

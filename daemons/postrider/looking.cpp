@@ -88,6 +88,12 @@ void print_idleness(const json& line) {
     print_fact("Idle because", text_of(line, "idle_why"));
 }
 
+// An address of the link's pool that the site does not want.
+std::string resting_text(const json& each) {
+    return fmt::format("{} until {}: {}", text_of(each, "source"), time_text(number_of(each, "until")),
+                       fitted(text_of(each, "why"), 1000));
+}
+
 void print_link(const json& line) {
     print_fact("Link", text_of(line, "link"));
     print_fact("Kind", text_of(line, "kind"));
@@ -102,9 +108,7 @@ void print_link(const json& line) {
         print_fact("Address", fmt::format("{}: {} connections of {} it may have, {} of them this link's",
                                           text_of(each, "address"), number_of(each, "connections"),
                                           number_of(each, "limit"), number_of(each, "own")));
-    for (const auto& each : list_of(line, "resting"))
-        print_fact("Resting", fmt::format("{} until {}: {}", text_of(each, "source"),
-                                          time_text(number_of(each, "until")), text_of(each, "why")));
+    for (const auto& each : list_of(line, "resting")) print_fact("Resting", resting_text(each));
     print_fact("Mail", fmt::format("{} queued, {} due, {} in flight", number_of(line, "deliveries"),
                                    number_of(line, "due"), number_of(line, "in_flight")));
     print_idleness(line);
@@ -234,6 +238,7 @@ void print_gates(const json& line) {
             number_of(gate, "since") > 0 ? ", since " + time_text(number_of(gate, "since")) : "",
             until > 0 ? ", until " + time_text(until) : "");
     }
+    for (const auto& each : list_of(line, "resting")) fmt::print("     resting      {}\n", resting_text(each));
     const auto closed = [&](std::string_view gate) {
         return std::ranges::any_of(list_of(line, "gates"), [&](const json& each) {
             return text_of(each, "gate") == gate && !flag_of(each, "open");

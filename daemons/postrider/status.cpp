@@ -95,6 +95,15 @@ void mail(Page& page, const json& q) {
     }
 }
 
+// What is the matter with a link: its failure, or addresses of its pool that the site does not want.
+std::string matter_of(const json& link) {
+    const auto& resting = list_of(link, "resting");
+    if (flag_of(link, "paused") || !text_of(link, "last_error").empty() || resting.empty()) return why_it_waits(link);
+    const auto& first = resting.front();
+    const auto more = resting.size() > 1 ? fmt::format(" (and {} more)", resting.size() - 1) : "";
+    return fmt::format("{}{} rests: {}", text_of(first, "source"), more, text_of(first, "why"));
+}
+
 void links(Page& page, const json& q) {
     Table table({"Link", "State", ">Overdue", ">Queued", ">Conn", "Next try", ">Failures", "Last error"});
     for (const auto& link : list_of(q, "links")) {
@@ -102,7 +111,7 @@ void links(Page& page, const json& q) {
         table.row({text_of(link, "link"), flag_of(link, "paused") ? "paused" : text_of(link, "state"),
                    std::to_string(number_of(link, "due")), std::to_string(number_of(link, "deliveries")),
                    std::to_string(number_of(link, "connections")), page.when(number_of(link, "next_attempt")),
-                   failures > 0 ? std::to_string(failures) : "", why_it_waits(link)});
+                   failures > 0 ? std::to_string(failures) : "", matter_of(link)});
     }
     if (table.empty()) return;
     page.line("");

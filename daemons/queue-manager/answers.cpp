@@ -125,11 +125,13 @@ void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::d
     } else if (auto* left = std::get_if<Left>(&message))
         tell([&](smtp::Now now, auto& out) { engine_.left_address(left->connection, left->address, now, out); });
     else if (auto* connected = std::get_if<Connected>(&message)) {
-        if (!connected->source.empty() && resting_.end(connected->link, connected->source))
-            log_.info("link {}: {} is taken again and rests no longer", connected->link, connected->source);
+        if (!connected->source.empty())
+            source_taken(connected->link, connected->source, decide::Resting::Of::connections);
         tell([&](smtp::Now now, auto& out) { engine_.connected(connected->connection, now, out); });
     } else if (auto* refused = std::get_if<SourceRefused>(&message))
         source_refused(*refused);
+    else if (auto* taken = std::get_if<SourceTaken>(&message))
+        source_taken(taken->link, taken->source, decide::Resting::Of::mail);
     else if (auto* finished = std::get_if<Done>(&message))
         done(agent, kind, *finished);
     else if (auto* ended = std::get_if<Closed>(&message))
@@ -142,15 +144,23 @@ void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::d
 
 // Other connections of the link go out from other addresses of the pool, for as long as it says.
 void QueueManager::source_refused(const proto::delivery::SourceRefused& refused) {
-    const auto pool = decide::pool_of_link(refused.link);
-    const auto* known = config_->pool(pool);
-    const auto rest = refused.ours ? config::Pool::rest_when_unusable
-                      : known        ? known->rest
-                                   : config::Pool().rest;
-    const auto now = Loop::now();
-    if (!resting_.begin(refused.link, refused.source, rest, refused.why, now)) return; // it was said
+    using By = proto::delivery::SourceRefused::By;
+    const auto* known = config_->pool(decide::pool_of_link(refused.link));
+    const auto rest = refused.by == By::us ? config::Pool::rest_when_unusable
+                      : known              ? known->rest
+                                           : config::Pool().rest;
+    using Of = decide::Resting::Of;
+    const auto of = refused.by == By::mail ? Of::mail : Of::connections;
+    if (refused.by != By::us)
+        around_.figures.count(common::Family::source_refusals,
+                              of == Of::mail ? common::Refused::mail : common::Refused::connection);
+    if (!resting_.begin(refused.link, refused.source, rest, refused.why, Loop::now(), of)) return; // it was said
     log_.warning("link {}: {} rests for {}: {}", refused.link, refused.source, config::print_duration(rest),
                  refused.why);
+}
+
+void QueueManager::source_taken(std::string_view link, std::string_view source, decide::Resting::Of what) {
+    if (resting_.end(link, source, what)) log_.info("link {}: {} is taken again and rests no longer", link, source);
 }
 
 void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& said) {

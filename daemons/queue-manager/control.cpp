@@ -164,13 +164,17 @@ nlohmann::json Control::status() const {
             {"troubles", situation.troubles}};
 }
 
+nlohmann::json Control::resting(const std::string& link) const {
+    auto out = json::array();
+    for (const auto& rest : hands_.resting(link))
+        out.push_back({{"source", rest.source}, {"until", seconds_of(rest.until)}, {"why", rest.why}});
+    return out;
+}
+
 nlohmann::json Control::line_of(const decide::queue::LinkInfo& link) const {
     auto line = json_of(link);
     if (link.stop) line["idle_why"] = stop_text(*link.stop, pauses_);
-    line["resting"] = json::array();
-    for (const auto& rest : hands_.resting(link.name))
-        line["resting"].push_back(
-            {{"source", rest.source}, {"until", seconds_of(rest.until)}, {"why", rest.why}});
+    line["resting"] = resting(link.name);
     return line;
 }
 
@@ -238,8 +242,10 @@ void Control::say_message(const Request& request, const json& body, bool explain
             if (!now)
                 return refuse(request, fmt::format("{} has just been finished", id.text()), code::unknown);
             if (explain) {
-                for (const auto& line : explained(id, hands_.engine.explain(id), *state, pauses_))
+                for (auto& line : explained(id, hands_.engine.explain(id), *state, pauses_)) {
+                    line["resting"] = resting(line["link"].get<std::string>());
                     server_->send(request.peer, line);
+                }
             } else {
                 auto line = json_of(*now, *state, Detail::everything);
                 for (auto& recipient : line["recipients"])

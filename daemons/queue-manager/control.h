@@ -113,6 +113,7 @@ private:
     json status() const;
     json line_of(const decide::queue::LinkInfo& link) const;
     json line_of(const decide::queue::QueueInfo& queue) const;
+    json resting(const std::string& link) const;
     void say_links(const Request& request, const std::string& name);
     void say_queues(const Request& request, const std::string& name);
     void say_messages(const Request& request, const json& body);

@@ -91,6 +91,7 @@ private:
     void done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done);
     void closed(const proto::delivery::Closed& closed);
     void source_refused(const proto::delivery::SourceRefused& refused);
+    void source_taken(std::string_view link, std::string_view source, decide::Resting::Of what);
     void reported(const proto::report::Reported& answer);
 
     // ---- suppression ----

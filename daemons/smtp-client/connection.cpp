@@ -278,12 +278,16 @@ void Connection::take(smtp::ClientEvent& event) {
 // --- ends
 // -----------------------------------------------------------------------------------------------------
 
+// QUIT, if it can go at once.
+void Connection::say_the_rest() {
+    if (!session_->has_output()) return;
+    views_.clear();
+    session_->output(views_);
+    static_cast<void>(wire_->write(views_));
+}
+
 void Connection::ended(Ended& end) {
-    if (session_->has_output()) { // QUIT, if it can go at once
-        views_.clear();
-        session_->output(views_);
-        static_cast<void>(wire_->write(views_));
-    }
+    say_the_rest();
     keep_resumption();
     const auto now = Loop::now().monotonic;
     if (end.distrust_pipelining) office_.peers.distrust_pipelining(current_->endpoint.address, now);
@@ -298,7 +302,7 @@ void Connection::ended(Ended& end) {
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
     last_failure_ = {end.why, relay(), tls_named(), source()};
     if (end.why.stage == smtp::Stage::tls) tell_tls(tls_result_, end.why.text);
-    if (again_from_another(end.why)) return;
+    if (again_from_another(end.why) || (end.interrupted && again_from_another(*end.interrupted))) return;
     if (fresh && (again_in_plain_text(end.why) || again_with_new_token(end.why))) return;
     if (fresh && !told && end.distrust_chunking && end.why.code != 0) {
         voice().info("{}; trying again with DATA", end.why.text);

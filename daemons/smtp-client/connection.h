@@ -28,8 +28,9 @@ public:
         virtual void may_connect(Connection& connection, const std::string& address, bool besides) = 0;
         virtual void left(Connection& connection, const std::string& address) = 0;
         virtual void connected(Connection& connection) = 0;
-        // An address of its pool was refused where another was taken, or is not this host's.
+        // An address of its pool is not to be used for a while; mail was taken from one that rested.
         virtual void source_refused(Connection&, proto::delivery::SourceRefused) {}
+        virtual void source_taken(Connection&, proto::delivery::SourceTaken) {}
         // The message's lock goes with the reader.
         virtual void done(Connection& connection, proto::delivery::Done done,
                           std::optional<spool::MessageReader> message) = 0;
@@ -114,6 +115,9 @@ private:
     bool again_with_new_token(const smtp::Verdict& why);
     // Where it comes from: leaving.cpp.
     bool again_from_another(const smtp::Verdict& why);
+    bool again_from_another(smtp::TransactionResult& result);
+    std::string next_source();
+    void tell_of_taken(const smtp::TransactionResult& result);
     void pool_missing();
     void tell_of_sources();
     void tell_of_unusable();
@@ -138,6 +142,7 @@ private:
     void pump();
     void take(smtp::ClientEvent& event);
     bool flush();
+    void say_the_rest();
     void rearm();
     void expired();
 
@@ -147,7 +152,7 @@ private:
     spool::ReadResult<Content::Prepared> prepare(Job& job);
     void refuse(Job& job, const spool::ReadError& error);
     void give_content(const smtp::client_event::ContentWanted& wanted);
-    void finished(const smtp::TransactionResult& result);
+    void finished(smtp::TransactionResult& result);
     void report(const smtp::TransactionResult& result);
     void write_line(const Job& job, std::size_t which, const smtp::Verdict& verdict, const std::string& relay,
                     smtp::Duration transmission, smtp::WallTime now) const;

@@ -168,8 +168,9 @@ bool Connection::lmtp() const {
     return protocol == smtp::Protocol::lmtp;
 }
 
-void Connection::finished(const smtp::TransactionResult& result) {
+void Connection::finished(smtp::TransactionResult& result) {
     KILL_POINT("smtp-client.after_reply");
+    if (again_from_another(result)) return;
     report(result);
     KILL_POINT("smtp-client.after_done");
 }
@@ -188,6 +189,7 @@ void Connection::report(const smtp::TransactionResult& said) {
     --handed_;
     ++uses_;
     if (job->probe) return watcher_->probed(relay(), result);
+    tell_of_taken(result);
     const auto now = Loop::now();
     const auto transmission =
         result.started == smtp::Monotonic{} ? smtp::Duration{} : result.finished - result.started;

@@ -260,6 +260,10 @@ void SmtpClient::source_refused(Connection& connection, SourceRefused refused) {
     if (current(connection)) queue_manager_.send(refused);
 }
 
+void SmtpClient::source_taken(Connection& connection, SourceTaken taken) {
+    if (current(connection)) queue_manager_.send(taken);
+}
+
 void SmtpClient::done(Connection& connection, Done done, std::optional<spool::MessageReader> message) {
     Kept kept{std::move(done), message ? message->location() : spool::Location::messages, std::nullopt};
     if (!current(connection)) {

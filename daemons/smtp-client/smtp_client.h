@@ -50,6 +50,7 @@ private:
     void left(Connection& connection, const std::string& address) override;
     void connected(Connection& connection) override;
     void source_refused(Connection& connection, proto::delivery::SourceRefused refused) override;
+    void source_taken(Connection& connection, proto::delivery::SourceTaken taken) override;
     void done(Connection& connection, proto::delivery::Done done,
               std::optional<spool::MessageReader> message) override;
     void closed(Connection& connection, proto::delivery::Closed closed) override;

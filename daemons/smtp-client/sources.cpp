@@ -24,14 +24,15 @@ bool Sources::reaches(Family family) const {
            std::ranges::any_of(pool_->addresses, [&](auto& each) { return family_of(each.address) == family; });
 }
 
-const config::Source* Sources::choose(Family family) {
+const config::Source* Sources::choose(Family family, Among among) {
     using decide::Standing;
     std::vector<decide::SourceOption> options;
+    const auto resting = among == Among::all ? Standing::resting : Standing::refused;
     for (std::size_t i = 0; i < known_.size(); ++i) {
         const auto& source = pool_->addresses[i];
         options.push_back({source.weight, family_of(source.address) != family          ? Standing::unfit
                                           : known_[i].refused || known_[i].unusable ? Standing::refused
-                                          : known_[i].resting                       ? Standing::resting
+                                          : known_[i].resting                       ? resting
                                                                                     : Standing::ready});
     }
     const auto place = decide::choose_source(options, std::uint64_t{random_()} << 32 | random_());
@@ -81,12 +82,26 @@ bool Sources::refused(std::string why) {
     if (!current_) return false;
     known_[place_of(*current_)].refused = true;
     refusals_.push_back({current_text(), std::move(why)});
+    return another(Among::all);
+}
+
+bool Sources::refused_by_site() {
+    if (!current_) return false;
+    auto& known = known_[place_of(*current_)];
+    known.refused = known.resting = true;
+    return another(Among::those_that_do_not_rest);
+}
+
+void Sources::rested() { known_[place_of(*current_)].resting = false; }
+
+bool Sources::another(Among among) {
     if (refusals_left_ == 0) return false;
-    --refusals_left_;
     const auto family = family_of(current_->address);
-    const auto* another = choose(family);
-    if (another) chosen_[static_cast<std::size_t>(family)] = another;
-    return another != nullptr;
+    const auto* next = choose(family, among);
+    if (!next) return false;
+    --refusals_left_;
+    chosen_[static_cast<std::size_t>(family)] = next;
+    return true;
 }
 
 void Sources::next_server() {

@@ -38,6 +38,13 @@ public:
     std::string current_text() const { return current_ ? current_->address.to_string() : std::string(); }
     // The server does not want the current one. False: there is no other to try there, or enough have been tried.
     bool refused(std::string why);
+    // The site does not want the current one, nor will its other servers. False: there is no other to try there that
+    // does not rest, or enough have been tried.
+    bool refused_by_site();
+    // It is one that rests for the site, by what this connection knows.
+    bool rests() const { return current_ != nullptr && known_[place_of(*current_)].resting; }
+    // … and was taken all the same.
+    void rested();
     // Another server is to be reached: what the last one refused, it has not.
     void next_server();
 
@@ -57,7 +64,9 @@ private:
     std::size_t place_of(const config::Source& source) const;
     std::string not_ours() const;
     bool reaches(Family family) const;
-    const config::Source* choose(Family family);
+    enum class Among : std::uint8_t { all, those_that_do_not_rest };
+    const config::Source* choose(Family family, Among among = Among::all);
+    bool another(Among among);
 
     std::shared_ptr<const config::Pool> pool_;
     std::mt19937& random_;

@@ -83,8 +83,8 @@ TEST_CASE("a rest is of one address for one link, and ends by time or by success
     CHECK_FALSE(resting.begin("b@bulk", "192.0.2.1", 60s, "421 no", at(59s))); // it rests on
     CHECK(resting.of("b@bulk", at(100s)).size() == 1);
     CHECK(resting.begin("b@bulk", "192.0.2.1", 60s, "421 no", at(200s))); // anew
-    CHECK(resting.end("a@bulk", "192.0.2.1"));
-    CHECK_FALSE(resting.end("a@bulk", "192.0.2.1"));
+    CHECK(resting.end("a@bulk", "192.0.2.1", Resting::Of::connections));
+    CHECK_FALSE(resting.end("a@bulk", "192.0.2.1", Resting::Of::connections));
     CHECK(resting.of("a@bulk", at(10s)).size() == 1);
 }
 
@@ -97,4 +97,16 @@ TEST_CASE("what rests is bounded: those that would be back first are forgotten")
     CHECK(resting.of("link10099", at(0s)).size() == 1);
     resting.begin("new", "192.0.2.1", 10s, "", at(100'000s)); // all others' time is over
     CHECK(resting.size() == 1);
+}
+
+TEST_CASE("an address whose mail was refused rests until mail is taken from it, not a connection") {
+    using Of = Resting::Of;
+    Resting resting;
+    resting.begin("a@bulk", "192.0.2.1", 3600s, "550 listed", at(0s), Of::mail);
+    CHECK_FALSE(resting.end("a@bulk", "192.0.2.1", Of::connections));
+    CHECK(resting.of("a@bulk", at(10s)).size() == 1);
+    CHECK(resting.end("a@bulk", "192.0.2.1", Of::mail));
+    CHECK(resting.of("a@bulk", at(10s)).empty());
+    resting.begin("a@bulk", "192.0.2.1", 3600s, "554 no", at(0s), Of::connections);
+    CHECK(resting.end("a@bulk", "192.0.2.1", Of::mail));
 }

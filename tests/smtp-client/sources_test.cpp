@@ -132,3 +132,27 @@ TEST_CASE("where it comes from, and why from nowhere") {
     CHECK(sources.none_toward(v4) ==
           "no address of the pool bulk can be used: this host does not have 192.0.2.1, 192.0.2.2");
 }
+
+TEST_CASE("after a refusal by the site only one that does not rest is another") {
+    std::mt19937 random(1);
+    const auto three = pool({"192.0.2.1 a.example.com 1000", "192.0.2.2", "192.0.2.3"});
+    Sources sources(three, {"192.0.2.3"}, 5, random);
+    sources.reached(sources.toward(v4));
+    CHECK(sources.current_text() == "192.0.2.1");
+    CHECK_FALSE(sources.rests());
+    CHECK(sources.refused_by_site());
+    CHECK(sources.rests());
+    sources.reached(sources.toward(v4));
+    CHECK(sources.current_text() == "192.0.2.2");
+    CHECK_FALSE(sources.refused_by_site());
+    CHECK(text(sources.toward(v4)) == "192.0.2.2"); // it stays with what it has
+    CHECK(sources.taken_instead().empty());         // nothing more is to be told of those
+    // At another server of the site it rests still, and may be refused there at the door.
+    sources.next_server();
+    sources.reached(sources.toward(v4));
+    CHECK(sources.rests());
+    CHECK(sources.refused("no"));
+    sources.rested();
+    CHECK_FALSE(sources.rests());
+    CHECK_FALSE(Sources(nullptr, {}, 5, random).refused_by_site());
+}

@@ -251,8 +251,11 @@ private:
         on_connected();
     }
     void source_refused(Connection&, delivery::SourceRefused refused) override {
-        told += "refused " + refused.source + (refused.ours ? " (ours)" : "") + "\n";
+        told += "refused " + refused.source + (refused.by == delivery::SourceRefused::By::us     ? " (ours)"
+                                             : refused.by == delivery::SourceRefused::By::mail ? " (mail)"
+                                                                                               : "") + "\n";
     }
+    void source_taken(Connection&, delivery::SourceTaken taken) override { told += "taken " + taken.source + "\n"; }
     void done(Connection&, delivery::Done done, std::optional<spool::MessageReader>) override {
         told += "done " + std::to_string(done.delivery);
         if (!done.source.empty()) told += " from " + done.source;

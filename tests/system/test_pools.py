@@ -296,3 +296,78 @@ def test_a_try_as_a_sender_goes_by_that_senders_pool(mta, remote, pool):
     mta.command("pause", "pool", "bulk")
     told = attempt(mta, "user@remote.example", "--from", "ann@news.example", status=WAITS)
     assert any("pool bulk is paused" in each["text"] for each in of(told, "queue"))
+
+
+def blocked(unwelcome, code="554 5.7.1", words="Service unavailable; Client host [{}] blocked using zen.spamhaus.org"):
+    """Refuses RCPT to who comes from there, as a site does that looks into a list."""
+    def rcpt(session, argument):
+        peer = session.socket.getpeername()[0]
+        return f"{code} {words.format(peer)}" if peer in unwelcome else None
+    return rcpt
+
+
+def test_mail_refused_for_its_source_goes_from_the_other_address(mta, remote, pool):
+    a, b = pool("bulk", 2, weights=[1000, 1])
+    sink = remote()
+    refusing = {a}
+    sink.at("rcpt", blocked(refusing))
+    mta.route("remote.example", sink)
+    mta.config['route."remote.example"'] |= {"pool": "bulk"}
+    mta.start()
+    first = mta.submit("user@remote.example")
+    received, = sink.wait_for(1)
+    assert helo_of(sink, received) == "s1.bulk.example"
+    name = f"[{sink.address}]:{sink.port}@bulk"
+    mta.wait_log(rf"{first}: to=<user@remote\.example>, .*status=sent")
+    assert mta.logged(rf"{first}: host .* said: 554 5\.7\.1 .*blocked using zen.spamhaus.org .*; this speaks of {a} "
+                      rf"\(\"client host \[\"\); trying again from {b}")
+    assert mta.logged(rf"link {re.escape(name)}: {a} rests for 1h: host .*blocked using")
+    assert not mta.logged(rf"{first}: .*status=(bounced|deferred)")
+    assert [each["source"] for each in links(mta)[name]["resting"]] == [a]
+    assert f"{a} rests: host " in mta.command("status").stdout
+    # It rests on, though connections of its are not refused, and other mail goes from the other one at once.
+    for _ in range(4):
+        mta.submit("user@remote.example")
+    assert {helo_of(sink, each) for each in sink.wait_for(5)[1:]} == {"s1.bulk.example"}
+    # What waits for something else is told of it, too.
+    sink.at("dot", "451 4.3.0 Not now")
+    waiting = mta.submit("slow@remote.example")
+    mta.wait_log(rf"{waiting}: .*status=deferred")
+    assert [each["source"] for each in one(mta, "explain", id=waiting)["resting"]] == [a]
+    assert re.search(rf"resting +{a} until .*blocked using", mta.command("explain", waiting).stdout)
+
+
+def test_when_every_address_is_blocked_the_sites_word_counts(mta, remote, pool):
+    a, b = pool("bulk", 2, weights=[1000, 1])
+    sink = remote()
+    refusing = {a, b}
+    sink.at("rcpt", blocked(refusing))
+    mta.route("remote.example", sink)
+    mta.config['route."remote.example"'] |= {"pool": "bulk"}
+    mta.start()
+    first = mta.submit("user@remote.example", sender="")
+    mta.wait_log(rf"{first}: to=<user@remote\.example>, .*status=bounced \(host .*Client host \[{re.escape(b)}\] blocked")
+    assert mta.logged(rf"{first}: .*and every other address of the pool bulk that could be tried rests")
+    name = f"[{sink.address}]:{sink.port}@bulk"
+    assert sorted(each["source"] for each in links(mta)[name]["resting"]) == sorted([a, b])
+    # From now on each message costs one try, until one is taken: then its address rests no longer.
+    before = sink.connections
+    second = mta.submit("user@remote.example", sender="")
+    mta.wait_log(rf"{second}: to=<user@remote\.example>, .*status=bounced")
+    assert sink.connections <= before + 1
+    refusing.clear()
+    mta.submit("user@remote.example")
+    sink.wait_for(1)
+    mta.wait_log(r" is taken again and rests no longer")
+
+
+def test_relaying_denied_returns_mail_of_a_pool(mta, remote, pool):
+    pool("bulk", 2)
+    sink = remote()
+    sink.at("rcpt", "554 5.7.1 <user@remote.example>: Relay access denied")
+    mta.route("remote.example", sink)
+    mta.config['route."remote.example"'] |= {"pool": "bulk"}
+    mta.start()
+    queue_id = mta.submit("user@remote.example", sender="")
+    mta.wait_log(rf"{queue_id}: to=<user@remote\.example>, .*status=bounced")
+    assert not mta.logged(r" rests for |trying again from")

@@ -85,7 +85,8 @@ Section table_of(Pool& s) {
             {"rest", Span{&s.rest, 1s, 7 * 24h},
              "A server that refuses a connection in its banner or at EHLO is tried from the pool's next address. If that "
              "one is taken, the refused one rests so long for this link: it is used only where all others are refused "
-             "too.",
+             "too. So does one for whose sake mail is refused later (\"Client host blocked\"), and that mail goes from "
+             "the next one that does not rest; see postrider-smtp-client(8).",
              ""},
         }};
 }

@@ -20,6 +20,7 @@ constexpr std::string_view transports[] = {"smtp", "lmtp", "local", "none"};
 constexpr std::string_view outcomes[] = {"delivered", "deferred", "bounced"};
 constexpr std::string_view delay_stages[] = {"before_queue", "in_queue", "connection", "transmission"};
 constexpr std::string_view connection_results[] = {"made", "failed"};
+constexpr std::string_view refused[] = {"connection", "mail"};
 constexpr std::string_view states[] = {"uncategorized", "scheduled", "held",   "paused", "routing",
                                        "retrying",      "due",       "active", "report"};
 constexpr std::string_view severities[] = {"info", "warning", "error", "critical"};
@@ -72,6 +73,8 @@ constexpr FigureFamily all[] = {
      "Connections to next hops.", {"result", connection_results}, {}},
     {Family::client_tls_sessions, "postrider_client_tls_sessions_total", counter, number,
      "TLS handshakes with next hops that succeeded.", {"version", tls_versions}, {}},
+    {Family::source_refusals, "postrider_client_source_refusals_total", counter, number,
+     "Refusals, by next hops, of an address of a pool that mail comes from.", {"what", refused}, {}},
     {Family::messages_removed, "postrider_messages_removed_total", counter, number,
      "Messages that left the queue, everything owed to them done.", {}, {}},
     {Family::messages_expired, "postrider_messages_expired_total", counter, number,

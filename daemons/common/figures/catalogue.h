@@ -16,7 +16,7 @@ enum class Family : std::uint8_t {
     messages_accepted, recipients_accepted, bytes_accepted, commit_seconds, sync_seconds,
     sessions, sessions_open, session_ends, rejects, tls_sessions, tls_failures, authentications,
     // mail goes out
-    deliveries, delay_seconds, delay_stage_seconds, connections, client_tls_sessions,
+    deliveries, delay_seconds, delay_stage_seconds, connections, client_tls_sessions, source_refusals,
     messages_removed, messages_expired,
     // the queue
     queue_loading, queue_messages, queue_deliveries, queue_connections, queue_oldest_age, queue_links, queue_links_failing,
@@ -38,6 +38,7 @@ enum class Transport : std::uint8_t { smtp, lmtp, local, none };
 enum class DeliveryOutcome : std::uint8_t { delivered, deferred, bounced };
 enum class DelayStage : std::uint8_t { before_queue, in_queue, connection, transmission };
 enum class ConnectionResult : std::uint8_t { made, failed };
+enum class Refused : std::uint8_t { connection, mail };
 enum class QueueState : std::uint8_t { uncategorized, scheduled, held, paused, routing, retrying, due, active, report };
 enum class LogSeverity : std::uint8_t { info, warning, error, critical };
 

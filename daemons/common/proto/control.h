@@ -34,7 +34,7 @@ namespace op {
 inline constexpr std::string_view status = "status";
 
 // A line per link: "link", "kind" (mx, configured, local), "pool" (of source addresses), "resting":
-// [{"source","until","why"}] (addresses of it that the site refused), "state" (ready, glitch, retry, down), "paused",
+// [{"source","until","why"}] (addresses of it that the site refused, or mail from which), "state" (ready, glitch, retry, down), "paused",
 // "failures" (in a row), "failing_since", "next_attempt", "last_error", "last_error_status", "connections",
 // "window", "limit", "crowded" (waits for room at an address), "addresses": [{"address","connections" (of all links),"own" (of this one),"limit"}],
 // "queues", "deliveries", "due", "in_flight", "oldest" (arrival of its oldest message, 0
@@ -63,8 +63,8 @@ inline constexpr std::string_view messages = "messages";
 inline constexpr std::string_view message = "message";
 // "id". A line per recipient: "id", "address", "queue", "link", "gates": [{"gate","open","text","from","who",
 // "since","until","advice"}] in order (schedule, hold, pause, categorizer, suppression, route, link, queue, ladder, rate,
-// window, turn; or report alone),
-// "blocked_by" (the gate; "" when it is in flight), "next_attempt". "from": where the gate comes from
+// window, turn; or report alone), "blocked_by" (the gate; "" when it is in flight), "next_attempt", "resting" (as of its
+// link). "from": where the gate comes from
 // (configuration key, command, remote reply).
 inline constexpr std::string_view explain = "explain";
 

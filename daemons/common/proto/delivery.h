@@ -3,7 +3,7 @@
 //
 //   Connect → Deliver… → Close   from the queue-manager
 //   Connected, Done…, Closed     from the agent; after Closed the connection's number means nothing
-//   SourceRefused                from the agent: the site does not take an address of the pool
+//   SourceRefused, SourceTaken   from the agent: the site does not take an address of the pool, or its mail; it does
 //   MayConnect → Permission      before each address the agent tries: which one a connection leads to the
 //                                agent knows, how many each may have the queue-manager. One question of a
 //                                connection is open at a time; addresses that race are asked for one by one
@@ -164,18 +164,33 @@ struct Connected { // agent → queue-manager: EHLO (TLS, AUTH) went well; the c
     }
 };
 
-// agent → queue-manager: a server refused a connection from this address of the pool in its banner or at EHLO,
-// and took one from another. Or this host does not have the address.
+// agent → queue-manager: why an address of the pool is not to be used for this link for a while.
 struct SourceRefused {
+    enum class By : std::uint8_t {
+        connection, // refused in the banner or at EHLO, where another was taken
+        mail,       // refused at MAIL or later, in words about the address (decide::blames_source)
+        us,         // it is not this host's
+        last_ = us,
+    };
     std::string link;
     std::string source; // "192.0.2.1"
     std::string why;    // one line
-    bool ours = false;  // the address is not this host's
+    By by = By::connection;
     static void fields(auto& m, auto& f) {
         f("link", m.link);
         f("source", m.source);
         f("why", m.why);
-        f("ours", m.ours);
+        f("by", m.by);
+    }
+};
+
+// agent → queue-manager: mail was taken from an address that rests, as the agent was told.
+struct SourceTaken {
+    std::string link;
+    std::string source;
+    static void fields(auto& m, auto& f) {
+        f("link", m.link);
+        f("source", m.source);
     }
 };
 
@@ -317,6 +332,6 @@ struct Tried { // agent → queue-manager: the last word; the worst that became 
 };
 
 using Message = std::variant<Connect, Deliver, Close, Permission, Acknowledged, MayConnect, Left, Connected,
-                             SourceRefused, Done, Closed, Try, EndTry, TryStep, Tried>;
+                             SourceRefused, SourceTaken, Done, Closed, Try, EndTry, TryStep, Tried>;
 
 } // namespace proto::delivery
