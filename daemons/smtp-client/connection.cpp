@@ -82,6 +82,7 @@ void Connection::looked_up(const std::string& host, dns::Type type, const dns::A
 void Connection::unreachable(const Candidate& candidate, int error) {
     const bool from_nowhere = error == EADDRNOTAVAIL && sources_.has_pool() && !candidate.source && !candidate.local();
     const auto reason = from_nowhere ? sources_.none_toward(candidate.endpoint.address) : std::strerror(error);
+    somewhere_ = true;
     sources_.next_server();
     session_number_ = office_.next_session();
     auto& why = (last_failure_ = {}).why;
@@ -96,8 +97,9 @@ void Connection::unreachable(const Candidate& candidate, int error) {
 void Connection::no_address(const std::string& status, const std::string& text) {
     auto& why = nowhere_.emplace();
     why.stage = smtp::Stage::lookup;
-    why.status = status;
+    why.status = decide::status_as(status, decide::Severity::temporary);
     why.text = text;
+    if (!status.starts_with('5')) somewhere_ = true;
     if (watcher_) watcher_->failed("", why);
 }
 
@@ -120,6 +122,7 @@ void Connection::refused_by_policy(const std::string& text) {
 }
 
 void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire) {
+    somewhere_ = true;
     current_ = candidate;
     sources_.reached(candidate.source);
     wire_ = std::move(wire);
@@ -339,15 +342,31 @@ void Connection::ended(Ended& end) {
     finish(End::failed, end.why);
 }
 
+// No MX host has an address, say those who know: waiting changes nothing. What the operator has named himself (hosts to
+// fall back on, a domain whose SRV records count) he can mend.
+bool Connection::leads_nowhere() const {
+    return order_.mx && nowhere_ && !somewhere_ && !office_.soft_bounce &&
+           std::ranges::all_of(order_.hosts,
+                               [](auto& host) { return host.tier == decide::Tier::first && !host.tls_wrap; });
+}
+
 // No address is left. The message that was to go first says so; the others have not been tried.
 void Connection::link_failed() {
     auto [why, host, tls, source] = mail_failure_ ? *mail_failure_ : policy_failure_ ? *policy_failure_ : last_failure_;
-    if (why.outcome == smtp::Verdict::Outcome::permanent) {
+    const bool nowhere = leads_nowhere();
+    if (nowhere) {
+        why.outcome = smtp::Verdict::Outcome::permanent;
+        why.status = "5.4.4";
+    } else if (why.outcome == smtp::Verdict::Outcome::permanent) {
         // What a server says of itself is no verdict on the mail: that waits.
         why.outcome = smtp::Verdict::Outcome::temporary;
         if (why.status.starts_with('5')) why.status[0] = '4';
     }
-    if (!jobs_.empty() && !jobs_.front()->probe) {
+    if (nowhere && !jobs_.empty() && jobs_.front()->probe) {
+        smtp::TransactionResult result{jobs_.front()->order.delivery, {why}, {}};
+        result.of_recipient.resize(jobs_.front()->probe->recipients.size());
+        watcher_->probed("", result);
+    } else if (!jobs_.empty() && !jobs_.front()->probe) {
         Job& job = *jobs_.front();
         if (!job.message)
             if (auto message = office_.messages.open(job.order.queue_id, job.order.location))
@@ -358,8 +377,8 @@ void Connection::link_failed() {
             for (std::size_t i = 0; i < job.order.recipients.size(); ++i)
                 write_line(job, i, why, host, {}, now);
             // A server that accepted MAIL, or could be talked to without TLS, proved its link: what failed is
-            // this message's try.
-            if (mail_failure_ || policy_failure_) {
+            // this message's try. So is one that leads nowhere: it is returned.
+            if (mail_failure_ || policy_failure_ || nowhere) {
                 auto done = make_done(job.order, why);
                 done.connection = number();
                 done.host = host;
@@ -370,6 +389,7 @@ void Connection::link_failed() {
             }
         }
     }
+    why.status = decide::status_as(std::move(why.status), decide::Severity::temporary); // the link itself waits
     finish(End::failed, why);
 }
 

@@ -159,6 +159,7 @@ private:
 
     void ended(smtp::client_event::Ended& end);
     void link_failed();
+    bool leads_nowhere() const;
     enum class End : std::uint8_t { orderly, crowded, failed };
     void finish(End end, const smtp::Verdict& why = {});
 
@@ -199,6 +200,7 @@ private:
     std::vector<std::string_view> views_;
 
     std::optional<smtp::Verdict> nowhere_; // why the last host without addresses had none
+    bool somewhere_ = false; // a host has an address, or may have one
     smtp::Monotonic began_{}; // to look for an address
     smtp::Duration setup_{};  // from there to being up
     std::uint64_t session_number_ = 0;

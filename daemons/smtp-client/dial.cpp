@@ -185,7 +185,8 @@ void Dial::answered(dns::Type type) {
     using decide::Said;
     const bool failed = a_->said == Said::failed || aaaa_->said == Said::failed;
     const bool no_name = a_->said == Said::no_name || aaaa_->said == Said::no_name;
-    owner_.no_address(failed ? "4.4.3" : "4.4.4",
+    const bool both = uses_v4() && uses_v6();
+    owner_.no_address(failed ? "4.4.3" : both ? "5.4.4" : "4.4.4",
                       fmt::format("Host or domain name not found. Name service error for name={} type={}: {}",
                                   host_->name, uses_v4() ? "A" : "AAAA",
                                   failed    ? fmt::format("Host not found, try again ({})",

@@ -40,7 +40,8 @@ public:
         virtual void left(const std::string& address) = 0; // gives that place back
         virtual void looked_up(const std::string&, dns::Type, const dns::Answer&) {} // for who wants to follow
         virtual void unreachable(const Candidate& candidate, int error) = 0; // errno; EADDRNOTAVAIL: of no source
-        // The host has no address. `status`: "4.4.3", "4.4.4".
+        // The host has no address. `status`: "4.4.3" name servers gave no answer; "4.4.4" none of the families that
+        // are used; "5.4.4" none at all, as those say who know.
         virtual void no_address(const std::string& status, const std::string& text) = 0;
         virtual void reached(const Candidate& candidate, std::unique_ptr<Wire> wire) = 0;
         // The last word. crowded: the best hosts that could be had have no room.

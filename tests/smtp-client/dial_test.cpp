@@ -317,8 +317,12 @@ TEST_CASE("hosts without addresses: why, and the next") {
     Listener server("127.0.0.1");
     caller.a["mx.test"] = {"127.0.0.1"};
     CHECK(caller.dial({host("none.test", 25, 10), host("mx.test", server.port, 20)}) ==
-          "4.4.4\nask 127.0.0.1" + colon(server.port) + "\nreached mx.test[127.0.0.1]" + colon(server.port) + "\n");
+          "5.4.4\nask 127.0.0.1" + colon(server.port) + "\nreached mx.test[127.0.0.1]" + colon(server.port) + "\n");
     CHECK(caller.dial({}) == "exhausted\n");
+    SUBCASE("of one family, the other may have some") {
+        caller.office->settings.ipv6 = false;
+        CHECK(caller.dial({host("none.test", 25, 10)}) == "4.4.4\nexhausted\n");
+    }
 }
 
 TEST_CASE("a test may say where a host really is") {

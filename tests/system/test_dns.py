@@ -3,6 +3,8 @@ import re
 
 import pytest
 
+from test_try import REFUSED, attempt, one
+
 
 @pytest.fixture
 def resolving(mta, names):
@@ -173,6 +175,36 @@ def test_addresses_of_the_best_mx_cannot_be_had(resolving, remote):
     names.address_of("fine.half.example", sink.address)
     mta.submit("user@half.example")
     sink.wait_for(1)
+
+
+def test_mx_hosts_that_all_have_no_address_return_mail(resolving):
+    mta, names = resolving
+    names.mx("typo.example", (10, "mx1.typo.example"), (20, "mx2.typo.example"))
+    names.add("mx2.typo.example", "TXT", "neither A nor AAAA")
+    queue_id = mta.submit("user@typo.example", sender=f"{mta.user}@test.example")
+    assert bounced(mta, queue_id)[1] == "5.4.4"
+    assert re.search(r"^Status: 5\.4\.4", mta.wait_mailbox(1)[0], re.M)
+    mta.wait_until_empty()
+    result = one(attempt(mta, "user@typo.example", status=REFUSED), "result")
+    assert "Name service error for name=mx2.typo.example" in result["text"]
+
+
+@pytest.mark.parametrize("how", ["servfail", "bare-nxdomain"])
+def test_one_host_that_name_servers_do_not_answer_for_keeps_mail(resolving, how):
+    mta, names = resolving
+    names.mx("half.example", (10, "mx1.half.example"), (20, "mx2.half.example"), (30, "mx3.half.example"))
+    names.fails("mx2.half.example", how, kind="AAAA")
+    assert deferred(mta, mta.submit("user@half.example"))
+
+
+def test_a_host_without_address_that_a_route_names_keeps_mail(mta, names):
+    mta.use_names(names)
+    names.mx("remote.example", (10, "mx.typo.example"))
+    mta.config['route."relayed.example"'] = {"next_hop": "[relay.typo.example]:25"}
+    mta.config['route."remote.example"'] = {"next_hop": "mx", "fallback": ["[relay.typo.example]:25"]}
+    mta.start()
+    assert deferred(mta, mta.submit("user@relayed.example"))[1] == "4.4.4"
+    assert deferred(mta, mta.submit("user@remote.example"))[1] == "4.4.4"
 
 
 @pytest.mark.needs("own network")

@@ -63,7 +63,8 @@ constexpr Correspondence sending_[] = {
     {"known_tcp_ports", "", moot, "The ports of mail are known by their names."},
     {"smtp_cname_overrides_servername", "", moot, "The name in the MX record counts."},
     {"smtp_balance_inet_protocols", "", moot, "IPv6 and IPv4 are tried side by side."},
-    {"smtp_defer_if_no_mx_address_found", "", moot, "Mail waits while the addresses of MX hosts cannot be had."},
+    {"smtp_defer_if_no_mx_address_found", "", moot,
+     "Mail is returned (5.4.4) where name servers say that no MX host has an address, and waits where they give no answer."},
     {"smtp_min_data_rate", "", moot, "smtp_client.block_timeout bounds it."},
     {"smtp_per_re*_deadline", "", moot, "The time for a reply is always that of the whole reply."},
 };
