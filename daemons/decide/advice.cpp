@@ -176,6 +176,11 @@ constexpr Row table[] = {
      "The conversation broke off. If that stays so, something between cuts it (a firewall that reads along, a wrong "
      "MTU); smtp_client.pipelining = false is worth a try.",
      How::broken},
+    {Where::conversation, Stage::auth, ".7.4",
+     "We have an account for this server (smtp_client.credentials), and it offers no AUTH that could be used. Many offer it "
+     "only behind TLS (tls = \"verify\" of the [route]) or at the port for submission: 587, or 465 with tls_wrap = true. "
+     "Compare: openssl s_client -starttls smtp -connect ADDRESS:PORT, and EHLO by hand. Which mechanisms may be used, and "
+     "whether at all, auth of the [route] says."},
     {Where::conversation, Stage::auth, "",
      "We have an account for this server (smtp_client.credentials) and could not authenticate. Is the password right? "
      "Which mechanisms may be used, and whether at all, auth of the domain's [route] says."},

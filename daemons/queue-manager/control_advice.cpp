@@ -1,5 +1,7 @@
 #include "daemons/queue-manager/control_advice.h"
 #include "daemons/decide/advice.h"
+#include <optional>
+#include <string_view>
 
 namespace queue_manager {
 
@@ -11,15 +13,39 @@ using smtp::Stage;
 
 namespace {
 
+// What the router asked the name servers for, as its words have it ("… for name=example.org type=MX: …"): a route may
+// name another domain than the mail's, or one whose SRV records count. Nothing: it says nothing of that.
+struct Asked {
+    std::string_view name;
+    bool service = false;
+};
+std::optional<Asked> asked_for(std::string_view text) {
+    constexpr std::string_view before = " name=", between = " type=", service = "._tcp.";
+    const auto begin = text.find(before);
+    if (begin == text.npos) return {};
+    text.remove_prefix(begin + before.size());
+    const auto end = text.find(between);
+    if (end == text.npos) return {};
+    Asked out{text.substr(0, end), text.substr(end + between.size()).starts_with("SRV")};
+    if (const auto at = out.name.find(service); out.service && at != out.name.npos)
+        out.name.remove_prefix(at + service.size());
+    return out;
+}
+
 std::string on_route(const Reason& reason, const std::string& domain) {
     if (reason.status.empty()) return {};
-    return decide::advice({.where = Mishap::Where::route, .status = reason.status, .domain = domain});
+    const auto asked = asked_for(reason.text).value_or(Asked{domain});
+    return decide::advice({.where = asked.service ? Mishap::Where::service : Mishap::Where::route,
+                           .status = reason.status,
+                           .domain = asked.name});
 }
 
 // A link's last error has no stage. What its status stands for says enough, unless a server spoke.
 std::string on_link(const Reason& reason, const std::string& domain) {
     if (!reason.remote_reply.empty()) return {};
-    const auto stage = reason.status == "4.4.1"                               ? Stage::connect
+    const bool auth = reason.status == "4.7.4" && reason.text.find("AUTH") != std::string::npos;
+    const auto stage = auth                                                  ? Stage::auth
+                       : reason.status == "4.4.1"                             ? Stage::connect
                        : reason.status == "4.4.3" || reason.status == "4.4.4" ? Stage::lookup
                        : reason.status == "4.7.4" || reason.status == "4.7.5" ? Stage::tls
                                                                               : Stage::none;

@@ -37,6 +37,7 @@ TEST_CASE("advice speaks of what failed") {
         {{Where::conversation, Stage::tls, 0, "4.7.5"}, "openssl"},
         {{Where::conversation, Stage::tls, 0, "4.4.2"}, "openssl"},
         {{Where::conversation, Stage::auth, 535, "5.7.8"}, "smtp_client.credentials"},
+        {{Where::conversation, Stage::auth, 0, "4.7.4"}, "offers no AUTH"},
         {{Where::conversation, Stage::mail, 553, "5.1.8"}, "sender"},
         {{Where::conversation, Stage::rcpt, 550, "5.1.1"}, "nobody of that name"},
         {{Where::conversation, Stage::rcpt, 552, "5.2.2"}, "full"},

@@ -66,6 +66,21 @@ TEST_CASE("explain: where each gate comes from") {
             return said({.gate = gate, .reason = std::move(reason)})["advice"];
         };
         CHECK(advice(Gate::route, {"4.4.3", "try again", "", ""}).find("/etc/resolv.conf") != std::string::npos);
+        const auto no_answer = [&](std::string_view what) {
+            return advice(Gate::route, {"4.4.3",
+                                        "Host or domain name not found. Name service error for " + std::string(what) +
+                                            ": Host not found, try again (timeout)", "", ""});
+        };
+        CHECK(no_answer("name=other.example type=MX").find("dig MX other.example.") != std::string::npos);
+        CHECK(no_answer("name=_submission._tcp.provider.example type=SRV")
+                  .find("dig SRV _submissions._tcp.provider.example.") != std::string::npos);
+        CHECK(no_answer("name=").find("dig MX") != std::string::npos);
+        CHECK(advice(Gate::link, {"4.7.4", "we are to authenticate, but AUTH was not offered by host mx[192.0.2.1]", "",
+                                  "mx[192.0.2.1]:25"})
+                  .find("offers no AUTH") != std::string::npos);
+        CHECK(advice(Gate::link, {"4.7.4", "TLS is required, but was not offered by host mx[192.0.2.1]", "",
+                                  "mx[192.0.2.1]:25"})
+                  .find("TLS is required") != std::string::npos);
         CHECK(advice(Gate::link, {"4.4.1", "refused", "", "mx[192.0.2.1]:25"}).find("nc -vz 192.0.2.1 25") != std::string::npos);
         CHECK(advice(Gate::queue, {"4.7.5", "no trust", "", "mx[192.0.2.1]:25"}).find("openssl") != std::string::npos);
         CHECK(advice(Gate::link, reply) == "");
