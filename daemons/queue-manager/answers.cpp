@@ -29,16 +29,8 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
         return tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
     }
     // Those that an expansion has brought are in the file only when that is written.
-    const auto said = [this, id](const std::vector<Settled>& recipients) {
-        for (const Settled& each : recipients) {
-            using decide::queue::Fate;
-            using decide::queue::Outcome;
-            if (each.fate == Fate::failed) say_untried(id, {{each.number}, Outcome::failed, each.reason});
-            if (each.fate == Fate::deferred) say_untried(id, {{each.number}, Outcome::deferred, each.reason});
-        }
-    };
     if (judgement->records.empty()) {
-        said(judgement->recipients);
+        say_settled(id, judgement->recipients);
         return settle(id, *judgement, asked);
     }
     // An expansion is durable before its first attempt: a changed alias file must not be found after a crash.
@@ -48,10 +40,10 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
     if (auto unchanged = unwritten_.take(id)) records.insert(records.begin(), *std::move(unchanged));
     store_.append(id, spool::Location::incoming, std::move(records),
                   judgement->expanded ? spool::Sync::yes : spool::Sync::no,
-                  [this, id, said, judgement = *std::move(judgement),
+                  [this, id, judgement = *std::move(judgement),
                    asked = std::move(asked)](spool::Result<> written) {
                       if (written) {
-                          said(judgement.recipients);
+                          say_settled(id, judgement.recipients);
                           return settle(id, judgement, asked);
                       }
                       failed_on_disk(id, written.error());

@@ -73,6 +73,7 @@ void QueueManager::carry_out(const AskCategorizer& action, smtp::Now) {
 
 void QueueManager::ask_categorizer(spool::QueueId id, Subject subject) {
     if (subject.open.empty()) { // the file itself knows
+        say_settled(id, subject.settled);
         next_.push_back([this, id, subject = std::move(subject)] { settle(id, {.records = {}, .recipients = subject.settled, .discarded = subject.discarded, .told = {}}, subject); });
         if (!performing_) perform(common::Loop::now());
         return;
@@ -258,13 +259,17 @@ void QueueManager::carry_out(const Remove& action, smtp::Now) {
     (void)unwritten_.take(action.id);
     out_.count(common::Loop::now().monotonic);
     around_.figures.count(common::Family::messages_removed);
-    log_.info("{}: removed", action.id.text());
-    keys_.when_kept(action.id, [this, id = action.id, location = action.location, acknowledgement = acknowledgement_] {
-        store_.remove(id, location, [this, id, acknowledgement](spool::Result<> removed) {
-            if (!removed) return failed_on_disk(id, removed.error());
-            loader_.gone(id);
+    write_untried(action.id);
+    // What is still to be said of it stands in its file, and comes first.
+    readings_.when_read(action.id, [this, id = action.id, location = action.location, acknowledgement = acknowledgement_] {
+        log_.info("{}: removed", id.text());
+        keys_.when_kept(id, [this, id, location, acknowledgement] {
+            store_.remove(id, location, [this, id, acknowledgement](spool::Result<> removed) {
+                if (!removed) return failed_on_disk(id, removed.error());
+                loader_.gone(id);
+            });
+            turn_.schedule();
         });
-        turn_.schedule();
     });
 }
 

@@ -44,6 +44,7 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
     } else if (recipient.fate == spool::Fate::failed) {
         out.fate = Fate::failed;
         out.reason = refused_at_the_door(verdict);
+        out.unsaid = true;
     } else if (recipient.fate == spool::Fate::local) {
         out.fate = Fate::local;
         out.destination = store_of(recipient.address, recipient.user, recipient.target, mailboxes);
@@ -71,7 +72,8 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
                           const proto::categorize::Outcome& outcome, const Subject& subject) {
     Settled out{.number = number,
                 .fate = static_cast<Fate>(outcome.fate), // the same fates in the same order
-                .delivered_to = outcome.delivered_to};
+                .delivered_to = outcome.delivered_to,
+                .unsaid = true};
     out.address_number = decide::address_number(address, common::name_folding());
     if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
     if (out.fate == Fate::local)

@@ -23,6 +23,7 @@ struct Settled {
     decide::queue::Reason reason;
     std::uint32_t address_number = 0; // decide::address_number
     bool by_file = false;             // found out at another time: who is suppressed may have changed
+    bool unsaid = false;              // no line of the log has said so yet
 };
 
 // What users' mailboxes are to this system: files, or commands that take their mail (local.mailbox_command).

@@ -138,7 +138,10 @@ private:
         decide::queue::Reason reason;
     };
     void say_untried(spool::QueueId id, Untried lines) { untried_[id].push_back(std::move(lines)); }
+    // Of these, whom no agent will have: failed, deferred; with `sendmail -bv` also who is served here.
+    void say_settled(spool::QueueId id, const std::vector<Settled>& recipients);
     void write_untried();
+    void write_untried(spool::QueueId id); // of that message, now
     std::vector<spool::Property> discarded(std::vector<std::uint32_t> numbers, smtp::WallTime now) const;
     void write_untried(spool::QueueId id, const spool::MessageState& state, Untried lines);
     // Appends to the message's file; the result that is being recorded is acknowledged when all is written.

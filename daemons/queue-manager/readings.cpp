@@ -14,6 +14,12 @@ void Readings::read(spool::QueueId id, spool::Location hint, Then then) {
     soon_();
 }
 
+void Readings::when_read(spool::QueueId id, std::move_only_function<void()> then) {
+    const auto reading = readings_.find(id);
+    if (reading == readings_.end()) return then();
+    reading->second.after.push_back(std::move(then));
+}
+
 void Readings::begin() {
     for (const auto& [id, hint] : std::exchange(fresh_, {})) start(id, hint);
 }
@@ -37,10 +43,9 @@ void Readings::start(spool::QueueId id, spool::Location hint) {
             if (!why.empty()) unreadable_(id, why);
             for (auto& then : served)
                 if (state) then(*state, size);
-            if (readings_.at(id).next.empty())
-                readings_.erase(id);
-            else
-                start(id, hint);
+            if (!readings_.at(id).next.empty()) return start(id, hint);
+            auto done = readings_.extract(id);
+            for (auto& then : done.mapped().after) then();
         });
     });
 }

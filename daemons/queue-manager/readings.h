@@ -27,12 +27,15 @@ public:
     // Calls back with what the file says at some moment from now on, in the order of asking. Nothing is called if it
     // has gone.
     void read(spool::QueueId id, spool::Location hint, Then then);
+    // Calls `then` when nobody reads that message any more; at once if nobody does. Also if its file has gone.
+    void when_read(spool::QueueId id, std::move_only_function<void()> then);
     // Hands what was asked for since the last call to the threads.
     void begin();
 
 private:
     struct Reading {
         std::vector<Then> served, next; // by the one under way; by the one after it
+        std::vector<std::move_only_function<void()>> after;
     };
     void start(spool::QueueId id, spool::Location hint);
 

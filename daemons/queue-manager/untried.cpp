@@ -72,13 +72,28 @@ void QueueManager::carry_out(const NoticeUntried& action, smtp::Now now) {
     say_untried(action.id, {recipients, action.outcome, reason});
 }
 
-// The file is read once for all lines of a message.
+void QueueManager::say_settled(spool::QueueId id, const std::vector<Settled>& recipients) {
+    for (const Settled& each : recipients) {
+        if (!each.unsaid) continue;
+        if (each.fate == Fate::failed) say_untried(id, {{each.number}, Outcome::failed, each.reason});
+        if (each.fate == Fate::deferred) say_untried(id, {{each.number}, Outcome::deferred, each.reason});
+        if (each.fate != Fate::failed && each.fate != Fate::deferred && !each.reason.text.empty()) // that is sendmail -bv
+            say_untried(id, {{each.number}, Outcome::delivered, each.reason});
+    }
+}
+
 void QueueManager::write_untried() {
-    for (auto& [id, lines] : std::exchange(untried_, {}))
-        readings_.read(id, spool::Location::incoming,
-                       [this, id = id, lines = std::move(lines)](const spool::MessageState& state, std::uint64_t) {
-                           for (const Untried& each : lines) write_untried(id, state, each);
-                       });
+    while (!untried_.empty()) write_untried(untried_.begin()->first);
+}
+
+// The file is read once for all lines of a message.
+void QueueManager::write_untried(spool::QueueId id) {
+    auto found = untried_.extract(id);
+    if (!found) return;
+    readings_.read(id, spool::Location::incoming,
+                   [this, id, lines = std::move(found.mapped())](const spool::MessageState& state, std::uint64_t) {
+                       for (const Untried& each : lines) write_untried(id, state, each);
+                   });
 }
 
 void QueueManager::write_untried(spool::QueueId id, const spool::MessageState& state, Untried lines) {
@@ -88,17 +103,18 @@ void QueueManager::write_untried(spool::QueueId id, const spool::MessageState& s
     for (const auto number : lines.numbers) {
         if (number >= state.recipients.size()) continue;
         const auto& recipient = state.recipients[number];
+        const bool verify = state.envelope.trace == spool::Trace::verify;
+        const bool good = lines.outcome == Outcome::delivered;
         const common::DeliveryLine line{.queue_id = id,
                                         .to = recipient.address,
                                         .original_to = state.envelope_of(recipient).address,
                                         .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
                                         .status = lines.reason.status,
-                                        .outcome = state.envelope.trace == spool::Trace::verify ? "undeliverable"
-                                                   : lines.outcome == Outcome::failed           ? "bounced"
-                                                                                                : "deferred",
+                                        .outcome = good ? "deliverable" : verify ? "undeliverable"
+                                                   : lines.outcome == Outcome::failed ? "bounced" : "deferred",
                                         .reason = lines.reason.text};
-        common::write(log_.as("error"), line);
-        common::count(around_.figures, common::Transport::none, line);
+        common::write(log_.as(good ? "local" : "error"), line);
+        if (!good) common::count(around_.figures, common::Transport::none, line);
     }
 }
 

@@ -369,6 +369,7 @@ TEST_CASE("a message that its writer took only to say that it was refused") {
         CHECK(subject.settled[1].fate == Fate::failed);
         CHECK(subject.settled[1].reason.status == "5.7.9");
         CHECK(subject.settled[1].reason.text == "no advertisements");
+        CHECK(subject.settled[1].unsaid);
     }
     state.envelope.verdict_reason = "no advertisements";
     CHECK(Subject::of(state, 1000).settled.at(0).reason.status == "5.0.0");

@@ -86,3 +86,25 @@ TEST_CASE("who is answered may ask again; other messages go their own way; what 
     w.pool.drain();
     CHECK(w.told == "unreadable ");
 }
+
+TEST_CASE("what is to come after all reading comes last, also where there is nothing to read") {
+    World w;
+    const auto id = w.write(500), gone = QueueId{502 << 8 | 3};
+    const auto say = [&](std::string word) { return [&w, word = std::move(word)] { w.told += word + " "; }; };
+    w.readings.when_read(id, say("at once"));
+    CHECK(w.told == "at once ");
+    w.told.clear();
+    w.readings.read(id, Location::incoming, [&](const spool::MessageState&, std::uint64_t) {
+        w.told += "first ";
+        w.readings.read(id, Location::incoming, w.note("again"));
+    });
+    w.readings.read(gone, Location::incoming, w.note("gone"));
+    w.readings.when_read(id, say("last"));
+    w.readings.when_read(gone, say("nothing"));
+    w.readings.begin();
+    CHECK(w.told.empty());
+    for (int n = 0; n < 3; ++n) w.pool.drain();
+    CHECK(w.told == "first nothing again:ben500@example.net last ");
+    w.readings.when_read(gone, say("now"));
+    CHECK(w.told.ends_with("last now "));
+}

@@ -297,3 +297,4 @@ def test_what_was_left_while_nothing_ran_comes_back_to_its_sender_if_a_filter_re
     assert "Subject: left behind" in report and "not for him" in report and "Status: 5.7.9" in report
     assert mta.mailbox("other") == []
     mta.wait_until_empty()
+    assert mta.logged(r"error\[\d+\]: \w+: to=<other@test.example>, .*dsn=5.7.9, status=bounced \(not for him\)")

@@ -259,6 +259,8 @@ def test_bv_tells_what_would_become_of_an_address(mta, remote):
     assert any('to the command "/usr/bin/robot"' in " ".join(text.split()) for text in found)
     assert not sink.messages and not mta.mailbox("other")  # nobody got anything
     assert mta.logged(r"to=<good@remote.example>, .* status=deliverable \(") and mta.logged(r"to=<bad@remote.example>, .* status=undeliverable \(")
+    for address, place in (("other", "mailbox of other"), ("robot", 'command "/usr/bin/robot"')):
+        assert mta.logged(rf"local\[\d+\]: \w+: to=<{address}@test.example>, relay=none, .*dsn=2.1.5, status=deliverable \(.*{place}")
 
 
 def test_v_tells_what_the_first_try_came_to(mta, remote):
