@@ -150,6 +150,7 @@ void Master::stop(std::string_view why) {
     tell_standing();
     log_.info("{}", why);
     patience_.stop();
+    premises_.withdraw("submit"); // from now on sendmail leaves mail in drop/
     for (auto peer : std::exchange(reloading_, {})) control_->refuse(peer, "it is being stopped");
     phase_ = 0;
     begin_phase();

@@ -200,6 +200,12 @@ Result<> Premises::bind_local_sockets() {
     return {};
 }
 
+void Premises::withdraw(std::string_view name) {
+    AsUser as(users_.service);
+    for (const auto& socket : common::local_sockets())
+        if (socket.name == name) unlink((run_ + '/' + std::string(socket.path)).c_str());
+}
+
 int Premises::local_socket(std::string_view name) const {
     const auto found = local_.find(name);
     return found == local_.end() ? -1 : found->second.number();

@@ -44,6 +44,8 @@ public:
     // The same for metrics.listen.
     spool::Result<> bind_metrics(const config::Metrics& wanted);
     int local_socket(std::string_view name) const;
+    // Nobody new comes in there; who has connected already can still be accepted.
+    void withdraw(std::string_view name);
     struct Bound {
         std::string name, address; // of [listen.<name>]; "127.0.0.1:2525"
         int fd;

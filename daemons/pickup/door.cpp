@@ -73,6 +73,8 @@ Door::Door(Service& service, common::Fd fd)
 Door::~Door() = default;
 
 void Door::close() {
+    if (!poll_) return;
+    while (accept()) {} // whoever has connected may have said all, and could not know that nobody heard it
     pause_.stop();
     poll_.reset();
     fd_.reset();
@@ -85,21 +87,22 @@ void Door::listen() {
     });
 }
 
-void Door::accept() {
+bool Door::accept() {
     for (int n = 0; n < 64; ++n) {
         common::Fd fd(::accept4(fd_.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (fd) {
             admit(std::move(fd));
             continue;
         }
-        if (errno == EAGAIN) return;
+        if (errno == EAGAIN) return false;
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             service_.log.warning("cannot accept a submission: {}", std::strerror(errno));
             uv_poll_stop(poll_.get()); // else it would spin
             pause_.start(200ms);
-            return;
+            return false;
         }
     }
+    return true;
 }
 
 void Door::admit(common::Fd fd) {

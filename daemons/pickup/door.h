@@ -18,14 +18,14 @@ public:
     ~Door();
     Door(const Door&) = delete;
 
-    // Takes nobody new; who is inside may finish.
+    // Takes nobody new; who is inside, or has knocked already, may finish.
     void close();
     std::size_t visitors() const { return visitors_.size(); }
 
 private:
     class Visitor;
     void listen();
-    void accept();
+    bool accept(); // a good number of those who wait; there may be more
     void admit(common::Fd fd);
     void turn_away(common::Fd fd, const char* why);
     void gone(Visitor& visitor);
