@@ -97,14 +97,22 @@ Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smt
     server_ = std::move(fresh);
     client_ = std::move(client);
     seen_ = std::move(seen);
+    trouble_.clear();
     turn_ticket_keys(config.tls, now);
     return seal();
 }
 
 Result<std::vector<proto::Role>> KeyRing::refresh(const config::Config& config, smtp::Monotonic now) {
+    renewed_.clear();
     if (auto seen = look_at(config); seen != seen_) {
+        std::vector<std::string> changed;
+        for (const auto& stamp : seen)
+            if (std::ranges::find(seen_, stamp) == seen_.end()) changed.push_back(stamp.path);
         seen_ = std::move(seen);
-        return read(config, now);
+        auto news = read(config, now);
+        if (news) renewed_ = std::move(changed);
+        else trouble_ = news.error().what + ": the former certificates, passwords and credentials stay in use";
+        return news;
     }
     if (!turn_ticket_keys(config.tls, now)) return std::vector<proto::Role>{};
     return seal();

@@ -27,6 +27,11 @@ public:
     // Files that cannot be used are an error, once per change; what was read before stays in force.
     spool::Result<std::vector<proto::Role>> refresh(const config::Config& config, smtp::Monotonic now);
 
+    // Why the files as they are now cannot be used, and what that means; "" if they are.
+    const std::string& trouble() const { return trouble_; }
+    // What the last refresh() found changed and has taken over.
+    const std::vector<std::string>& renewed() const { return renewed_; }
+
     // Our accounts at next hops.
     auth::Credentials credentials() const;
     // To be handed down to that role; -1 if there is nothing for it, or before the first load().
@@ -50,6 +55,8 @@ private:
     proto::secrets::Server server_;
     proto::secrets::Client client_;
     std::vector<Stamp> seen_;
+    std::string trouble_;
+    std::vector<std::string> renewed_;
     smtp::Monotonic turned_;
     struct Sealed {
         proto::secrets::Message content;

@@ -210,7 +210,8 @@ void Master::heartbeat() {
 // Certificates and credentials that were renewed are in use soon, whoever forgot to reload.
 void Master::refresh_keys() {
     const auto news = keys_.refresh(config_, Loop::now().monotonic);
-    if (!news) return log_.error("{}: the former certificates and credentials stay in use", news.error().what);
+    if (!news) return log_.error("{}", keys_.trouble());
+    for (const auto& file : keys_.renewed()) log_.info("{}: it has changed, and is in use", file);
     if (std::ranges::find(*news, proto::Role::smtp_client) != news->end())
         tokens_of_accounts_.use(keys_.credentials());
     for (auto& child : children_)

@@ -214,6 +214,8 @@ json Master::facts(const Child& child) const {
 }
 
 json Master::facts() const {
+    auto cautions = cautions_;
+    if (!keys_.trouble().empty()) cautions.insert(cautions.begin(), keys_.trouble());
     return {
         {"process", "master"},
         {"pid", getpid()},
@@ -223,7 +225,7 @@ json Master::facts() const {
         {"file", config_.file},
         {"log", config_.log.file},
         {"warning", premises_.warning()},
-        {"cautions", cautions_},
+        {"cautions", std::move(cautions)},
         {"single_user", !premises_.users().service.has_value()},
     };
 }

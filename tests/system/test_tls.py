@@ -218,12 +218,18 @@ def test_certificates_by_name_and_renewal(mta):
             with starttls(mta) as again:
                 return common_name(again)[1]
         wait_until(lambda: shown() != before, 15, "the renewed certificate to be in use")
+        mta.wait_log(f"master.*: {first}: it has changed, and is in use")
         assert c.say("EHLO client.example").startswith("250"), "who is connected stays so"
     # A broken one is not taken over.
     first.write_text("nonsense")
-    mta.wait_log("the former certificates and credentials stay in use")
+    mta.wait_log("the former certificates, passwords and credentials stay in use")
     with starttls(mta) as c:
         assert common_name(c)[0] == "first.example"
+    assert f"Warning     {first}: " in mta.command("status").stdout
+    mta.command("reload", check=False)  # refused: it does not make the trouble go away
+    assert "stay in use" in mta.command("status").stdout
+    make_certificate(mta.folder, "first.example")
+    wait_until(lambda: "stay in use" not in mta.command("status").stdout, 15, "the trouble to be over")
 
 
 def test_a_ticket_is_good_at_every_worker(mta):
