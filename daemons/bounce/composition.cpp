@@ -64,6 +64,9 @@ smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const sp
         out.advice = fmt::format("This mail system itself sends nothing to that address: it is on its suppression list. Its "
                                  "administrator can take it off (postrider suppress remove {}).",
                                  out.final_recipient);
+    if (reported.remote_reply.empty() && reported.diagnostic.starts_with("Error: Idempotency-Key"))
+        out.advice = "The program that sent it names its messages by keys (Idempotency-Key:), and has used this one for another "
+                     "message. It has to name each by a key of its own.";
     if (reported.last_attempt != 0) out.last_attempt = time_of(reported.last_attempt);
     return out;
 }

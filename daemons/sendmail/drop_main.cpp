@@ -10,6 +10,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -21,6 +23,13 @@ constexpr std::uint64_t largest = std::uint64_t{4} << 30;
 int fail(int status, const std::string& text) {
     std::fprintf(stderr, "postrider-drop: %s\n", text.c_str());
     return status;
+}
+
+std::string why_not_let_in() {
+    if (::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+        return ": the caller runs with no_new_privs (systemd: NoNewPrivileges=yes), where postrider-drop cannot get its group; "
+               "mail is taken from it while the mail system runs";
+    return ": postrider-drop must belong to the directory's group (mta.drop_group) and be set-gid to it, mode 2755";
 }
 
 // What is copied is a beginning, content and an end: an answer, a second beginning or nonsense is not.
@@ -47,12 +56,11 @@ int main() {
     ::clearenv();
     ::umask(022);
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN); // beyond the caller's limit (ulimit -f): told, and nothing is left behind
     auto file = sendmail::DropFile::create(POSTRIDER_SPOOL "/drop");
     if (!file)
         return fail(EX_TEMPFAIL,
-                    file.error().what + (file.error().code == EACCES ? ": postrider-drop must belong to the directory's group "
-                                                                       "(mta.drop_group) and be set-gid to it, mode 2755"
-                                                                     : ""));
+                    file.error().what + (file.error().code == EACCES ? why_not_let_in() : ""));
     ipc::FrameReader frames;
     Order order;
     std::array<char, 65536> buffer;

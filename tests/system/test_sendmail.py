@@ -207,6 +207,9 @@ def test_the_drop_helper_is_the_only_way_in(mta, tmp_path):
         stat -c '%u %g %a' /var/spool/postrider/drop/*
         echo garbage | $user /var/spool/bin/postrider-drop && exit 1
         HOME=/x POSTRIDER_CONFIG=/x $user /var/spool/bin/postrider-drop /tmp </dev/null && exit 1
+        (ulimit -f 1; head -c 100000 /dev/zero | tr '\\0' a | $user /var/spool/bin/sendmail -C /var/spool/bin/conf a@b.example) \\
+            || echo "large $?"
+        echo "Subject: x" | $user --no-new-privs /var/spool/bin/sendmail -C /var/spool/bin/conf a@b.example || echo "confined $?"
         chmod 755 /var/spool/bin/postrider-drop
         echo "Subject: x" | $user /var/spool/bin/sendmail -C /var/spool/bin/conf a@b.example || echo "status $?"
         ls /var/spool/postrider/drop | wc -l
@@ -214,5 +217,8 @@ def test_the_drop_helper_is_the_only_way_in(mta, tmp_path):
     done = subprocess.run(["unshare", "--mount", "sh", "-c", script, "sh", place], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=30)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split("\n")[:3] == ["12345 64992 644", "status 75", "1"], done.stdout + done.stderr
+    assert done.stdout.split("\n")[3:5] == ["status 75", "1"], done.stdout + done.stderr
+    assert "postrider-drop: writing to the drop directory: File too large" in done.stderr
+    assert "the caller runs with no_new_privs (systemd: NoNewPrivileges=yes)" in done.stderr
+    assert done.stdout.split("\n")[:3] == ["12345 64992 644", "large 75", "confined 75"], done.stdout + done.stderr
     assert "/var/spool/postrider/drop: Permission denied: postrider-drop must belong to the directory's group" in done.stderr
