@@ -133,6 +133,7 @@ private:
     void heed(Stage stage, const Opinion& opinion, const std::function<void()>& then);
     void greet();
     void begin_content();
+    bool completes_header() const;
     void review();
     void commit();
     void let_in();

@@ -26,7 +26,7 @@ void Connection::begin_content() {
     transaction.writer.emplace(service_.intake.write(transaction.id, transaction.envelope));
     transaction.writer->append(received);
     if (!transaction.fields.empty()) transaction.writer->append(transaction.fields);
-    if (rules_->listener.service == config::Service::submission)
+    if (completes_header())
         transaction.fixup.emplace(smtp::SubmissionOptions{.origin = rules_->config->mta.origin,
                                                           .sender = transaction.envelope.reverse_path,
                                                           .full_name = {},
@@ -34,6 +34,13 @@ void Connection::begin_content() {
                                                           .now = transaction.envelope.arrival,
                                                           .zone = service_.date.zone()});
     answer(go_on);
+}
+
+// Is it a message that begins its way here? Then what every message must have is added.
+bool Connection::completes_header() const {
+    if (rules_->listener.service == config::Service::submission) return true;
+    return !forwarded_ && may_relay(*rules_, client_) &&
+           common::contains(rules_->config->smtpd.complete_headers, client_.address);
 }
 
 // The content on its way to the spool; `last` is not followed by more.

@@ -48,3 +48,29 @@ def test_nobody_leaves_without_a_line_that_says_why(mta):
     for queue_id in {m[1] for m in mta.logged(r"pickup\[\d+\]: (\w+): uid=")}:
         of_it = [line for line in lines if f" {queue_id}: " in line]
         assert "status=bounced (unknown user" in of_it[-2] and of_it[-1].endswith(": removed"), of_it
+
+
+def test_programs_of_this_host_speak_smtp_as_they_call_sendmail(mta, remote):
+    """What the header lacks is added, as by Debian's Postfix (local_header_rewrite_clients); not to what others sent."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["smtpd"]["complete_headers"] = ["127.0.0.1"]
+    mta.config["listen.relay"]["xforward_networks"] = ["127.0.0.0/8"]
+    mta.start()
+    bare = "Subject: {}\r\nTo: ann\r\nBcc: hidden@remote.example\r\n\r\nx\r\n"
+    for subject, source, before in (("ours", "127.0.0.1", []), ("empty", "127.0.0.1", []), ("neighbour", "127.0.0.9", []),
+                                    ("passed on", "127.0.0.1", ["XFORWARD NAME=a.example ADDR=192.0.2.7"])):
+        with mta.client(source=source) as c:
+            for command in before:
+                assert c.say(command).startswith("250")
+            reply = c.deliver("bob", ["user@remote.example"], "" if subject == "empty" else bare.format(subject))
+            assert reply.startswith("250"), reply
+    sink.wait_for(4)
+    got = {m.header("Subject") or "empty": m for m in sink.messages}
+    for subject in ("ours", "empty"):
+        added = {name: got[subject].header(name) for name in ("From", "Date", "Message-ID")}
+        assert added["From"] == "bob@test.example" and added["Date"] and "@test.example>" in added["Message-ID"], added
+        assert mta.logged(re.escape(f"message-id={added['Message-ID']}"))
+    assert got["ours"].header("To") == "ann@test.example" and not got["ours"].header("Bcc")
+    for subject in ("neighbour", "passed on"):
+        assert got[subject].header("To") == "ann" and not got[subject].header("Message-ID"), subject

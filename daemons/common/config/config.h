@@ -205,6 +205,8 @@ struct Smtpd {
     std::uint64_t minimum_rate = 64; // bytes a second while content is sent, measured over a minute; 0 none
     std::uint32_t sessions = 5000;   // per worker
     BareNewlines bare_newlines = BareNewlines::normalise;
+    // Whose, on relay listeners, too.
+    std::vector<common::Network> complete_headers = {*common::Network::parse("127.0.0.0/8"), *common::Network::parse("::1")};
     bool check_recipients = true; // unknown local users are refused at RCPT
     bool reverse_names = true;    // look up the client's name (PTR, confirmed by A/AAAA)
     Duration reverse_name_timeout = 5s;

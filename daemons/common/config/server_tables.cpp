@@ -150,6 +150,11 @@ Section table_of(Smtpd& s) {
             {"bare_newlines", one_of(s.bare_newlines, newlines),
              "A bare CR or LF in a message: \"normalise\" makes it CRLF, \"reject\" refuses the message.",
              ""},
+            {"complete_headers", networks(s.complete_headers),
+             "Clients whose mail gets what its header lacks on listeners of service \"relay\", too, as it does from "
+             "sendmail(1): From, Date, Message-ID, domains of bare addresses; and loses Bcc. By default programs of this "
+             "host, if they may send to any domain (relay.networks). What they pass on by XFORWARD is left as it is.",
+             ""},
             {"check_recipients", Flag{&s.check_recipients},
              "Refuse unknown local users at RCPT (550 5.1.1) instead of reporting them afterwards.", ""},
             {"reverse_names", Flag{&s.reverse_names},

@@ -63,7 +63,7 @@ class Mta:
             "queue": {"glitch_interval": "1s", "retry_interval": "2s", "retry_interval_after": "2s", "jitter": 0,
                       "report_gather": "0s", "local_retry": "1s", "categorize_retry": "1s", "routing_retry": "1s",
                       "submit_retry": "1s", "requeue_retry": "1s"},
-            "smtpd": {"reverse_names": False, "error_delay": "0s"},
+            "smtpd": {"reverse_names": False, "error_delay": "0s", "complete_headers": []},
             "submit": {"drop_interval": "1s"},
             "smtp_client": {},
             "master": {"stop_timeout": "5s"},
