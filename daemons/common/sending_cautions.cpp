@@ -42,7 +42,7 @@ std::string about_tls(const config::Config& config, const Said& said) {
 }
 
 const auth::Account* account_at(const NextHop& hop, const auth::Credentials& accounts) {
-    return hop.kind == NextHop::Kind::host ? accounts.find(hop.name, hop.port) : nullptr;
+    return hop.kind == NextHop::Kind::host ? accounts.find(hop.name, hop.port, hop.account) : nullptr;
 }
 
 std::vector<NextHop> hops_of(const decide::RouteRule& route) {
@@ -62,6 +62,10 @@ std::vector<std::string> sending_cautions(const config::Config& config, const au
     for (const auto& route : config.routes) {
         const auto its = hops_of(route);
         hops.insert(hops.end(), its.begin(), its.end());
+        for (const auto& hop : its)
+            if (!hop.account.empty() && !route.auth.never && !account_at(hop, accounts))
+                out.push_back(fmt::format("route.\"{}\": smtp_client.credentials has no account of {} at {}: mail for it waits",
+                                          route.pattern, hop.account, hop.to_string().substr(hop.account.size() + 1)));
         const bool named = std::ranges::all_of(its, [](const auto& hop) { return hop.kind == NextHop::Kind::host; });
         const bool known = std::ranges::any_of(its, [&](const auto& hop) { return account_at(hop, accounts); });
         if (named && !known && !route.auth.never && !route.auth.mechanisms.empty())
@@ -69,7 +73,8 @@ std::vector<std::string> sending_cautions(const config::Config& config, const au
                                       "next hop: mail goes there without AUTH",
                                       route.pattern));
     }
-    // Where the DNS names the hosts, any account may be meant.
+    // Where the DNS or a table names the hosts, any account may be meant.
+    if (!config.addresses.sender_relay.tables.empty() || !config.addresses.transport.tables.empty()) return out;
     if (std::ranges::any_of(hops, [](const auto& hop) { return hop.kind != NextHop::Kind::host; })) return out;
     for (const auto& account : accounts.accounts)
         if (std::ranges::none_of(hops, [&](const auto& hop) { return account_at(hop, accounts) == &account; }))

@@ -123,6 +123,7 @@ std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts) {
         auto name = named ? "[" + host.name + "]" : host.name;
         if (host.protocol == smtp::Protocol::lmtp) name.insert(0, "lmtp:");
         if (!path && host.port != smtp::default_port(host.protocol)) name += fmt::format(":{}", host.port);
+        if (!host.account.empty()) name.insert(0, host.account + "@");
         if (host.tls_wrap) name += "/tls";
         names.emplace_back(std::pair(host.tier, host.preference), std::move(name));
     }
@@ -143,7 +144,11 @@ std::string link_from(std::string_view link, std::string_view pool) {
     return out;
 }
 
-std::string_view link_to(std::string_view link) { return link.substr(0, link.rfind('@')); }
+// "ann@[smtp.example.net]": that "@" is one of an account. No pool has such a name.
+std::string_view link_to(std::string_view link) {
+    const auto at = link.rfind('@');
+    return at != link.npos && link.substr(at + 1).starts_with('[') ? link : link.substr(0, at);
+}
 
 std::string_view pool_of_link(std::string_view link) {
     const auto to = link_to(link);

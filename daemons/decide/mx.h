@@ -33,6 +33,7 @@ struct Host {
     Tier tier = Tier::first;
     bool tls_wrap = false; // TLS from the first byte
     smtp::Protocol protocol = smtp::Protocol::smtp;
+    std::string account = {}; // the user we are there; "": whichever account there is, or none
     bool operator==(const Host&) const = default;
 };
 
@@ -73,8 +74,8 @@ Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std:
                                 std::uint16_t port, const IsSelf& is_self);
 
 // "mx1.example.com,mx2.example.com;backup.example.net": equals with commas, the next preference behind a
-// semicolon; configured hosts, and those to fall back on, in brackets; by LMTP "lmtp:[store.example.net]"; "/tls"
-// behind those with TLS from the first byte. At most 200 characters; longer ones are cut and told apart by a hash.
+// semicolon; configured hosts, and those to fall back on, in brackets; by LMTP "lmtp:[store.example.net]"; our
+// account before the bracket, "ann@example.com@[smtp.example.net]:587"; "/tls" behind those with TLS from the first byte. At most 200 characters; longer ones are cut and told apart by a hash.
 std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts);
 
 // The link to the same hosts from a pool of source addresses: "mx1.example.com@bulk"; without one, the same.

@@ -4,7 +4,7 @@ namespace decide {
 
 Destination configured(const std::vector<NextHop>& equals, bool tls_wrap) {
     std::vector<Host> hosts;
-    for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0, 0, Tier::first, tls_wrap, hop.protocol});
+    for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0, 0, Tier::first, tls_wrap, hop.protocol, hop.account});
     return Destination::of(Destination::Kind::configured, std::move(hosts));
 }
 
@@ -21,7 +21,7 @@ Destination with_fallback(Destination destination, const std::vector<NextHop>& f
     if (fallback.empty() || destination.ours) return destination;
     if (destination.kind == Kind::temporary) return configured(fallback);
     if (destination.kind != Kind::mx) return destination;
-    for (const auto& hop : fallback) destination.hosts.push_back({hop.name, hop.port, 0, 0, Tier::fallback, false, hop.protocol});
+    for (const auto& hop : fallback) destination.hosts.push_back({hop.name, hop.port, 0, 0, Tier::fallback, false, hop.protocol, hop.account});
     return Destination::of(Kind::mx, std::move(destination.hosts));
 }
 

@@ -55,6 +55,13 @@ bool is_path(std::string_view text) {
            std::ranges::all_of(text, [](unsigned char c) { return c > 0x20 && c < 0x7f; });
 }
 
+// Of a user, as links, logs and patterns can take it.
+bool is_account(std::string_view text) {
+    return !text.empty() && text.size() <= NextHop::longest_account && std::ranges::all_of(text, [](unsigned char c) {
+        return c > 0x20 && c < 0x7f && std::string_view("[]:,;\"\\*?").find(static_cast<char>(c)) == std::string_view::npos;
+    });
+}
+
 } // namespace
 
 std::optional<NextHop> NextHop::parse(std::string_view text) {
@@ -73,6 +80,10 @@ std::optional<NextHop> NextHop::parse(std::string_view text) {
             return hop;
         }
         if (!text.starts_with('[')) return {};
+    } else if (const auto at = text.rfind("@["); at != text.npos) {
+        if (!is_account(text.substr(0, at))) return {};
+        hop.account = text.substr(0, at);
+        text.remove_prefix(at + 1);
     }
     if (text.starts_with('[')) {
         const auto close = text.find(']');
@@ -114,7 +125,7 @@ std::string NextHop::to_string() const {
     switch (kind) {
     case Kind::recipient: return "mx" + suffix;
     case Kind::mx_of: return name + suffix;
-    case Kind::host: return "[" + name + "]" + suffix;
+    case Kind::host: return (account.empty() ? "" : account + "@") + "[" + name + "]" + suffix;
     case Kind::srv: return "srv:" + name;
     }
     return "";

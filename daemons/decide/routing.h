@@ -17,7 +17,8 @@ namespace decide {
 // One place to send to.
 struct NextHop {
     enum class Kind {
-        host,      // "[relay.example.net]:2525", "[192.0.2.1]": this host itself, no MX look-up; by LMTP
+        host,      // "[relay.example.net]:2525", "[192.0.2.1]": this host itself, no MX look-up; with our account
+                   // there before it, "ann@[relay.example.net]", "ann@example.com@[relay.example.net]"; by LMTP
                    // "lmtp:[store.example.net]:24" or, through a socket of this system, "lmtp:/run/lmtp"
         mx_of,     // "relay.example.net", "relay.example.net:2525": the MX hosts of that name
         recipient, // "mx", "mx:2525": the MX hosts of the recipient's own domain
@@ -27,8 +28,10 @@ struct NextHop {
     std::string name; // lower case, without brackets; "" for recipient; or the socket's path, absolute
     std::uint16_t port = 25; // 0: a socket's path
     smtp::Protocol protocol = smtp::Protocol::smtp;
+    std::string account = {}; // hosts: the user we are there; "": whichever account there is, or none
 
-    static constexpr std::size_t longest_path = 107; // bytes (sun_path)
+    static constexpr std::size_t longest_path = 107;    // bytes (sun_path)
+    static constexpr std::size_t longest_account = 255; // characters of ASCII, none of  [ ] : , ; " \ * ?  or a blank
     // Empty for anything that is none of the above.
     static std::optional<NextHop> parse(std::string_view text);
     std::string to_string() const;

@@ -15,6 +15,7 @@ struct KeptHost {
         f(5, m.host.tier);
         f(6, m.host.tls_wrap);
         f(7, m.host.protocol);
+        f(8, m.host.account);
     }
 };
 

@@ -93,13 +93,15 @@ TrialLine of_route(const proto::route::Routed& route) {
 
 std::optional<proto::route::Host> host_named(std::string_view text) {
     std::string bracketed(text);
-    if (!text.starts_with('[')) {
+    if (!text.starts_with('[') && !text.contains("@[")) {
         const auto colon = common::IpAddress::parse(text) ? text.npos : text.find(':');
         bracketed = fmt::format("[{}]{}", text.substr(0, colon), colon == text.npos ? "" : text.substr(colon));
     }
     const auto hop = decide::NextHop::parse(bracketed);
     if (!hop || hop->kind != decide::NextHop::Kind::host) return {};
-    return proto::route::Host{hop->name, hop->port, 0};
+    proto::route::Host host{hop->name, hop->port, 0};
+    host.account = hop->account;
+    return host;
 }
 
 std::uint64_t Trials::begin(Order order, Listener listener) {

@@ -299,7 +299,7 @@ void Router::answer(const Question& question, const std::string& domain, const F
     if (destination.found()) routed.link = decide::link_from(destination.link, pool);
     for (const auto& host : destination.hosts)
         routed.hosts.push_back(
-            {host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap, host.protocol});
+            {host.name, host.port, host.preference, host.weight, host.tier, host.tls_wrap, host.protocol, host.account});
     routed.valid_seconds = found.valid_seconds;
     routed.connections = found.connections;
     routed.rule = rule;

@@ -8,8 +8,8 @@ using common::Loop;
 
 smtp::ClientSession::Auth Connection::auth_wanted() {
     if (!introduction_) // else it was made for this address, and another try
-        introduction_ = Introduction::at(office_.auth, order_.rule, current_->name(), current_->host.port,
-                                         [this] { hook_.schedule(); });
+        introduction_ = Introduction::at(office_.auth, order_.rule, current_->host.account, current_->name(),
+                                         current_->host.port, [this] { hook_.schedule(); });
     return introduction_ ? introduction_->auth() : smtp::ClientSession::Auth{};
 }
 

@@ -28,15 +28,25 @@ void AuthDesk::tell_trouble() {
     if (text != troubled_) trouble_(troubled_ = text);
 }
 
-std::unique_ptr<Introduction> Introduction::at(AuthDesk& desk, std::string_view rule, const std::string& host,
-                                               std::uint16_t port, std::function<void()> wake) {
-    const auto* account = desk.accounts_->find(host, port);
-    if (!account) return nullptr;
+std::unique_ptr<Introduction> Introduction::at(AuthDesk& desk, std::string_view rule, const std::string& user,
+                                               const std::string& host, std::uint16_t port,
+                                               std::function<void()> wake) {
+    auto accounts = desk.accounts_;
+    const auto* account = accounts->find(host, port, user);
+    if (!account && user.empty()) return nullptr;
     const auto own = desk.rules_.find(rule);
     auto asked = own == desk.rules_.end() ? decide::AuthRule{} : own->second;
     if (asked.never) return nullptr;
+    if (!account) { // without secret and command: next() says what is missing
+        auto none = std::make_shared<auth::Credentials>();
+        auth::Account missing;
+        missing.host = host, missing.port = port, missing.user = user;
+        none->accounts.push_back(std::move(missing));
+        account = &none->accounts.front();
+        accounts = std::move(none);
+    }
     return std::unique_ptr<Introduction>(
-        new Introduction(desk, desk.accounts_, *account, std::move(asked), host, port, std::move(wake)));
+        new Introduction(desk, std::move(accounts), *account, std::move(asked), host, port, std::move(wake)));
 }
 
 Introduction::Introduction(AuthDesk& desk, std::shared_ptr<const auth::Credentials> accounts,
@@ -77,6 +87,8 @@ std::variant<std::monostate, smtp::SaslClient, Introduction::Problem> Introducti
         turn_.reset();
         return Problem{"4.7.8", std::move(text)};
     };
+    if (account_.command.empty() && account_.password.empty())
+        return none(fmt::format("smtp_client.credentials has no account {}", account_.name()));
     if (!turn_->refused_before().empty())
         return none(fmt::format("{} has just been refused, and is not tried again at once: {}",
                                 account_.name(), turn_->refused_before()));

@@ -47,10 +47,11 @@ private:
 
 class Introduction {
 public:
-    // To this host, by the route of that pattern. Null: nobody authenticates there. `wake`: next() has
-    // something, in a later turn of the loop. The desk must outlive it.
-    static std::unique_ptr<Introduction> at(AuthDesk& desk, std::string_view rule, const std::string& host,
-                                            std::uint16_t port, std::function<void()> wake);
+    // To this host, by the route of that pattern, as that user ("": whichever account there is). Null: nobody
+    // authenticates there. A user who has no account there is somebody all the same, with a Problem. `wake`:
+    // next() has something, in a later turn of the loop. The desk must outlive it.
+    static std::unique_ptr<Introduction> at(AuthDesk& desk, std::string_view rule, const std::string& user,
+                                            const std::string& host, std::uint16_t port, std::function<void()> wake);
     ~Introduction();
     Introduction(const Introduction&) = delete;
     Introduction& operator=(const Introduction&) = delete;

@@ -52,6 +52,12 @@ TEST_CASE("accounts and next hops that do not meet") {
     // Which hosts those are the DNS says.
     CHECK(said("[route.\"*\"]\nnext_hop = \"srv:example.net\"", "smtp.example.net me:secret") == "");
     CHECK(said("[route.\"*\"]\nnext_hop = \"mx\"\nfallback = [\"[relay.example.net]:25\"]", "relay.example.net me:secret") == "");
+    // A table may name it.
+    CHECK(said("[sender_relay]\ntables = [\"text:/etc/postrider/sender_relay\"]\n" + std::string(relay), "smtp.example.net me:secret") == "");
+    const std::string as_ann = "[route.\"*\"]\nnext_hop = \"ann@[relay.example.net]:587\"\n";
+    CHECK(said(as_ann, "relay.example.net ann:secret") == "");
+    CHECK(said(as_ann, "relay.example.net:587 ben:secret\nrelay.example.net ann:secret").starts_with("smtp_client.credentials: the account ben at"));
+    CHECK(said(as_ann) == "route.\"*\": smtp_client.credentials has no account of ann at [relay.example.net]:587: mail for it waits\n");
     const std::string auth = std::string(relay) + "auth = [\"PLAIN\"]";
     CHECK(said(auth) == "route.\"*\".auth names mechanisms, but smtp_client.credentials has no account at its next hop: mail goes "
                         "there without AUTH\n");

@@ -79,3 +79,21 @@ TEST_CASE("hosts with TLS from the first byte are another link") {
     CHECK(best(rule, up).link == "[a]:465/tls");
     CHECK(best(rule, up).hosts[0].tls_wrap);
 }
+
+TEST_CASE("two accounts at one host are two links") {
+    const auto ann = configured({*NextHop::parse("ann@example.com@[a]:587")}), ben = configured({*NextHop::parse("ben@[a]:587")});
+    CHECK(ann.link == "ann@example.com@[a]:587");
+    CHECK(ann.hosts[0].name == "a");
+    CHECK(ann.hosts[0].account == "ann@example.com");
+    CHECK(ben.link == "ben@[a]:587");
+    CHECK(configured({*NextHop::parse("[a]:587")}).link == "[a]:587");
+    // A pool of source addresses stands behind.
+    for (const auto& link : {ann.link, ben.link, std::string("[a]:587"), std::string("mx.example")}) {
+        CHECK(link_to(link) == link);
+        CHECK(pool_of_link(link) == "");
+        CHECK(link_to(link_from(link, "bulk")) == link);
+        CHECK(pool_of_link(link_from(link, "bulk")) == "bulk");
+    }
+    const std::vector fallback{*NextHop::parse("ann@[b]")};
+    CHECK(with_fallback(Destination::refuse(Destination::Kind::temporary, "4.4.3", "no"), fallback).link == "ann@[b]");
+}

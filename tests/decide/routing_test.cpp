@@ -19,6 +19,16 @@ TEST_CASE("next hops are read and printed") {
     CHECK(NextHop::parse("[relay]:2525") == NextHop{NextHop::Kind::host, "relay", 2525});
     CHECK(NextHop::parse("[192.0.2.1]") == NextHop{NextHop::Kind::host, "192.0.2.1", 25});
     CHECK(NextHop::parse("[2001:DB8::1]:26") == NextHop{NextHop::Kind::host, "2001:db8::1", 26});
+    NextHop ours{NextHop::Kind::host, "relay", 587};
+    ours.account = "ann@example.com";
+    CHECK(NextHop::parse("ann@example.com@[Relay]:587") == ours);
+    for (auto text : {"ann@[relay]", "ann@example.com@[relay]:587", "x/y=z@[2001:db8::1]:26", "mx@[mx]"})
+        CHECK(NextHop::parse(text)->to_string() == text);
+    for (const char* odd : {"@[relay]", "a b@[relay]", "a:b@[relay]", "a[b]@[relay]", "a,b@[relay]", "a*@[relay]", "ann@relay",
+                            "lmtp:ann@[relay]", "ann@lmtp:[relay]", "ann@[relay", "\x7f@[relay]", "b\xc3\xbc@[relay]"})
+        CHECK_MESSAGE(!NextHop::parse(odd), odd);
+    CHECK(NextHop::parse(std::string(NextHop::longest_account, 'a') + "@[relay]"));
+    CHECK_FALSE(NextHop::parse(std::string(NextHop::longest_account + 1, 'a') + "@[relay]"));
     for (auto text : {"mx", "mx:26", "relay.example.net", "relay.example.net:587", "[relay]:2525",
                       "[192.0.2.1]", "[2001:db8::1]:26"})
         CHECK(NextHop::parse(text)->to_string() == text);

@@ -338,3 +338,32 @@ def test_check_looks_into_the_file_of_accounts(mta):
     file.chmod(0o644)
     done = mta.command("check", check=False)
     assert done.returncode != 0 and re.search(r'credentials: \S+ holds secrets .*"chmod 600 \S+" mends that', done.stderr)
+
+
+def test_two_senders_have_two_accounts_at_one_host(mta, relay):
+    """A next hop says as whom we go there; what has no account waits, and goes as nobody else."""
+    add_user(relay, "ben", "also secret")
+    relay.start()
+    relays = mta.folder / "sender_relay"
+    relays.write_text("".join(f"{who}@test.example {who}@{relay.at}\n" for who in ("ann", "ben", "carl")))
+    mta.config["sender_relay"] = {"tables": [f"text:{relays}"]}
+    accounts(mta, f"{relay.at} ann:secret", f"{relay.at} ben:also secret")
+    mta.start()
+    for who in ("ben", "ann", "carl", "ben"):
+        mta.submit(f"{who}s@remote.example", sender=f"{who}@test.example")
+    for who in ("ann", "ben"):
+        relay.sink.wait_for_one_to(f"{who}s@remote.example")
+        relay.wait_log(rf"sasl_username={who}$")
+        mta.wait_log(rf"authenticated to .* as {who} at ")
+    where = relay.at.strip("[").replace("]", "")
+    mta.wait_log(rf"status=deferred .*smtp_client\.credentials has no account carl at {re.escape(where)}")
+    assert not relay.logged(r"sasl_username=carl") and not mta.logged(r"to=<carls@.*status=sent")
+    assert links(mta).keys() >= {f"{who}@{relay.at}" for who in ("ann", "ben", "carl")}
+    # Mended while the mail waits.
+    add_user(relay, "carl", "third")
+    relay.command("reload")
+    accounts(mta, f"{relay.at} ann:secret", f"{relay.at} ben:also secret", f"{relay.at} carl:third")
+    mta.command("reload")
+    mta.command("force", "all")
+    relay.sink.wait_for_one_to("carls@remote.example")
+    relay.wait_log(r"sasl_username=carl$")

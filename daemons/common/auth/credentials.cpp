@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <set>
-#include <utility>
+#include <tuple>
 
 namespace auth {
 
@@ -84,7 +84,7 @@ std::string Account::name() const {
 std::expected<Credentials, smtp::Malformed> Credentials::parse(std::string_view text) {
     text = smtp::without_byte_order_mark(text);
     Credentials out;
-    std::set<std::pair<std::string, std::uint16_t>> taken;
+    std::set<std::tuple<std::string, std::uint16_t, std::string>> taken;
     for (std::size_t number = 1; !text.empty(); ++number) {
         auto line = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -97,21 +97,21 @@ std::expected<Credentials, smtp::Malformed> Credentials::parse(std::string_view 
         Account account;
         if (const auto why = read_line(line, account); !why.empty()) return bad(why);
         if (out.accounts.size() == most) return bad(fmt::format("more than {} accounts", most));
-        if (!taken.emplace(account.host, account.port).second)
-            return bad("there is an account at that host and port already");
+        if (!taken.emplace(account.host, account.port, account.user).second)
+            return bad("that user has an account at that host and port already");
         out.accounts.push_back(std::move(account));
     }
     return out;
 }
 
-const Account* Credentials::find(std::string_view host, std::uint16_t port) const {
+const Account* Credentials::find(std::string_view host, std::uint16_t port, std::string_view user) const {
     if (accounts.empty()) return nullptr;
     const auto wanted = canonical_host(host);
     const Account* any = nullptr;
     for (const auto& each : accounts) {
-        if (each.host != wanted) continue;
+        if (each.host != wanted || (!user.empty() && each.user != user)) continue;
         if (each.port == port) return &each;
-        if (each.port == 0) any = &each;
+        if (each.port == 0 && !any) any = &each;
     }
     return any;
 }

@@ -1,5 +1,6 @@
 // The file of our own accounts at next hops: one "HOST[:PORT] USER:PASSWORD" or "HOST[:PORT] USER |COMMAND"
-// per line, '#' begins a remark; the first word may be in brackets, as in a route. Text to value; opens no
+// per line, '#' begins a remark; the first word may be in brackets, as in a route. A host may have several, each of
+// another user: a next hop says which. Text to value; opens no
 // files, runs no commands.
 #pragma once
 #include "libsmtp/secret.h"
@@ -30,9 +31,9 @@ struct Credentials {
 
     // "line 3: …" is the first thing wrong; it never repeats what stands in the file.
     static std::expected<Credentials, smtp::Malformed> parse(std::string_view text);
-    // The account at this host: that with its port before that for any; null: none. `host`: a name, or an
-    // address without brackets.
-    const Account* find(std::string_view host, std::uint16_t port) const;
+    // The account of that user ("": the first there is) at this host: one with its port before one for any; null:
+    // none. `host`: a name, or an address without brackets.
+    const Account* find(std::string_view host, std::uint16_t port, std::string_view user = "") const;
     const Account* named(std::string_view name) const;
 };
 

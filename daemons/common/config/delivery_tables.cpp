@@ -113,7 +113,8 @@ Section table_of(decide::RouteRule& s) {
             {
                 {"next_hop", NextHops{&s.next_hops},
                  "One place or a list in order of preference; places in a list inside the list are equals. "
-                 "\"[host]:port\" and \"[address]:port\" are a host itself; \"name\" is the MX hosts of that "
+                 "\"[host]:port\" and \"[address]:port\" are a host itself, \"user@[host]:port\" the same with the account "
+                 "of smtp_client.credentials to be used there; \"name\" is the MX hosts of that "
                  "name; "
                  "\"mx\" is the MX hosts of the recipient's domain; \"srv:name\" is where that name takes "
                  "submitted mail by its SRV records (_submissions: TLS from the first byte; then _submission). "
@@ -400,7 +401,7 @@ Section table_of(SmtpClient& s) {
              ""},
             {"credentials", any_text(s.credentials),
              "File of our accounts at next hops: one \"HOST[:PORT] USER:PASSWORD\" per line "
-             "(postrider-credentials(5)). Whoever has an account there authenticates (AUTH) before any mail is "
+             "(postrider-credentials(5)); of several at one host a next hop names one. Whoever has an account there authenticates (AUTH) before any mail is "
              "sent. Only master reads it; nobody but root and mta.user may be able to. A change is noticed like "
              "that of a certificate. \"\" for none.",
              "\"/etc/postrider/credentials\""},

@@ -28,6 +28,7 @@ struct Host {
     decide::Tier tier = decide::Tier::first;
     bool tls_wrap = false; // TLS from the first byte
     smtp::Protocol protocol = smtp::Protocol::smtp; // that of a host to fall back on may be another
+    std::string account = {}; // the user we are there; "": whichever account there is, or none
     decide::Rank rank() const { return {tier, preference, weight}; }
     static void fields(auto& m, auto& f) {
         f("name", m.name);
@@ -37,6 +38,7 @@ struct Host {
         f("tier", m.tier);
         f("tls_wrap", m.tls_wrap);
         f("protocol", m.protocol);
+        f("account", m.account);
     }
     bool operator==(const Host&) const = default;
 };

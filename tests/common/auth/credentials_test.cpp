@@ -55,6 +55,23 @@ TEST_CASE("accounts at next hops") {
     CHECK(read->named("nobody at relay.example.net") == nullptr);
 }
 
+TEST_CASE("several accounts at one host are told apart by their users") {
+    const auto read = Credentials::parse("smtp.example ann:1\nsmtp.example ben:2\nsmtp.example:587 ben:3\n");
+    REQUIRE(read);
+    const auto at = [&](std::uint16_t port, std::string_view user) {
+        const auto* found = read->find("smtp.example", port, user);
+        return found ? std::string(found->password.reveal()) : std::string();
+    };
+    CHECK(at(25, "") == "1"); // the first of them
+    CHECK(at(25, "ann") == "1");
+    CHECK(at(25, "ben") == "2");
+    CHECK(at(587, "ben") == "3"); // with the port before that for any
+    CHECK(at(587, "ann") == "1");
+    CHECK(at(587, "") == "3");
+    CHECK(at(25, "carl") == "");
+    CHECK(read->named("ben at smtp.example:587")->password.reveal() == "3");
+}
+
 TEST_CASE("what cannot be an account is refused by its line, and never repeated") {
     const std::pair<std::string_view, std::string_view> rows[] = {
         {"relay.example.net", "line 1: no user"},
@@ -69,8 +86,8 @@ TEST_CASE("what cannot be an account is refused by its line, and never repeated"
         {"[]:25 u:topsecret", "line 1: does not begin with HOST or HOST:PORT"},
         {"user@relay.example.net u:topsecret", "line 1: does not begin with HOST or HOST:PORT"},
         {"relay.example.net u:top\001secret", "line 1: control characters"},
-        {"relay.example.net u:a\nRELAY.example.net v:b",
-         "line 2: there is an account at that host and port already"},
+        {"relay.example.net u:a\nRELAY.example.net u:b",
+         "line 2: that user has an account at that host and port already"},
     };
     for (const auto& [text, why] : rows) {
         const auto read = Credentials::parse(text);
