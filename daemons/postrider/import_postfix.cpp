@@ -76,8 +76,16 @@ std::vector<config::Problem> judged(const std::string& text, const std::string& 
     return problems_in_files(*config);
 }
 
-// What the check refuses is taken out again, with the reason, until nothing is refused; what is left is
-// nobody's key.
+// A number or a time: out of our range, our default is as good. Nothing else goes: a file, a level of TLS, a list of
+// who may do what would leave a gate open or mail without a way.
+bool is_quantity(std::string_view value) {
+    if (value.size() > 1 && value.front() == '"') value = value.substr(1, value.size() - 2);
+    if (!value.empty() && std::isalpha(static_cast<unsigned char>(value.back()))) value.remove_suffix(1);
+    return !value.empty() && value.find_first_not_of("0123456789") == value.npos;
+}
+
+// Quantities that the check refuses are taken out again, with the reason; what else it refuses is for the
+// administrator.
 std::vector<config::Problem> settle(Imported& imported, std::string& text, const std::string& name) {
     constexpr int most_rounds = 100;
     for (int round = 0;; ++round) {
@@ -87,7 +95,7 @@ std::vector<config::Problem> settle(Imported& imported, std::string& text, const
         std::set<std::string> taken;
         for (const auto& problem : problems)
             if (const auto key = imported.draft.at_line(problem.line);
-                !key.empty() && taken.insert(key).second)
+                imported.draft.find(key) && is_quantity(imported.draft.find(key)->value) && taken.insert(key).second)
                 imported.take_back(key, problem.message);
         if (taken.empty()) return problems;
     }
@@ -168,7 +176,7 @@ int import_from_postfix(const Arguments& arguments) {
                          imported->count(Verdict::Kind::carried), imported->count(Verdict::Kind::noted),
                          imported->count(Verdict::Kind::without)));
     if (!problems.empty())
-        return complain("the result is not good: mend these lines, and ask postrider check"), bad_config;
+        return complain("the result is not ready: settle what these lines are about, and ask postrider check"), bad_config;
     return ok;
 }
 

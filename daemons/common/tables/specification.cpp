@@ -27,6 +27,11 @@ constexpr Foreign foreign[] = {
     {"cdb", "write \"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\""},
     {"pcre", "write \"regexp:FILE\": its patterns are Perl's"},
     {"sqlite", "write \"table:NAME\" and a section [table.NAME] with kind = \"sqlite\""},
+    {"mysql", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
+    {"pgsql", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
+    {"ldap", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
+    {"memcache", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
+    {"static", "write \"regexp:FILE\" with one pattern that fits everything"},
     {"inline", "write \"table:NAME\" and a section [table.NAME] with kind = \"entries\""},
 };
 

@@ -2,6 +2,8 @@
 #include "daemons/common/mdoc.h"
 #include "daemons/postrider/import/correspondence_rows.h"
 #include "daemons/postrider/import/postfix_defaults.h"
+#include "daemons/postrider/import/postfix_lists.h"
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace postrider {
@@ -39,7 +41,7 @@ constexpr Correspondence rest[] = {
     {"postmulti_*", "", none, "Each instance is imported for itself."},
     {"alternate_config_directories", "", none, "Users may name any configuration they can read: postrider -c FILE."},
     {"debug_peer_*", "", none, "postrider try shows a conversation; log.level = \"debug\" is for all."},
-    {"debugger_command", "", none, ""},
+    {"debugger_command", "", moot, "Nothing is run in a debugger."},
     {"helpful_warnings", "", moot, "Always so."},
     {"respectful_logging", "", moot, "The log has its own words."},
     {"info_log_address_format", "", moot, "Addresses are logged as SMTP writes them."},
@@ -103,6 +105,13 @@ const Correspondence* correspondence_of(std::string_view name) {
         for (const auto& row : subject.rows)
             if (row.name.find('*') != row.name.npos && fits(row.name, name)) return &row;
     return nullptr;
+}
+
+bool Correspondence::is_usual(std::string_view value) const {
+    const auto words = postfix::words_of(value), same = postfix::words_of(usual);
+    return !words.empty() && std::ranges::all_of(words, [&](const auto& word) {
+        return std::ranges::find(same, word) != same.end();
+    });
 }
 
 std::string correspondences_manual() {

@@ -28,6 +28,9 @@ struct Correspondence {
     Way way = Way::none;
     std::string_view note = {};  // a sentence or two for the manual, and for comments where the way is moot or none
     bool unset_too = false;      // carried over with Postfix's default where main.cf says nothing: ours is another
+    std::string_view usual = {}; // Way::none: values made of these words alone are what Postrider does anyway
+
+    bool is_usual(std::string_view value) const;
 };
 
 // In the order of the manual, by subject.

@@ -266,6 +266,13 @@ Imported Import::finish() {
                 "Postfix 3.7 has no such setting, and nothing in main.cf or master.cf uses it");
             continue;
         }
+        if (row->way == Way::part) { // whoever reads it had no use for it here
+            if (verdict.value.empty()) continue;
+            verdict.kind = Verdict::Kind::noted;
+            verdict.remarks.emplace_back("it has no effect here");
+            continue;
+        }
+        if (row->is_usual(verdict.value)) continue;
         verdict.kind = Verdict::Kind::without;
         verdict.remarks.emplace_back(row->note.empty() ? "nothing like it is needed" : row->note);
     }
@@ -295,7 +302,7 @@ Read<Imported> import_postfix(const World& world) {
         for (const auto& row : subject.rows)
             if (!import.fault) carry_over(import, row);
     for (const auto part : {import_names, import_local, import_addresses, import_security, import_listeners,
-                            import_restrictions, import_filters, import_sending, import_queue})
+                            import_restrictions, import_filters, import_sending, import_accounts, import_queue})
         if (!import.fault) part(import);
     if (import.fault) return std::unexpected(*import.fault);
     return import.finish();

@@ -108,6 +108,9 @@ public:
     // Of a socket or file, relative to queue_directory.
     std::string queue_path(std::string_view path);
 
+    // Networks, each named once however it is written; check would refuse it twice.
+    static std::vector<std::string> each_once(const std::vector<std::string>& networks);
+
     // Of a milter or policy server, in our words; nothing: it cannot be named in figures.
     std::optional<std::string> service_address(std::string_view text);
 
@@ -141,6 +144,7 @@ void import_listeners(Import& import); // services of type inet
 void import_restrictions(Import& import);
 void import_filters(Import& import); // milters, header checks, copies
 void import_sending(Import& import); // routes, limits, accounts
+void import_accounts(Import& import); // at next hops; after them
 void import_queue(Import& import);
 
 } // namespace postrider

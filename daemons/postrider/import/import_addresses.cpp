@@ -54,21 +54,27 @@ void virtual_mailboxes(Import& import) {
         if (const auto hop = Import::next_hop(transport.substr(transport.find(':') + 1)))
             return import.set("virtual_mailbox.deliver", toml(*hop), "virtual_transport");
     } else if (transport == "virtual" || transport == "virtual:") {
-        virtual_files(import);
-        if (import.draft.find("virtual_mailbox.user") || import.fault) return;
+        return virtual_files(import);
     }
-    // Nowhere to put the mail: it would be lost on no account, so these domains are not taken at all.
-    import.draft.remove("virtual_mailbox.deliver"), import.draft.remove("virtual_mailbox.users");
-    import.draft.remove("virtual_mailbox.domains");
-    import.without(
-        "virtual_mailbox_domains",
-        fmt::format("\"{}\" has no counterpart, so there is no place for their mail: set "
-                    "virtual_mailbox.deliver to a server that speaks LMTP, and the domains and users with it",
-                    transport));
+    // Dovecot's own program behind a pipe(8): its server does the same.
+    const auto pipe = std::ranges::find_if(import.services, [&](const auto& each) {
+        return each.command == "pipe" && (transport == each.name || transport.starts_with(each.name + ":"));
+    });
+    if (pipe != import.services.end() && std::ranges::any_of(pipe->arguments, [](const auto& word) {
+            return word.contains("dovecot");
+        })) {
+        import.set("virtual_mailbox.deliver", toml("lmtp:/run/dovecot/lmtp"), "virtual_transport");
+        return import.noted("virtual_transport",
+                            "Dovecot's LMTP server in place of its program: install it, and add lmtp to its protocols");
+    }
+    // Nowhere to put the mail. The domains stay, and check refuses them without a place: taken out, their mail would
+    // be refused.
+    import.draft.remove("virtual_mailbox.deliver");
     if (transport != "virtual")
-        import.without(
-            "virtual_transport",
-            fmt::format("\"{}\" has no counterpart: let a server that speaks LMTP take the mail", transport));
+        import.without("virtual_transport",
+                       fmt::format("\"{}\" has no counterpart: name a server that speaks LMTP in "
+                                   "virtual_mailbox.deliver; postrider check wants one",
+                                   transport));
 }
 
 void canonical(Import& import) {
@@ -156,8 +162,6 @@ void import_addresses(Import& import) {
         else
             import.carried("virtual_alias_expansion_limit");
     }
-    import.noted("virtual_minimum_uid",
-                 "left out, for it would hold for users of this system too; local.minimum_uid is for both");
 }
 
 } // namespace postrider

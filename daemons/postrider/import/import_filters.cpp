@@ -121,8 +121,12 @@ void header_checks(Import& import) {
 }
 
 void copies(Import& import) {
-    if (const auto always = import.words("always_bcc"); !always.empty())
-        import.set("copies.always", toml(always), "always_bcc");
+    const auto* origin = import.draft.find("mta.origin");
+    const auto domain = origin ? origin->value.substr(1, origin->value.size() - 2) : import.value("myhostname");
+    auto always = import.words("always_bcc");
+    for (auto& address : always) // a name alone is one of our own
+        if (address.find('@') == address.npos) address += "@" + domain;
+    if (!always.empty()) import.set("copies.always", toml(always), "always_bcc");
     for (const auto& [name, key] :
          {std::pair{"sender_bcc_maps", "copies.by_sender"}, {"recipient_bcc_maps", "copies.by_recipient"}}) {
         std::vector<std::string> out;

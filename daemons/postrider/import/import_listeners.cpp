@@ -1,6 +1,7 @@
 // Services of type inet in master.cf become listeners.
 #include "daemons/postrider/import/import.h"
 #include "daemons/postrider/import/postfix_lists.h"
+#include "daemons/postrider/import/restriction_lists.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -80,6 +81,14 @@ constexpr std::string_view understood[] = {"smtpd_tls_security_level",
                                            "smtpd_sasl_type",
                                            "smtpd_sasl_path",
                                            "smtpd_tls_auth_only",
+                                           "smtpd_sasl_security_options",
+                                           "smtpd_sasl_tls_security_options",
+                                           "smtpd_sender_login_maps",
+                                           "postscreen_greet_action",
+                                           "postscreen_dnsbl_action",
+                                           "postscreen_dnsbl_sites",
+                                           "postscreen_dnsbl_threshold",
+                                           "postscreen_greet_wait",
                                            "syslog_name",
                                            "milter_macro_daemon_name",
                                            "smtpd_milters",
@@ -116,7 +125,7 @@ std::vector<std::string> networks_in(Import& import, const Import::Door& door, s
             import.service(*door.service, Kind::noted,
                            fmt::format("{}: \"{}\" is no network in figures; it is left out", name, word));
     import.carried(name);
-    return out;
+    return Import::each_once(out);
 }
 
 bool is(Import& import, const Import::Door& door, std::string_view name) {
@@ -131,24 +140,21 @@ void tls(Import& import, const Import::Door& door, const std::string& key, bool 
                                                       : "none";
     const bool certificate = import.draft.find("tls.certificates") != nullptr;
     std::string tls = wrapped ? "implicit" : level == "encrypt" ? "require" : level == "may" ? "offer" : "no";
-    if (!certificate && tls != "no") {
-        import.service(*door.service, Kind::noted,
-                       fmt::format("TLS is \"no\": tls.certificates is empty ({} was meant)", tls));
-        tls = "no";
-    }
+    if (!certificate && tls == "offer") tls = "no"; // as in Postfix; what is required stays so, and check says what is missing
     import.draft.set(key + ".tls", toml(tls), fmt::format("smtpd_tls_security_level = {}", level));
     for (const auto* name : {"smtpd_tls_security_level", "smtpd_use_tls", "smtpd_enforce_tls",
                              "smtpd_tls_wrappermode", "smtpd_tls_auth_only", "smtpd_sasl_auth_enable"})
         import.carried(name);
     bool auth = is(import, door, "smtpd_sasl_auth_enable");
-    if (auth && !import.draft.find("auth.dovecot")) {
-        import.service(*door.service, Kind::without,
-                       "AUTH is off: nobody decides who may; see smtpd_sasl_type");
-        auth = false;
-    }
+    if (!import.draft.find("auth.dovecot")) auth = false; // said at smtpd_sasl_auth_enable
     import.draft.set(key + ".auth", toml(auth), "smtpd_sasl_auth_enable");
     const auto* only = door.values.given("smtpd_tls_auth_only");
-    if (auth && !is(import, door, "smtpd_tls_auth_only") && (only || tls == "no")) {
+    if (auth && tls == "no" && is(import, door, "smtpd_tls_auth_only")) {
+        import.draft.set(key + ".auth", "false", "smtpd_tls_auth_only");
+        import.service(*door.service, Kind::noted, "AUTH is off: smtpd_tls_auth_only wants TLS for it, and there is none");
+        auth = false;
+    }
+    if (auth && !is(import, door, "smtpd_tls_auth_only") && (only || tls == "no") && tls != "require" && tls != "implicit") {
         import.draft.set(key + ".auth_without_tls", "true", "smtpd_tls_auth_only");
         if (!only)
             import.service(*door.service, Kind::noted,
@@ -202,6 +208,23 @@ void rights(Import& import, const Import::Door& door, const std::string& key) {
     }
 }
 
+constexpr std::string_view lists_of_restrictions[] = {"smtpd_client_restrictions", "smtpd_helo_restrictions",
+                                                      "smtpd_sender_restrictions", "smtpd_relay_restrictions",
+                                                      "smtpd_recipient_restrictions"};
+
+// What a service says of content_filter itself.
+std::optional<std::string_view> own_filter(const Service& service) {
+    const auto found = std::ranges::find(service.overrides, "content_filter", &postfix::Setting::name);
+    return found == service.overrides.end() ? std::nullopt : std::optional<std::string_view>(found->value);
+}
+
+bool filters_somewhere(Import& import) {
+    return !import.value("content_filter").empty() || std::ranges::any_of(import.services, [](const auto& each) {
+        const auto filter = own_filter(each);
+        return filter && !filter->empty();
+    });
+}
+
 void listener(Import& import, const Service& service) {
     const auto at = where(service.name);
     if (!at)
@@ -211,21 +234,18 @@ void listener(Import& import, const Service& service) {
     Import::Door door{name_for(import, *at, at->host), false, &service,
                       import.values.of(service, import.world.directory + "/master.cf")};
     const bool wrapped = is(import, door, "smtpd_tls_wrappermode");
-    if (std::ranges::find(service.overrides, "content_filter", &postfix::Setting::name) !=
-            service.overrides.end() &&
-        !import.value("content_filter").empty())
+    if (const auto filter = own_filter(service); filter && filter->empty() && filters_somewhere(import))
         return import.service(
             service, Kind::without,
             "mail coming back from a filter behind the queue: run the filter as a [milter] instead");
-    const auto last_is_reject = [&](std::string_view name) {
-        const auto words = Import::split(import.value(door.values, name));
-        return !words.empty() && words.back() == "reject";
-    };
-    door.submission =
-        wrapped || at->port == 587 || at->port == 465 ||
-        (is(import, door, "smtpd_sasl_auth_enable") &&
-         (last_is_reject("smtpd_client_restrictions") || last_is_reject("smtpd_recipient_restrictions") ||
-          last_is_reject("smtpd_relay_restrictions")));
+    else if (filter && !filter->empty())
+        import.service(service, Kind::without, fmt::format("-o content_filter: {}", correspondence_of("content_filter")->note));
+    // Whoever refuses all strangers takes mail of his own people only, whatever the port.
+    door.submission = wrapped || at->port == 587 || at->port == 465 ||
+                      std::ranges::any_of(lists_of_restrictions, [&](auto name) {
+                          const auto list = postfix::restrictions_of(import.value(door.values, name));
+                          return list && postfix::refuses_strangers(*list);
+                      });
     const auto key = "listen." + door.name;
     auto addresses = at->host.empty() ? usual_addresses(import, *at) : std::vector<std::string>{};
     if (!at->host.empty()) {
@@ -250,9 +270,6 @@ void listener(Import& import, const Service& service) {
     import.draft.set(key + ".service", toml(door.submission ? "submission" : "relay"));
     tls(import, door, key, wrapped);
     rights(import, door, key);
-    if (service.chroot == "y")
-        import.service(service, Kind::noted,
-                       "chroot: Landlock and seccomp confine the daemons instead, without any files to copy");
     if (const auto limit = postfix::number_of(service.process_limit); limit && *limit > 0)
         import.service(
             service, Kind::noted,
@@ -278,17 +295,23 @@ constexpr std::string_view internal[] = {
 void other_service(Import& import, const Service& service) {
     if (std::ranges::find(internal, service.command) != std::end(internal)) return;
     if (service.type == "pass" && service.command == "smtpd") return; // behind postscreen
-    const auto used = [&] { // named where next hops and transports are
-        for (const auto* name :
-             {"mailbox_transport", "virtual_transport", "default_transport", "relay_transport",
-              "local_transport", "content_filter", "fallback_transport", "smtpd_proxy_filter"})
-            if (const auto value = import.value(name);
-                value == service.name || value.starts_with(service.name + ":"))
-                return true;
-        return std::ranges::any_of(import.services, [&](const auto& each) {
-            return std::ranges::any_of(each.overrides, [&](const auto& over) {
-                return over.name == "content_filter" && over.value.starts_with(service.name + ":");
-            });
+    const auto is_it = [&](std::string_view value) {
+        return value == service.name || value.starts_with(service.name + ":");
+    };
+    const bool filters = is_it(import.value("content_filter")) ||
+                         std::ranges::any_of(import.services, [&](const auto& each) {
+                             return is_it(own_filter(each).value_or(""));
+                         });
+    if (filters) return import.service(service, Kind::noted, "for content_filter only: see there");
+    const bool used = [&] { // named where next hops and transports are
+        for (const auto* name : {"mailbox_transport", "virtual_transport", "default_transport", "relay_transport",
+                                 "local_transport", "fallback_transport", "smtpd_proxy_filter"})
+            if (is_it(import.value(name))) return true;
+        return std::ranges::any_of(import.words("transport_maps"), [&](const auto& word) {
+            const auto type = postfix::typed(word);
+            if (!type || !import.world.exists(import.located(type->name))) return false;
+            const auto entries = import.entries("transport_maps", word);
+            return entries && std::ranges::any_of(*entries, [&](const auto& entry) { return is_it(entry.value); });
         });
     }();
     if (service.command == "smtp" || service.command == "lmtp") {

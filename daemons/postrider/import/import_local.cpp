@@ -82,6 +82,15 @@ void forward_files(Import& import) {
     import.set("local.forward", toml(out), "forward_path");
 }
 
+// Users of this system and aliases: those are known without being listed.
+bool is_usual_recipients(Import& import) {
+    const auto aliases = import.words("alias_maps");
+    import.carried("local_recipient_maps");
+    return std::ranges::all_of(import.words("local_recipient_maps"), [&](const auto& word) {
+        return word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname" || std::ranges::find(aliases, word) != aliases.end();
+    });
+}
+
 void aliases(Import& import) {
     std::vector<std::string> files, tables;
     for (const auto& word : import.words("alias_maps")) {
@@ -98,7 +107,8 @@ void aliases(Import& import) {
                 import.file("alias_maps", path); // readable?
                 files.push_back(path);
             } else if (import.given("alias_maps") && path != "/etc/aliases") {
-                return import.wrong("alias_maps", fmt::format("{}: there is no such file", path));
+                import.without("alias_maps", fmt::format("{}: there is no such file; postrider check wants it", path));
+                files.push_back(path);
             }
         } else if (auto table = import.table("alias_maps", word)) {
             tables.push_back(*std::move(table));
@@ -114,7 +124,7 @@ void aliases(Import& import) {
     if (import.given("local_recipient_maps")) {
         if (import.value("local_recipient_maps").empty())
             import.set("smtpd.check_recipients", "false", "local_recipient_maps");
-        else
+        else if (!is_usual_recipients(import))
             import.noted("local_recipient_maps",
                          "users, aliases and alias tables say who is here, whatever this list says");
     }

@@ -17,6 +17,8 @@ void names(Import& import) {
         import.without("myhostname", fmt::format("\"{}\" is no full host name", hostname));
     import.carried("mydomain");
     auto origin = import.value("myorigin");
+    if (origin == "/etc/mailname" && !import.world.exists(origin)) // ours by default, once it is there
+        return import.noted("myorigin", "/etc/mailname is not there: mta.origin is what it says once it is, else the host name");
     if (origin.starts_with('/')) { // the first line of that file
         const auto text = import.file("myorigin", origin);
         origin = postfix::trimmed(std::string_view(text).substr(0, text.find('\n')));
@@ -43,8 +45,14 @@ public:
                               fmt::format("\"{}\": exceptions have no counterpart; it is left out", word));
                 continue;
             }
-            if (word.find('@') != word.npos || postfix::typed(word))
-                continue; // an address; a table that was noted
+            if (postfix::typed(word) || word.starts_with('/')) { // unread: whose mail is taken, check will ask
+                out.push_back(word);
+                import_.without(name, fmt::format("{} could not be read: it stands in {} for postrider check to refuse, until the "
+                                                  "domains in it are listed",
+                                                  word, key));
+                continue;
+            }
+            if (word.find('@') != word.npos) continue; // an address
             const bool under = word.starts_with('.');
             const auto domain = config::domain_name(std::string_view(word).substr(under ? 1 : 0));
             if (domain.empty() || (under && !below)) {
@@ -56,8 +64,7 @@ public:
         }
         if (!out.empty() || key == "local.domains")
             import_.set(key, toml(out), name);
-        else
-            import_.carried(name);
+        import_.carried(name);
     }
 
 private:
@@ -83,7 +90,7 @@ void domains(Import& import) {
         auto listed = import.listed("virtual_alias_domains");
         if (aliases == import.value("virtual_alias_maps"))
             std::erase_if(listed, [](const auto& key) {
-                return key.find('@') != key.npos || key.find('.') == key.npos;
+                return key.find('@') != key.npos || key.find('.') == key.npos || postfix::typed(key);
             });
         classes.take("virtual_alias_domains", "virtual_alias.domains", listed, false);
     }
@@ -92,7 +99,7 @@ void domains(Import& import) {
         auto listed = import.listed("virtual_mailbox_domains");
         if (boxes == import.value("virtual_mailbox_maps"))
             std::erase_if(listed, [](const auto& key) {
-                return key.find('@') != key.npos || key.find('.') == key.npos;
+                return !postfix::typed(key) && (key.find('@') != key.npos || key.find('.') == key.npos);
             });
         classes.take("virtual_mailbox_domains", "virtual_mailbox.domains", listed, false);
     }
@@ -107,6 +114,20 @@ void domains(Import& import) {
                                                 "over: list one in virtual_alias.tables");
     }
 }
+
+} // namespace
+
+std::vector<std::string> Import::each_once(const std::vector<std::string>& networks) {
+    std::vector<std::string> out;
+    std::set<std::string> seen;
+    for (const auto& text : networks) {
+        const auto network = common::Network::parse(text);
+        if (seen.insert(network ? network->to_string() : text).second) out.push_back(text);
+    }
+    return out;
+}
+
+namespace {
 
 // What mynetworks is without main.cf: this host's own addresses, or the networks they are in.
 std::vector<std::string> own_networks(Import& import) {
@@ -139,15 +160,20 @@ void networks(Import& import) {
         for (const auto& word : import.listed("mynetworks")) {
             if (common::Network::parse(word))
                 out.push_back(word);
-            else if (word.starts_with('!'))
-                import.without(
-                    "mynetworks",
-                    fmt::format("\"{}\": exceptions have no counterpart: list the networks around it", word));
-            else if (!postfix::typed(word))
+            else if (word.starts_with('!')) // left out, it would open the way to those it keeps out
+                out.push_back(word),
+                    import.without(
+                        "mynetworks",
+                        fmt::format("\"{}\": exceptions have no counterpart: list the networks around it; postrider "
+                                    "check refuses it until then",
+                                    word));
+            else if (postfix::typed(word) || word.starts_with('/'))
+                out.push_back(word);
+            else
                 import.without("mynetworks", fmt::format("\"{}\" is no network in figures", word));
         }
     }
-    import.set("relay.networks", toml(out),
+    import.set("relay.networks", toml(Import::each_once(out)),
                import.given("mynetworks") || !import.given("mynetworks_style") ? "mynetworks"
                                                                                : "mynetworks_style");
     import.carried("mynetworks");
@@ -160,6 +186,7 @@ void import_names(Import& import) {
     names(import);
     domains(import);
     networks(import);
+    import.carried("virtual_alias_domains"), import.carried("virtual_mailbox_domains");
     const auto delimiter = import.value("recipient_delimiter");
     if (delimiter.size() > 1)
         import.noted("recipient_delimiter", fmt::format("only \"{}\", the first of them", delimiter.front()));

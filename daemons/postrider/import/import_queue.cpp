@@ -79,6 +79,10 @@ void import_queue(Import& import) {
                             ? "reject"
                             : "normalise"),
                    "smtpd_forbid_bare_newline");
+    if (import.value("smtpd_banner").starts_with(import.value("myhostname") + " ESMTP"))
+        import.carried("smtpd_banner");
+    else
+        import.without("smtpd_banner", "the greeting is \"220 HOSTNAME ESMTP Postrider\"");
     if (!import.value("bounce_template_file").empty())
         import.without("bounce_template_file",
                        "templates have another form: write them anew in a directory, bounce.templates");

@@ -4,6 +4,7 @@
 #include "daemons/common/network.h"
 #include "daemons/postrider/import/import.h"
 #include "daemons/postrider/import/postfix_lists.h"
+#include "daemons/postrider/import/restriction_lists.h"
 #include <algorithm>
 #include <climits>
 #include <fmt/format.h>
@@ -37,13 +38,6 @@ constexpr std::string_view fixed[] = {"permit",
                                       "reject_unlisted_recipient",
                                       "reject_multi_recipient_bounce",
                                       "permit_inet_interfaces"};
-// Followed by a word of their own.
-constexpr std::string_view with_word[] = {"check_policy_service",   "reject_rbl_client",
-                                          "permit_dnswl_client",    "reject_rhsbl_client",
-                                          "reject_rhsbl_helo",      "reject_rhsbl_sender",
-                                          "reject_rhsbl_recipient", "reject_rhsbl_reverse_client",
-                                          "permit_rhswl_client",    "sleep"};
-
 struct Advice {
     std::string_view begin, text;
 };
@@ -92,18 +86,21 @@ public:
     explicit Restrictions(Import& import) : import_(import) {}
 
     void read(const Import::Door& door) {
-        relays_ = refused_ = false;
+        relays_ = authenticated_ = true;
         for (const auto& list : lists) read(door, list);
+        const auto key = fmt::format("listen.{}.auth", door.name);
+        if (const auto* auth = import_.draft.find(key); auth && auth->value == "true" && !authenticated_) {
+            import_.draft.set(key, "false", auth->origin);
+            import_.service(*door.service, Verdict::Kind::noted,
+                            "AUTH is off: no permit_sasl_authenticated lets those relay who authenticate");
+        }
         if (door.submission) return submitters(door);
         if (relays_) some_relay_ = true;
-        if (refused_)
-            say(door, "smtpd_client_restrictions",
-                "clients outside mynetworks are all refused in Postfix; let the listener have an inner "
-                "address, or a packet filter decide");
     }
 
     void write() {
-        for (const auto& [zone, list] : dns_lists_) {
+        for (auto& [zone, list] : dns_lists_) {
+            if (!some_are_left(list.listeners)) continue;
             const auto section = "dns_list." + toml(zone);
             import_.draft.set(section + ".weight", toml(static_cast<std::uint64_t>(list.weight)),
                               list.origin);
@@ -113,7 +110,8 @@ public:
                 import_.draft.set(section + ".listeners", toml(list.listeners));
         }
         std::size_t number = 0;
-        for (const auto& policy : policies_) {
+        for (auto& policy : policies_) {
+            if (!some_are_left(policy.listeners)) continue;
             const auto section = fmt::format("policy.postfix_{}", ++number);
             import_.draft.set(section + ".address", toml(policy.address), policy.origin);
             import_.draft.set(section + ".stage", toml(policy.stage));
@@ -153,8 +151,15 @@ private:
     std::vector<std::string> all_relays() const {
         std::vector<std::string> out;
         for (const auto& door : import_.doors)
-            if (!door.submission) out.push_back(door.name);
+            if (!door.submission && listens(door.name)) out.push_back(door.name);
         return out;
+    }
+
+    // Listeners where nobody could send were taken out again.
+    bool listens(const std::string& name) const { return import_.draft.find(fmt::format("listen.{}.addresses", name)); }
+    bool some_are_left(std::vector<std::string>& listeners) const {
+        std::erase_if(listeners, [&](const auto& name) { return !listens(name); });
+        return !listeners.empty();
     }
 
     // Of a list the service sets itself, of the service; else of main.cf's setting.
@@ -168,43 +173,36 @@ private:
     }
 
     void read(const Import::Door& door, const List& list) {
-        const auto cut = postfix::split(import_.value(door.values, list.name), ", \t\r\n");
+        const auto restrictions = postfix::restrictions_of(import_.value(door.values, list.name));
         import_.carried(list.name);
-        if (!cut) return import_.wrong(list.name, cut.error());
-        bool over = false; // a list ends at reject and permit
-        for (std::size_t i = 0; i < cut->size() && !over; ++i) {
-            auto word = std::string((*cut)[i]);
-            const bool takes = std::ranges::find(with_word, word) != std::end(with_word) ||
-                               (word.starts_with("check_") && word.ends_with("_access"));
-            const auto more = takes && i + 1 < cut->size() ? (*cut)[++i] : "";
-            const bool relaying =
-                list.name == "smtpd_relay_restrictions" || list.name == "smtpd_recipient_restrictions";
-            if (word == "permit_mynetworks")
-                relays_ = relays_ || relaying;
-            else if (word == "reject" || word == "defer")
-                over = true,
-                refused_ = refused_ || (list.name == "smtpd_client_restrictions" && !door.submission);
-            else if (word == "permit" || (word == "permit_sasl_authenticated" && door.submission))
-                over = true; // who else is there?
-            else if (std::ranges::find(fixed, word) != std::end(fixed))
-                continue;
-            else if (word == "reject_rbl_client" || word == "permit_dnswl_client")
+        if (!restrictions) return import_.wrong(list.name, restrictions.error());
+        if (list.stage == "rcpt") {
+            relays_ = relays_ && postfix::lets_relay(*restrictions, "permit_mynetworks");
+            authenticated_ = authenticated_ && postfix::lets_relay(*restrictions, "permit_sasl_authenticated");
+        }
+        std::vector<std::pair<std::string, std::string>> odd; // by advice
+        for (const auto& [word, more] : *restrictions) {
+            if (word == "reject" || word == "defer" || word == "permit" ||
+                (word == "permit_sasl_authenticated" && door.submission))
+                break; // the list ends there; who else is there on a submission listener?
+            if (std::ranges::find(fixed, word) != std::end(fixed)) continue;
+            if (word == "reject_rbl_client" || word == "permit_dnswl_client")
                 on_list(door, list, word, more);
             else if (word == "check_policy_service")
                 policy(door, list, more);
             else if (word == "reject_sender_login_mismatch" ||
                      word == "reject_authenticated_sender_login_mismatch")
                 import_.set("auth.sender_match", "true", "smtpd_sender_login_maps");
-            else if (word == "warn_if_reject" && i + 1 < cut->size())
-                say(door, list.name,
-                    fmt::format("warn_if_reject {}: only what is refused is logged", (*cut)[++i]));
-            else if (word == "defer_if_permit" || word == "defer_if_reject")
-                say(door, list.name, fmt::format("{}: no counterpart", word));
-            else
-                say(door, list.name,
-                    fmt::format("{}{}{}: no counterpart; {}", word, more.empty() ? "" : " ", more,
-                                advice_on(word)));
+            else if (word == "warn_if_reject")
+                say(door, list.name, fmt::format("warn_if_reject {}: only what is refused is logged", more));
+            else {
+                const std::string advice(advice_on(word));
+                auto same = std::ranges::find(odd, advice, &std::pair<std::string, std::string>::first);
+                if (same == odd.end()) same = odd.insert(odd.end(), {advice, ""});
+                same->second += fmt::format("{}{}{}{}", same->second.empty() ? "" : ", ", word, more.empty() ? "" : " ", more);
+            }
         }
+        for (const auto& [advice, words] : odd) say(door, list.name, fmt::format("{}: no counterpart; {}", words, advice));
     }
 
     void on_list(const Import::Door& door, const List& list, std::string_view word, const std::string& more) {
@@ -266,19 +264,15 @@ private:
             std::vector<std::string> out;
             for (const auto& word : Import::split(import_.value(door.values, "mynetworks")))
                 if (common::Network::parse(word)) out.push_back(word);
-            return out;
+            return Import::each_once(out);
         }();
-        // Where a list of clients ends in reject, only whom it permits comes as far as relaying.
-        const auto clients = Import::split(import_.value(door.values, "smtpd_client_restrictions"));
-        const bool closed = !clients.empty() && clients.back() == "reject";
-        const bool mine = closed ? std::ranges::find(clients, "permit_mynetworks") != clients.end() : relays_;
-        if (mine)
+        if (relays_)
             import_.draft.set(key + ".submitters",
                               import_.given("mynetworks") ? toml(own)
                                                           : import_.draft.find("relay.networks")->value,
                               "permit_mynetworks");
         const auto* auth = import_.draft.find(key + ".auth");
-        if (mine || (auth && auth->value == "true")) return;
+        if (relays_ || (auth && auth->value == "true")) return;
         for (const auto* each :
              {"addresses", "service", "tls", "auth", "auth_without_tls", "client_certificates",
               "xclient_networks", "xforward_networks", "proxy_networks", "vrfy", "smtputf8", "message_size",
@@ -290,7 +284,8 @@ private:
     }
 
     Import& import_;
-    bool relays_ = false, refused_ = false, some_relay_ = false;
+    bool relays_ = false, authenticated_ = false; // of the listener at hand: mynetworks, whoever authenticates
+    bool some_relay_ = false;
     std::map<std::string, DnsList> dns_lists_;
     std::vector<Policy> policies_;
 };
@@ -300,12 +295,24 @@ void postscreen(Import& import, Restrictions& restrictions) {
     const auto door = std::ranges::find_if(
         import.doors, [](const auto& each) { return each.service->command == "postscreen"; });
     if (door == import.doors.end()) return;
-    if (const auto wait = postfix::seconds_of(import.value("postscreen_greet_wait"), 's'))
-        import.set("smtpd.greeting_delay", toml(fmt::format("{}s", *wait)), "postscreen_greet_wait");
-    if (const auto threshold = import.number("postscreen_dnsbl_threshold");
-        threshold && !import.value("postscreen_dnsbl_sites").empty())
+    // By default postscreen only logs what it finds, and looks on.
+    const auto acts = [&](std::string_view name) {
+        import.carried(name);
+        const auto action = import.value(door->values, name);
+        return action == "enforce" || action == "drop";
+    };
+    import.carried("postscreen_dnsbl_sites"), import.carried("postscreen_dnsbl_threshold"),
+        import.carried("postscreen_greet_wait");
+    if (acts("postscreen_greet_action"))
+        if (const auto wait = postfix::seconds_of(import.value(door->values, "postscreen_greet_wait"), 's'))
+            import.set("smtpd.greeting_delay", toml(fmt::format("{}s", *wait)), "postscreen_greet_wait");
+    if (!acts("postscreen_dnsbl_action"))
+        return import.noted("postscreen_dnsbl_sites", "postscreen_dnsbl_action is ignore: the lists refuse nobody, and are not asked");
+    const auto sites = Import::split(import.value(door->values, "postscreen_dnsbl_sites"));
+    if (const auto threshold = postfix::number_of(import.value(door->values, "postscreen_dnsbl_threshold"));
+        threshold && !sites.empty())
         import.set("smtpd.dns_list_threshold", toml(*threshold), "postscreen_dnsbl_threshold");
-    for (const auto& word : import.words("postscreen_dnsbl_sites")) {
+    for (const auto& word : sites) {
         const auto star = std::min(word.find('*'), word.size());
         const auto site = word.substr(0, star);
         int weight = 1;
@@ -315,8 +322,6 @@ void postscreen(Import& import, Restrictions& restrictions) {
             import.without("postscreen_dnsbl_sites",
                            fmt::format("{}: name the zone, and the answers that count, in a [dns_list.\"ZONE\"]", word));
     }
-    import.carried("postscreen_dnsbl_sites"), import.carried("postscreen_dnsbl_threshold"),
-        import.carried("postscreen_greet_wait");
 }
 
 } // namespace

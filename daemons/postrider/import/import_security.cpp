@@ -28,10 +28,7 @@ public:
         std::string key;
         for (const auto& path : list) {
             const auto text = import_.world.read(import_.located(path));
-            if (!text) {
-                import_.without(name, fmt::format("{}: {}: it is left out", path, text.error()));
-                continue;
-            }
+            if (!text) return unread(name, list, fmt::format("{}: {}", path, text.error()));
             if (text->find(key_mark) != text->npos) key = path;
             if (text->find(certificate_mark) != text->npos && !key.empty()) add(name, path, key);
         }
@@ -46,13 +43,17 @@ public:
     bool empty() const { return certificates_.empty(); }
 
 private:
+    // What is in them nobody can see: the key first, as is the custom, and one file of certificates.
+    void unread(std::string_view name, const std::vector<std::string>& list, std::string why) {
+        import_.noted(name, fmt::format("{}: tls.certificates and tls.keys name it all the same", why));
+        add(name, list.size() > 1 ? list[1] : list[0], list[0]);
+    }
+
+    // A file that is missing stays: without it TLS would be no longer what it was.
     void add(std::string_view name, const std::string& certificate, const std::string& key) {
         for (const auto& path : {certificate, key})
             if (!import_.world.exists(import_.located(path)))
-                return import_.without(
-                    name, fmt::format("{}: there is no such file: it is left out; set tls.certificates and "
-                                      "tls.keys once it is there, and tls of the listeners",
-                                      path));
+                import_.noted(name, fmt::format("{}: there is no such file; postrider check wants it", path));
         const auto place = import_.located(certificate);
         if (std::ranges::find(certificates_, place) != certificates_.end()) return;
         certificates_.push_back(place);

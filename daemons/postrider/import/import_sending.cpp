@@ -1,5 +1,4 @@
 // Where mail leaves to: next hops, accounts there, levels of TLS, limits.
-#include "daemons/common/auth/credentials.h"
 #include "daemons/common/config/tables.h"
 #include "daemons/decide/routing.h"
 #include "daemons/postrider/import/import.h"
@@ -117,47 +116,35 @@ void relay_transport(Import& import) {
             import.set(fmt::format("route.\"{}\".next_hop", pattern), toml(*hop), "relay_transport");
 }
 
-void accounts(Import& import) {
-    for (const auto* name : {"smtp_sasl_password_maps", "smtp_sasl_auth_enable"}) import.carried(name);
-    if (!import.yes("smtp_sasl_auth_enable")) return;
-    const auto maps = import.words("smtp_sasl_password_maps");
-    for (const auto& word : maps) {
-        const auto type = postfix::typed(word);
-        if (!type || maps.size() > 1 || !import.entries("smtp_sasl_password_maps", word) ||
-            type->type == "inline") {
-            if (!import.fault)
-                import.without("smtp_sasl_password_maps",
-                               fmt::format("{}: write a file as in postrider-credentials(5) and name it in "
-                                           "smtp_client.credentials",
-                                           maps.size() > 1 ? "several tables"
-                                                           : postfix::excerpt(type ? type->type : word)));
-            return;
-        }
-        const auto path = import.located(type->name);
-        const auto read = auth::Credentials::parse(import.file("smtp_sasl_password_maps", path));
-        if (!read)
-            return import.without("smtp_sasl_password_maps",
-                                  fmt::format("{}: {}. Write a file as in postrider-credentials(5) and name "
-                                              "it in smtp_client.credentials",
-                                              path, read.error().why));
-        import.set("smtp_client.credentials", toml(path), "smtp_sasl_password_maps");
-        const auto entries = import.entries("smtp_sasl_password_maps", word);
-        for (const auto& entry : *entries)
-            if (!entry.key.starts_with('[') && !import.fault)
-                import.noted("smtp_sasl_password_maps",
-                             fmt::format("line {}: accounts are looked up by the name of the host that is "
-                                         "connected to, not by the domain whose MX host it is",
-                                         entry.line));
-    }
-}
-
 // Entries "next hop or domain → level". What names our own next hop is about its route.
 void tls_policies(Import& import) {
     import.carried("smtp_tls_policy_maps");
     const auto* star = import.draft.find("route.\"*\".next_hop");
     const auto relay = star ? star->value : "";
     for (const auto& word : import.words("smtp_tls_policy_maps")) {
+        // What asks for MTA-STS in Postfix is a service behind a socketmap.
+        if (const auto type = postfix::typed(word); type && (type->type == "socketmap" || type->type == "tcp")) {
+            const auto* level = import.draft.find("smtp_client.tls");
+            const bool welcome = !level || level->value == toml("may") || level->value == toml("dane");
+            if (welcome) import.draft.set("smtp_client.tls", toml("sts"), "smtp_tls_policy_maps");
+            import.noted("smtp_tls_policy_maps",
+                         welcome ? fmt::format("{}: smtp_client.tls = \"sts\" heeds MTA-STS and DANE without such a service", word)
+                                 : fmt::format("{}: not asked. If it is for MTA-STS: smtp_client.tls = \"sts\" heeds that, and "
+                                               "sends in plain text where a domain has no policy",
+                                               word));
+            continue;
+        }
         const auto entries = import.entries("smtp_tls_policy_maps", word);
+        const auto type = postfix::typed(word);
+        if (!entries || (type && type->type != "inline" && !import.world.exists(import.located(type->name)))) {
+            // Somebody asks for TLS in it, or for better TLS: not to be forgotten.
+            import.draft.set(fmt::format("route.{}.tls", toml(word)), toml("verify"), "smtp_tls_policy_maps");
+            import.without("smtp_tls_policy_maps",
+                           fmt::format("{} stands as the name of a [route] for postrider check to refuse, until a [route] says "
+                                       "what each of its entries does",
+                                       word));
+            continue;
+        }
         for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
             const auto words = Import::split(entry.value);
             auto level = words.front();
@@ -230,7 +217,7 @@ void sources(Import& import) {
     for (const auto* name : {"smtp_bind_address", "smtp_bind_address6"}) {
         const auto text = import.value(name);
         import.carried(name);
-        if (text.empty()) continue;
+        if (text.empty() || text == "0.0.0.0" || text == "::") continue; // the system chooses
         if (common::IpAddress::parse(text))
             out.push_back(text);
         else
@@ -248,7 +235,6 @@ void import_sending(Import& import) {
     relayhost(import);
     fallback(import);
     relay_transport(import);
-    accounts(import);
     if (import.fault) return;
     tls_policies(import);
     limits(import);

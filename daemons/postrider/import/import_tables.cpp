@@ -46,7 +46,9 @@ std::optional<std::string> Import::service_address(std::string_view text) {
 
 std::string Import::file(std::string_view name, const std::string& path) {
     if (fault) return "";
-    auto read = world.read(located(path));
+    const auto place = located(path);
+    if (!world.exists(place)) return without(name, fmt::format("{}: there is no such file", path)), "";
+    auto read = world.read(place);
     if (read) return *std::move(read);
     wrong(name, fmt::format("{}: {}", path, read.error()));
     return "";
@@ -70,7 +72,7 @@ std::optional<std::vector<postfix::Entry>> Import::entries(std::string_view name
             }
             return out;
         }
-        noted(name, fmt::format("{}: what stands in a table of this type was not copied", word));
+        noted(name, fmt::format("{}: a table of this type is not read, so nothing was copied from it", word));
         return {};
     }
     const auto path = located(table->name);
@@ -99,6 +101,7 @@ std::vector<std::string> Import::listed(std::string_view name) {
             const auto lines = postfix::logical_lines(file(name, word), located(word));
             if (!lines && !fault) fault = lines.error();
             if (fault) return out;
+            if (!world.exists(located(word))) out.push_back(word); // unread it stays, for check to refuse
             for (const auto& line : *lines)
                 for (auto& each : split(line.text)) open.push_back(std::move(each));
         } else if (table &&
@@ -115,6 +118,9 @@ std::vector<std::string> Import::listed(std::string_view name) {
                     out.push_back(line.text.substr(0, line.text.find_first_of(" \t")));
             } else if (const auto read = entries(name, word)) {
                 for (const auto& entry : *read) out.push_back(entry.key);
+                if (table->type != "inline" && !world.exists(located(table->name))) out.push_back(word);
+            } else {
+                out.push_back(word);
             }
         } else {
             out.push_back(word);
@@ -148,12 +154,17 @@ std::optional<std::string> Import::table(std::string_view name, std::string_view
     if (type == "inline") return inline_table(name, rest);
     if (type == "sqlite") return sqlite_table(name, rest);
     if (type == "socketmap" || type == "tcp") return service_table(name, type, rest);
-    without(name, fmt::format("{}: tables of type \"{}\" have no counterpart: {}", word, type,
+    if (is_any_of(type, {"unix", "nis"})) {
+        without(name, fmt::format("{}: users of this system are known without a table", word));
+        return {};
+    }
+    // Who is there, and where mail goes: without it mail would be taken or refused that should not be.
+    without(name, fmt::format("tables of type \"{}\" have no counterpart: {}. It stands in the result as it is, and "
+                              "postrider check refuses it until it is replaced or taken out",
+                              type,
                               type == "static" ? "write a regexp: table with one pattern that fits everything"
-                              : is_any_of(type, {"unix", "nis"})
-                                  ? "users of this system are known without a table"
-                                  : "write the entries to a text file, or ask them by a socketmap"));
-    return {};
+                                               : "write the entries to a text file, or ask them by a socketmap"));
+    return std::string(word);
 }
 
 std::optional<std::string> Import::file_table(std::string_view name, const std::string& type,

@@ -56,7 +56,8 @@ Read<Service> service_of(const LogicalLine& line, const std::string& file) {
     out.line = line.line;
     for (std::size_t i = 8; i < words.size(); ++i) {
         std::string_view word = words[i];
-        if (!word.starts_with("-o")) {
+        // Behind the first word that is no option all are the program's own: "argv=/usr/sbin/sendmail -oi".
+        if (!word.starts_with("-o") || (!out.arguments.empty() && !out.arguments.back().starts_with('-'))) {
             out.arguments.emplace_back(unbraced(word));
             continue;
         }
@@ -93,9 +94,9 @@ Read<std::vector<LogicalLine>> logical_lines(std::string_view text, const std::s
         if (++number > most_lines)
             return fault(file, number, fmt::format("more than {} lines are not read", most_lines));
         if (line.find('\0') != line.npos) return fault(file, number, "a zero byte: this is no text");
-        if (!is_utf8(line)) return fault(file, number, "this is not UTF-8: write the file in that encoding");
         const auto first = line.find_first_not_of(blanks);
         if (first == line.npos || line[first] == '#') continue;
+        if (!is_utf8(line)) return fault(file, number, "this is not UTF-8: write the file in that encoding");
         line = line.substr(0, line.find_last_not_of('\r') + 1);
         if (first == 0) {
             out.push_back({std::string(line), number});

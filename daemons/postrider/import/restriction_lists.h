@@ -1,0 +1,24 @@
+// A list of restrictions as Postfix reads it, and what it comes to for whom. Knows Postfix's words and nothing of us.
+// Pure.
+#pragma once
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace postrider::postfix {
+
+struct Restriction {
+    std::string word, more; // "reject_rbl_client", "bl.example"; more "": the word stands alone
+};
+// The error says what is odd about braces.
+std::expected<std::vector<Restriction>, std::string> restrictions_of(std::string_view text);
+
+// Mail to elsewhere from clients that the word `mine` permits ("permit_mynetworks"): does the list let it pass? What
+// stands before it may still refuse a few of them.
+bool lets_relay(const std::vector<Restriction>& list, std::string_view mine);
+
+// Does it refuse whoever is neither in mynetworks nor authenticated nor known by a certificate, whatever he sends?
+bool refuses_strangers(const std::vector<Restriction>& list);
+
+} // namespace postrider::postfix
