@@ -81,7 +81,7 @@ def test_every_verb_and_option_is_in_the_manual():
 
 def test_the_manual_names_only_options_there_are():
     every = set().union(*verbs().values()) | {"-c", "--config", "--json", "-h", "--help", "--version"}
-    assert options_in(rendered("postrider.1")) - every <= {"-m", "-10K", "-10m", "-1h"}  # ages and sizes
+    assert options_in(rendered("postrider.1")) - every <= {"-j", "-10K", "-10m", "-1h"}  # postqueue's, ages and sizes
 
 
 def words_of_calls():

@@ -27,17 +27,13 @@ std::string Core::waits_for(const Delivery& d) const {
         if (q != nullptr) return "";
         return undecided(d).empty() ? "the categorizer had no answer; it is asked again"
                                     : "the categorizer said to wait; it is asked again";
-    case Waiting::paused:
-        return paused_            ? "everything is paused"
-               : q->paused        ? "the queue is paused"
-               : q->pool_paused   ? "its pool is paused"
-                                  : "the link is paused";
     case Waiting::route: return route_wait(*q);
     case Waiting::suspect: return "it was in flight when an agent died: it waits for an agent to itself";
     case Waiting::connection:
         return d.state == DeliveryState::checking ? "the suppression list is being asked" : idle_why(*q);
     case Waiting::scheduled:
     case Waiting::held:
+    case Waiting::paused: // who paused it, and why, is known elsewhere
     case Waiting::queue:
     case Waiting::link:
     case Waiting::active:

@@ -164,11 +164,11 @@ TEST_CASE("what keeps due mail waiting is said of each message") {
     b.engine.pause(Scope::queue, "p.example", b.now(), b.out);
     b.engine.pause(Scope::link, "x.example", b.now(), b.out);
     const auto first = b.send({"x.example"}), paused = b.send({"p.example"});
-    CHECK(only(b, paused).waits_for == "the queue is paused");
-    CHECK(only(b, first).waits_for == "the link is paused");
+    CHECK(only(b, paused).stop == Stop{Scope::queue, "p.example"});
+    CHECK(only(b, first).stop == Stop{Scope::link, "x.example"});
     b.engine.pause(Scope::everything, "", b.now(), b.out);
     b.run();
-    CHECK(only(b, first).waits_for == "everything is paused");
+    CHECK(only(b, first).stop == Stop{});
     CHECK(b.engine.unlinked(20).empty());
     Bench without;
     without.engine.agent_gone(1, Departure::orderly, without.now(), without.out);
