@@ -176,9 +176,9 @@ int Lmdb::Inner::open_environment() {
     struct stat facts {};
     MDB_envinfo info{};
     MDB_stat pages{};
-    if (::stat(file.c_str(), &facts) != 0) return errno;
-    mdb_env_info(env, &info);
+    mdb_env_info(env, &info); // before the file's size, which others may be making larger
     mdb_env_stat(env, &pages);
+    if (::stat(file.c_str(), &facts) != 0) return errno;
     // Beyond the file's end the kernel would end the process.
     if (static_cast<std::uint64_t>(facts.st_size) < (info.me_last_pgno + 1) * pages.ms_psize &&
         info.me_last_txnid > 0)

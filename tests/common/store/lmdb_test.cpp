@@ -177,7 +177,7 @@ TEST_CASE("of many processes that put the same key if it is absent one does") {
     for (int n = 0; n < processes; ++n)
         children.push_back(started([&] {
             auto store = Lmdb::open(directory.path());
-            if (!store) return 100;
+            if (!store) return fmt::print(stderr, "{}\n", store.error().what), 100;
             int won = 0;
             for (int k = 0; k < keys; ++k) {
                 const auto made =
@@ -192,6 +192,27 @@ TEST_CASE("of many processes that put the same key if it is absent one does") {
     for (const auto child : children) won += ended(child);
     CHECK(won == keys);
     CHECK(opened(directory)->walk("", "", 1000, epoch)->size() == keys);
+}
+
+TEST_CASE("a database that grows while it is opened is not taken for a damaged one") {
+    for (int round = 0; round < 40; ++round) {
+        TemporaryDirectory directory;
+        opened(directory);
+        std::vector<pid_t> children; // each makes it larger while others open it
+        for (int n = 0; n < 4; ++n)
+            children.push_back(started([&] {
+                for (int k = 0; k < 5; ++k) {
+                    auto store = Lmdb::open(directory.path());
+                    if (!store) return fmt::print(stderr, "{}\n", store.error().what), 1;
+                    if (!(*store)->apply(Change::put(std::to_string(::getpid() * 100 + k), {std::string(20'000, 'x'), {}}), epoch,
+                                         Durable::soon))
+                        return 2;
+                }
+                return 0;
+            }));
+        for (const auto child : children) CHECK(ended(child) == 0);
+        REQUIRE(opened(directory)->put_aside().empty());
+    }
 }
 
 TEST_CASE("a process killed while it changes things leaves whole changes and blocks nobody") {
