@@ -15,7 +15,7 @@ std::string directory_name(std::string_view root, unsigned n) {
 
 ReadResult<std::uint64_t> read_all(Disk& disk, const std::string& path, QueueId id) {
     auto reader = MessageReader::open_path(disk, path);
-    if (!reader) return std::unexpected(std::move(reader).error());
+    if (!reader) return ReadResult<std::uint64_t>(std::unexpect, std::move(reader).error());
     if (reader->queue_id() != id)
         return std::unexpected(Damaged{Damaged::How::damaged, "header: is of " + reader->queue_id().text()});
     for (std::uint64_t at = 0; at < reader->size() || at == 0;) {

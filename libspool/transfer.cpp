@@ -9,7 +9,7 @@ constexpr std::size_t piece_size = 256 * 1024;
 
 ReadResult<> copy_out(Disk& disk, QueueId id, const std::function<Result<>(std::string_view)>& take) {
     auto reader = MessageReader::open(disk, id, Location::messages, ReadLock::none);
-    if (!reader) return std::unexpected(std::move(reader).error());
+    if (!reader) return ReadResult<>(std::unexpect, std::move(reader).error());
     for (std::uint64_t at = 0; at < reader->size();) {
         const auto piece = reader->piece(at);
         if (!piece) return std::unexpected(piece.error());
