@@ -213,7 +213,8 @@ def test_postmap_as_scripts_call_it(mta, theirs, tmp_path):
         assert mta.run("postmap", letter, "-q", "ann", v).stdout == "a\n", letter
     assert mta.run("postmap", "-i", "-r", f"hash:{v}", input="ann b\n").returncode == 0
     assert mta.run("postmap", "-q", "ann", f"lmdb:{v}").stdout == "b\n"
-    assert "-F is not to be had" in mta.run("postmap", "-F", "-q", "x", f"hash:{v}").stderr
+    for letter in ("-F", "-b", "-m"):
+        assert f"{letter} is not to be had" in mta.run("postmap", letter, "-q", "x", f"hash:{v}").stderr
     (tmp_path / "odd.toml").write_text("no = such\n")
     assert mta.run("postmap", "-c", tmp_path / "odd.toml", "-q", "x", "table:x").returncode == 1
     assert mta.run("postmap", "-h", "-q", "x", f"hash:{v}").stderr == (
