@@ -6,19 +6,20 @@ using namespace std::chrono_literals;
 
 spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::Surroundings& surroundings,
                                                       common::Orders orders) {
+    auto troubles = std::make_unique<common::Troubles>(surroundings.trouble);
     auto intake =
         TRY(common::Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
-                                 static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble,
+                                 static_cast<std::uint8_t>(surroundings.instance()), troubles->about("spool"),
                                  surroundings.figures, common::Source::local));
-    std::unique_ptr<Pickup> pickup(new Pickup(surroundings, orders.config, std::move(intake)));
+    std::unique_ptr<Pickup> pickup(new Pickup(surroundings, orders.config, std::move(troubles), std::move(intake)));
     pickup->reconfigure(std::move(orders));
     pickup->drop_.look();
     return pickup;
 }
 
 Pickup::Pickup(common::Surroundings& surroundings, const config::Config& config,
-               std::unique_ptr<common::Intake> intake)
-    : intake_(std::move(intake)),
+               std::unique_ptr<common::Troubles> troubles, std::unique_ptr<common::Intake> intake)
+    : troubles_(std::move(troubles)), intake_(std::move(intake)),
       keys_(surroundings.log, intake_->pool(), config, static_cast<std::uint8_t>(surroundings.instance())),
       outbox_(surroundings.loop, surroundings.log, surroundings.run, surroundings.identity),
       service_{surroundings.loop, surroundings.log, std::make_shared<const config::Config>(config),
@@ -28,7 +29,10 @@ Pickup::Pickup(common::Surroundings& surroundings, const config::Config& config,
 
 void Pickup::reconfigure(common::Orders orders) {
     service_.config = std::make_shared<const config::Config>(orders.config);
-    service_.advisers = Advisers::of(orders.config);
+    troubles_->set("advisers", "");
+    service_.advisers = Advisers::of(orders.config, [this, mine = ++configurations_](std::string_view text) { // not of former ones
+        if (mine == configurations_) troubles_->set("advisers", text);
+    });
     intake_->reconfigure(orders.config.spool);
     keys_.reconfigure(orders.config);
     if (auto fd = orders.take("submit"); fd && !door_)

@@ -2,6 +2,7 @@
 // directory, and commits it to the spool like any writer.
 #pragma once
 #include "daemons/common/daemon.h"
+#include "daemons/common/troubles.h"
 #include "daemons/pickup/door.h"
 #include "daemons/pickup/drop.h"
 
@@ -16,9 +17,11 @@ public:
 
 private:
     Pickup(common::Surroundings& surroundings, const config::Config& config,
-           std::unique_ptr<common::Intake> intake);
+           std::unique_ptr<common::Troubles> troubles, std::unique_ptr<common::Intake> intake);
     void check_stopped();
 
+    std::unique_ptr<common::Troubles> troubles_;
+    std::uint64_t configurations_ = 0; // so far
     std::unique_ptr<common::Intake> intake_;
     common::idempotency::Desk keys_;
     common::Outbox outbox_;

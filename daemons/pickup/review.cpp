@@ -11,8 +11,8 @@ using namespace std::chrono_literals;
 // would be sent twice.
 static constexpr auto longest_review = 4min;
 
-std::shared_ptr<const Advisers> Advisers::of(const config::Config& config) {
-    auto advisers = std::make_shared<Advisers>();
+std::shared_ptr<const Advisers> Advisers::of(const config::Config& config, std::function<void(std::string_view)> tell) {
+    auto advisers = std::make_shared<Advisers>(std::move(tell));
     if (auto checks = common::HeaderChecks::parse(config.content.header_checks)) // as the configuration's check did
         advisers->header_checks = *std::move(checks);
     for (const auto& milter : config.milters)
@@ -29,7 +29,8 @@ Review::Review(common::Loop& loop, common::Log& log, std::shared_ptr<const Advis
           finish({smtp::Reply{451, {4, 7, 1}, "mail filters take too long, try again later"}});
       }) {
     for (const auto& milter : advisers_->milters)
-        milters_.push_back(std::make_unique<milter::Client>(loop, log, milter));
+        milters_.push_back(std::make_unique<milter::Client>(
+            loop, log, milter, milter::availability_of(milter, *advisers_->troubles)));
     steps_ = {{Stage::connect, {}}, {Stage::helo, {}}, {Stage::mail, {}}};
     for (const auto& recipient : envelope.recipients) steps_.push_back({Stage::rcpt, recipient.address});
     steps_.push_back({Stage::data, {}});

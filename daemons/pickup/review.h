@@ -6,6 +6,7 @@
 #include "daemons/common/header_checks.h"
 #include "daemons/common/milter/client.h"
 #include "daemons/common/timer.h"
+#include "daemons/common/troubles.h"
 #include <functional>
 #include <memory>
 #include <optional>
@@ -16,10 +17,14 @@ namespace pickup {
 
 // Who has a say, by one configuration.
 struct Advisers {
+    explicit Advisers(std::function<void(std::string_view)> tell)
+        : troubles(std::make_unique<common::Troubles>(std::move(tell))) {}
+    std::unique_ptr<common::Troubles> troubles; // those that do not answer
     common::HeaderChecks header_checks;
     std::vector<config::Milter> milters; // those that see local mail
     bool none() const { return header_checks.empty() && milters.empty(); }
-    static std::shared_ptr<const Advisers> of(const config::Config& config);
+    // `tell`: which of them do not answer, in one line for status; "" all do.
+    static std::shared_ptr<const Advisers> of(const config::Config& config, std::function<void(std::string_view)> tell);
 };
 
 class Review {

@@ -31,7 +31,7 @@ struct Service {
     common::Outbox& outbox;
     common::idempotency::Desk& keys;
     common::Rates rates = {};
-    std::shared_ptr<const Advisers> advisers = std::make_shared<const Advisers>(); // of `config`
+    std::shared_ptr<const Advisers> advisers = {}; // of `config`
     std::set<std::shared_ptr<class Submission>> under_review = {}; // whether anybody waits for them or not
 };
 

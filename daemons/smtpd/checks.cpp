@@ -223,8 +223,9 @@ private:
 
 class MilterCheck final : public Check {
 public:
-    MilterCheck(common::Loop& loop, common::Log& log, const config::Milter& settings)
-        : client_(loop, log, settings) {}
+    MilterCheck(common::Loop& loop, common::Log& log, std::shared_ptr<Advisers> advisers, const config::Milter& settings)
+        : advisers_(std::move(advisers)),
+          client_(loop, log, settings, milter::availability_of(settings, advisers_->troubles)) {}
     bool insists() const override { return true; }
     void transaction_over() override { client_.transaction_over(); }
 
@@ -271,6 +272,7 @@ private:
                                         .message = facts.message});
     }
 
+    std::shared_ptr<Advisers> advisers_;
     milter::Client client_;
 };
 
@@ -281,10 +283,14 @@ bool concerns(const std::vector<std::string>& listeners, const config::Listener&
 
 } // namespace
 
-std::shared_ptr<Advisers> make_advisers(common::Loop& loop, common::Log& log, const config::Config& config) {
-    auto advisers = std::make_shared<Advisers>();
-    for (const auto& policy : config.policies)
-        advisers->policies.push_back(std::make_unique<PolicyClient>(loop, log, policy));
+std::shared_ptr<Advisers> make_advisers(common::Loop& loop, common::Log& log, const config::Config& config,
+                                        std::function<void(std::string_view)> tell) {
+    auto advisers = std::make_shared<Advisers>(std::move(tell));
+    for (const auto& policy : config.policies) {
+        const auto what = "policy service " + policy.name;
+        advisers->policies.push_back(std::make_unique<PolicyClient>(
+            loop, log, policy, common::Availability(advisers->troubles.about(what), what, policy.on_failure)));
+    }
     if (auto checks = common::HeaderChecks::parse(config.content.header_checks)) // as the configuration's check did
         advisers->header_checks = *std::move(checks);
     return advisers;
@@ -316,7 +322,7 @@ std::unique_ptr<Screen> make_screen(Service& service, const Rules& rules, const 
         checks.push_back(std::make_unique<HeaderCheck>(service.advisers, service.log));
     for (const auto& settings : config.milters)
         if (settings.sees(rules.listener.name))
-            checks.push_back(std::make_unique<MilterCheck>(service.loop, service.log, settings));
+            checks.push_back(std::make_unique<MilterCheck>(service.loop, service.log, service.advisers, settings));
     if (checks.empty()) return nullptr;
     auto screen = std::make_unique<Screen>(std::move(checks));
     screen->facts.client = client;

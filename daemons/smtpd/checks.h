@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/common/header_checks.h"
 #include "daemons/common/milter/client.h"
+#include "daemons/common/troubles.h"
 #include "daemons/smtpd/policy_client.h"
 #include "daemons/smtpd/rules.h"
 #include "daemons/smtpd/screen.h"
@@ -12,10 +13,14 @@ namespace smtpd {
 
 // Whoever can be asked, by one configuration; lives until its last session has gone.
 struct Advisers {
+    explicit Advisers(std::function<void(std::string_view)> tell) : troubles(std::move(tell)) {}
+    common::Troubles troubles; // those that do not answer
     std::vector<std::unique_ptr<PolicyClient>> policies;
     common::HeaderChecks header_checks;
 };
-std::shared_ptr<Advisers> make_advisers(common::Loop& loop, common::Log& log, const config::Config& config);
+// `tell`: which of them do not answer, in one line for status; "" all do.
+std::shared_ptr<Advisers> make_advisers(common::Loop& loop, common::Log& log, const config::Config& config,
+                                        std::function<void(std::string_view)> tell);
 
 // Null: nobody is asked about this client.
 std::unique_ptr<Screen> make_screen(Service& service, const Rules& rules, const Client& client);

@@ -6,8 +6,10 @@ namespace smtpd {
 
 using namespace std::chrono_literals;
 
-PolicyClient::PolicyClient(common::Loop& loop, common::Log& log, const config::PolicyService& service)
-    : loop_(loop), log_(log), service_(service), patience_(loop, [this] { give_up(); }) {}
+PolicyClient::PolicyClient(common::Loop& loop, common::Log& log, const config::PolicyService& service,
+                           common::Availability availability)
+    : loop_(loop), log_(log), service_(service), availability_(std::move(availability)),
+      patience_(loop, [this] { give_up(); }) {}
 
 std::uint64_t PolicyClient::ask(std::string request, Done done) {
     const auto id = ++last_;
@@ -79,6 +81,7 @@ void PolicyClient::heard(Lines::iterator line, std::string_view bytes) {
     if (state == PolicyAnswer::State::incomplete) return;
     if (state == PolicyAnswer::State::malformed) return lost(line, "its answer is malformed");
     line->fresh = false;
+    availability_.answered();
     const auto question = std::exchange(line->question, 0);
     auto action = line->answer.take();
     dispatch();
@@ -100,9 +103,14 @@ void PolicyClient::lost(Lines::iterator line, const std::string& why) {
         waiting_.push_front(id);
         return dispatch();
     }
-    log_.warning("policy service {}: {}", service_.name, why);
+    unavailable(why);
     dispatch();
     finish(id, {});
+}
+
+void PolicyClient::unavailable(const std::string& why) {
+    log_.warning("policy service {}: {}", service_.name, why);
+    availability_.failed(why);
 }
 
 void PolicyClient::finish(std::uint64_t question, std::optional<std::string> action) {
@@ -115,9 +123,7 @@ void PolicyClient::give_up() {
     while (!open_.empty() && open_.begin()->second.until <= now) {
         const auto id = open_.begin()->first;
         std::erase_if(lines_, [&](const Line& line) { return line.question == id; });
-        if (open_.begin()->second.done)
-            log_.warning("policy service {}: {}: no answer in time", service_.name,
-                         service_.address.to_string());
+        if (open_.begin()->second.done) unavailable(service_.address.to_string() + ": no answer in time");
         finish(id, {});
     }
     dispatch();

@@ -1,6 +1,7 @@
 // One policy server, for all sessions of a worker: a few connections that stay open, each busy with one
 // question at a time. Never waits; a server that is away, slow or talks nonsense gives no answer.
 #pragma once
+#include "daemons/common/availability.h"
 #include "daemons/common/client_stream.h"
 #include "daemons/common/config/filters.h"
 #include "daemons/common/log.h"
@@ -17,7 +18,8 @@ public:
     // The action; none: there is no answer, and the log says why.
     using Done = std::function<void(std::optional<std::string> action)>;
 
-    PolicyClient(common::Loop& loop, common::Log& log, const config::PolicyService& service);
+    PolicyClient(common::Loop& loop, common::Log& log, const config::PolicyService& service,
+                 common::Availability availability = {});
     PolicyClient(const PolicyClient&) = delete;
 
     const config::PolicyService& service() const { return service_; }
@@ -48,12 +50,14 @@ private:
     void put(Lines::iterator line, std::uint64_t question);
     void heard(Lines::iterator line, std::string_view bytes);
     void lost(Lines::iterator line, const std::string& why);
+    void unavailable(const std::string& why);
     void finish(std::uint64_t question, std::optional<std::string> action);
     void give_up();
 
     common::Loop& loop_;
     common::Log& log_;
     const config::PolicyService service_;
+    const common::Availability availability_;
     std::map<std::uint64_t, Question> open_; // in the order asked, so in the order they run out
     std::deque<std::uint64_t> waiting_;
     std::uint64_t last_ = 0;

@@ -34,18 +34,19 @@ static std::size_t raise_descriptors() {
 
 spool::Result<std::unique_ptr<Smtpd>> Smtpd::create(common::Surroundings& surroundings,
                                                     common::Orders orders) {
+    auto troubles = std::make_unique<common::Troubles>(surroundings.trouble);
     auto intake =
         TRY(common::Intake::open(surroundings.loop, surroundings.log, orders.config.spool,
-                                 static_cast<std::uint8_t>(surroundings.instance()), surroundings.trouble,
+                                 static_cast<std::uint8_t>(surroundings.instance()), troubles->about("spool"),
                                  surroundings.figures, common::Source::smtp));
-    std::unique_ptr<Smtpd> smtpd(new Smtpd(surroundings, orders.config, std::move(intake)));
+    std::unique_ptr<Smtpd> smtpd(new Smtpd(surroundings, orders.config, std::move(troubles), std::move(intake)));
     smtpd->reconfigure(std::move(orders));
     return smtpd;
 }
 
 Smtpd::Smtpd(common::Surroundings& surroundings, const config::Config& config,
-             std::unique_ptr<common::Intake> intake)
-    : surroundings_(surroundings), log_(surroundings.log), deadlines_(surroundings.loop),
+             std::unique_ptr<common::Troubles> troubles, std::unique_ptr<common::Intake> intake)
+    : surroundings_(surroundings), log_(surroundings.log), troubles_(std::move(troubles)), deadlines_(surroundings.loop),
       intake_(std::move(intake)),
       keys_(log_, intake_->pool(), config, static_cast<std::uint8_t>(surroundings.instance())),
       checker_(surroundings.loop, log_, surroundings.run, surroundings.identity),
@@ -69,10 +70,10 @@ Smtpd::~Smtpd() = default;
 
 std::shared_ptr<const auth::PasswordFile> Smtpd::read_passwords(const common::Orders& orders) {
     auto file = auth::PasswordFile::parse(orders.secrets_as<proto::secrets::Server>().passwords);
-    if (file) return std::make_shared<const auth::PasswordFile>(*std::move(file));
     const auto& path = orders.config.auth.passwords;
+    troubles_->set("passwords", file ? "" : path + ": " + file.error().why);
+    if (file) return std::make_shared<const auth::PasswordFile>(*std::move(file));
     log_.error("nobody can authenticate: {}: {}", path, file.error().why);
-    surroundings_.trouble(path + ": " + file.error().why);
     return std::make_shared<const auth::PasswordFile>();
 }
 
@@ -80,6 +81,7 @@ void Smtpd::reconfigure(common::Orders orders) {
     const auto config = std::make_shared<const config::Config>(orders.config);
     const auto passwords = read_passwords(orders);
     std::map<std::string, Entrance> entrances;
+    std::string without_tls;
     for (auto& handed : orders.listeners) {
         const auto& listeners = config->listeners;
         const auto listener = std::ranges::find(listeners, handed.name, &config::Listener::name);
@@ -90,7 +92,7 @@ void Smtpd::reconfigure(common::Orders orders) {
         auto tls = make_tls(*config, *listener, orders.secrets_as<proto::secrets::Server>());
         if (!tls) {
             log_.error("no TLS on {}: {}", handed.address, tls.error().what);
-            surroundings_.trouble("no TLS on " + handed.address + ": " + tls.error().what);
+            without_tls += (without_tls.empty() ? "" : "; ") + ("no TLS on " + handed.address + ": " + tls.error().what);
         }
         entrance.rules = make_rules(
             config, *listener,
@@ -110,8 +112,13 @@ void Smtpd::reconfigure(common::Orders orders) {
             log_.error("cannot listen on {}", handed.address);
     }
     entrances_ = std::move(entrances);
+    troubles_->set("TLS", without_tls);
     service_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, config->dns);
-    service_.advisers = make_advisers(surroundings_.loop, log_, *config);
+    troubles_->set("advisers", "");
+    service_.advisers = make_advisers(surroundings_.loop, log_, *config,
+                                      [this, mine = ++configurations_](std::string_view text) { // not of former ones
+                                          if (mine == configurations_) troubles_->set("advisers", text);
+                                      });
     intake_->reconfigure(config->spool);
     keys_.reconfigure(*config);
     checker_.forget();

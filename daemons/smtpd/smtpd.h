@@ -2,6 +2,7 @@
 // number within bounds, and stops in order. What is said to a client is Connection's.
 #pragma once
 #include "daemons/common/daemon.h"
+#include "daemons/common/troubles.h"
 #include "daemons/smtpd/acceptor.h"
 #include "daemons/smtpd/connection.h"
 #include "daemons/smtpd/proxied.h"
@@ -29,7 +30,7 @@ private:
     };
 
     Smtpd(common::Surroundings& surroundings, const config::Config& config,
-          std::unique_ptr<common::Intake> intake);
+          std::unique_ptr<common::Troubles> troubles, std::unique_ptr<common::Intake> intake);
     std::shared_ptr<const auth::PasswordFile> read_passwords(const common::Orders& orders);
     // Who is let in (admission.cpp)
     void accepted(const std::shared_ptr<const Rules>& rules, common::Fd socket, const common::Endpoint& from);
@@ -47,6 +48,8 @@ private:
 
     common::Surroundings& surroundings_;
     common::Log& log_;
+    std::unique_ptr<common::Troubles> troubles_;
+    std::uint64_t configurations_ = 0; // so far
     common::LoopDeadlines deadlines_;
     std::unique_ptr<common::Intake> intake_;
     common::idempotency::Desk keys_;

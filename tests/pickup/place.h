@@ -36,13 +36,14 @@ struct Place {
         keys.emplace(log, intake->pool(), config, std::uint8_t{2});
         log.configure({}, common::Fd(::open((path + "/log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
         service.emplace(Service{loop, log, std::make_shared<const config::Config>(config), *intake, *outbox, *keys});
+        use(config);
     }
 
     // As after a reload.
     void use(const config::Config& changed) {
         config = changed;
         service->config = std::make_shared<const config::Config>(changed);
-        service->advisers = Advisers::of(changed);
+        service->advisers = Advisers::of(changed, [](std::string_view) {});
     }
     std::string logged() {
         log.flush();

@@ -16,7 +16,8 @@ struct World {
         service.address.path = directory.path() / "policy";
         service.timeout = timeout;
         service.connections = connections;
-        client.emplace(loop, log, service);
+        client.emplace(loop, log, service,
+                       common::Availability([this](std::string_view text) { status = text; }, "policy greylisting", service.on_failure));
         server.heard = [this](std::size_t connection, std::string_view bytes) {
             asked.emplace_back(connection, bytes);
             if (answers) server.say(connection, "action=" + std::string(bytes.substr(0, bytes.find('\n'))) + "\n\n");
@@ -50,6 +51,7 @@ struct World {
     std::optional<PolicyClient> client;
     std::vector<std::pair<std::size_t, std::string>> asked; // on which connection
     std::vector<std::string> said;
+    std::string status; // what it says of the service
     bool answers = true;
     std::size_t stop_at = 0;
 };
@@ -117,6 +119,12 @@ TEST_CASE("no answer in time is no answer, and the log says so") {
     CHECK(w.said == std::vector<std::string>{"first: none"});
     CHECK(w.logged().find("warning: policy service greylisting: unix:") != std::string::npos);
     CHECK(w.logged().find("no answer in time") != std::string::npos);
+    CHECK(w.status.starts_with("policy greylisting: unix:"));
+    CHECK(w.status.ends_with("no answer in time; until it answers, mail it should see is put off"));
+    w.answers = true;
+    w.ask("second");
+    w.run_until_said(2);
+    CHECK(w.status.empty());
 }
 
 TEST_CASE("a connection that has gone stale costs one more try, a new one none") {

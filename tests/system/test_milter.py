@@ -253,6 +253,30 @@ def test_a_filter_on_a_unix_socket(mta, filters, tmp_path, depth):
     assert "X-Seen: yes" in mta.wait_mailbox(1)[0]
 
 
+def test_status_names_the_services_that_do_not_answer(mta, filters, block):
+    one = filters("one", listeners=["relay", "local"])
+    address, port = one.address, one.port
+    mta.config["policy.grey"] = {"address": f"inet:{block.host(60)}:{block.port()}", "on_failure": "accept", "listeners": ["relay"],
+                                 "stage": "connect"}
+    mta.config["relay"] = {"networks": ["192.0.2.0/24"]}
+    mta.start()
+    one.stop()
+    assert try_to_send(mta).startswith("451 4.7.1")
+    assert mta.sendmail(f"{mta.user}@test.example").returncode == 75
+    told = rf"milter one: inet:{address}:{port}: .*connection refused; until it answers, mail it should see is put off"
+    status = wait_until(lambda: (s := mta.command("status").stdout) and len(re.findall(told, s)) == 2 and s, 10, "smtpd and pickup to tell")
+    assert re.search(r"policy service grey: .*connection refused; until it answers, mail it should see is taken without it", status)
+    again = Milter(address, port, 0x1ff, 0)
+    assert try_to_send(mta).startswith("250") and mta.sendmail(f"{mta.user}@test.example").returncode == 0
+    wait_until(lambda: "milter one" not in (s := mta.command("status").stdout) and "policy service grey" in s, 10, "the milter to be well")
+    again.stop()
+    assert try_to_send(mta).startswith("451 4.7.1")
+    del mta.config["milter.one"], mta.config["policy.grey"]
+    mta.write_config()
+    mta.command("reload")
+    wait_until(lambda: "until it answers" not in mta.command("status").stdout, 10, "what is not asked any more to be forgotten")
+
+
 # -- mail of programs on this host
 
 def test_a_filter_sees_local_mail_only_where_that_is_said(mta, filters):

@@ -10,8 +10,13 @@ using What = Word::What;
 static constexpr std::size_t largest_chunk = 65'535;
 static constexpr std::size_t most_waiting = 256 * 1024; // bytes the filter has not taken
 
-Client::Client(common::Loop& loop, common::Log& log, config::Milter milter)
-    : loop_(loop), log_(log), milter_(std::move(milter)),
+common::Availability availability_of(const config::Milter& milter, common::Troubles& troubles) {
+    const auto what = "milter " + milter.name;
+    return {troubles.about(what), what, milter.on_failure};
+}
+
+Client::Client(common::Loop& loop, common::Log& log, config::Milter milter, common::Availability availability)
+    : loop_(loop), log_(log), milter_(std::move(milter)), availability_(std::move(availability)),
       patience_(loop, [this] { fail("no answer in time"); }) {}
 
 Client::~Client() {
@@ -84,6 +89,7 @@ void Client::heard(std::string_view bytes) {
         }
         waiting_ = false;
         patience_.stop();
+        availability_.answered();
         return said(**std::move(word)); // may destroy this
     }
 }
@@ -198,6 +204,7 @@ void Client::read_body() {
 void Client::fail(const std::string& why) {
     if (std::exchange(broken_, true)) return;
     log_.warning("milter {}: {}", milter_.name, why);
+    availability_.failed(why);
     patience_.stop();
     stream_.reset();
     waiting_ = false;

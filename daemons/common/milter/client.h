@@ -2,13 +2,18 @@
 // than it may, and turns whatever goes wrong into the configured default. A filter that has failed once is
 // not asked again in the session.
 #pragma once
+#include "daemons/common/availability.h"
 #include "daemons/common/client_stream.h"
 #include "daemons/common/log.h"
 #include "daemons/common/milter/event.h"
 #include "daemons/common/timer.h"
+#include "daemons/common/troubles.h"
 #include <memory>
 
 namespace milter {
+
+// What status says of a milter that does not answer, in its place among `troubles`, which must live as long.
+common::Availability availability_of(const config::Milter& milter, common::Troubles& troubles);
 
 class Client {
 public:
@@ -16,7 +21,7 @@ public:
     // have been applied.
     using Done = std::function<void(Word)>;
 
-    Client(common::Loop& loop, common::Log& log, config::Milter milter);
+    Client(common::Loop& loop, common::Log& log, config::Milter milter, common::Availability availability = {});
     ~Client();
     Client(const Client&) = delete;
 
@@ -53,6 +58,7 @@ private:
     common::Loop& loop_;
     common::Log& log_;
     const config::Milter milter_;
+    const common::Availability availability_;
     Session session_;
     std::unique_ptr<common::ClientStream> stream_;
     common::Timer patience_;
