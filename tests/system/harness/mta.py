@@ -283,7 +283,8 @@ class Mta:
                 if re.fullmatch("[0-9A-F]{10,14}", p.name) and p.is_file()]
 
     def wait_until_empty(self, seconds=20):
-        wait_until(lambda: not self.spool_files(), seconds,
+        # Twice: a report comes to incoming/, and then what it tells of goes from messages/, which is looked at later.
+        wait_until(lambda: not self.spool_files() and not self.spool_files(), seconds,
                    lambda: f"the spool to be empty, it has {len(self.spool_files())} files\n{self.last_words()}", step=0.05)
 
     def flush(self):
