@@ -54,8 +54,9 @@ constexpr Row table[] = {
      "The domain's mail leads back to this host. Either it is to be delivered here (local.domains), or its MX "
      "records or its [route] must name another host."},
     {Where::route, Stage::none, ".4.3",
-     "The name servers gave no answer. Are they the right ones (dns.servers; without it, /etc/resolv.conf), and does no "
-     "firewall stand between? Ask them by hand: dig MX DOMAIN. Mail goes on by itself when they answer."},
+     "The name servers gave no answer that can be relied on. Are they the right ones (dns.servers; without it, "
+     "/etc/resolv.conf), and does no firewall stand between? Ask them by hand: dig MX DOMAIN. Mail goes "
+     "on by itself when they answer."},
     {Where::route, Stage::none, ".4.4",
      "The domain has no host for mail. Compare: dig MX DOMAIN; dig A DOMAIN. If it is right in the DNS of the world, "
      "look at dns.servers."},
@@ -66,9 +67,9 @@ constexpr Row table[] = {
     {Where::service, Stage::none, ".4.6",
      "What DOMAIN names for submission is this host itself. The [route] must name another one."},
     {Where::service, Stage::none, ".4.3",
-     "The name servers gave no answer. Are they the right ones (dns.servers; without it, /etc/resolv.conf), and does no "
-     "firewall stand between? Ask them by hand: dig SRV _submissions._tcp.DOMAIN. Mail goes on by itself when they "
-     "answer."},
+     "The name servers gave no answer that can be relied on. Are they the right ones (dns.servers; without it, "
+     "/etc/resolv.conf), and does no firewall stand between? Ask them by hand: dig SRV "
+     "_submissions._tcp.DOMAIN. Mail goes on by itself when they answer."},
     {Where::service, Stage::none, "",
      "The [route] sends by \"srv:DOMAIN\", and its DNS names no host that takes submitted mail. Compare: dig SRV "
      "_submissions._tcp.DOMAIN; dig SRV _submission._tcp.DOMAIN. If the provider publishes none, name its host in "
@@ -85,8 +86,8 @@ constexpr Row table[] = {
      "it. Compare: dig MX DOMAIN; curl https://mta-sts.DOMAIN/.well-known/mta-sts.txt."},
 
     {Where::conversation, Stage::lookup, ".4.3",
-     "The name servers gave no answer about the host. Are they the right ones (dns.servers; without it, "
-     "/etc/resolv.conf)? Ask them by hand: dig A HOST. Mail goes on by itself when they answer."},
+     "The name servers gave no answer about the host that can be relied on. Are they the right ones (dns.servers; without "
+     "it, /etc/resolv.conf)? Ask them by hand: dig A HOST. Mail goes on by itself when they answer."},
     {Where::conversation, Stage::lookup, "",
      "The host has a name and no address. Compare: dig A HOST; dig AAAA HOST. Look at dns.servers, and at "
      "smtp_client.ipv4 and ipv6."},
