@@ -19,4 +19,11 @@ std::function<void(std::string_view)> Troubles::about(std::string what) {
     return [this, what = std::move(what)](std::string_view text) { set(what, text); };
 }
 
+std::function<void(std::string_view)> Troubles::anew(const std::string& about) {
+    set(about, "");
+    return [this, about, mine = ++holders_[about]](std::string_view text) {
+        if (mine == holders_[about]) set(about, text);
+    };
+}
+
 } // namespace common

@@ -19,11 +19,14 @@ public:
     void set(const std::string& about, std::string_view text);
     // set() of one of them, for whoever has only that. Must not outlive this.
     std::function<void(std::string_view)> about(std::string what);
+    // The same, cleared, for who comes in another's place: what the former still says is not heard.
+    std::function<void(std::string_view)> anew(const std::string& about);
     bool any() const { return !texts_.empty(); }
 
 private:
     std::function<void(std::string_view)> tell_;
     std::map<std::string, std::string> texts_;
+    std::map<std::string, unsigned> holders_; // so far
 };
 
 } // namespace common

@@ -29,10 +29,7 @@ Pickup::Pickup(common::Surroundings& surroundings, const config::Config& config,
 
 void Pickup::reconfigure(common::Orders orders) {
     service_.config = std::make_shared<const config::Config>(orders.config);
-    troubles_->set("advisers", "");
-    service_.advisers = Advisers::of(orders.config, [this, mine = ++configurations_](std::string_view text) { // not of former ones
-        if (mine == configurations_) troubles_->set("advisers", text);
-    });
+    service_.advisers = Advisers::of(orders.config, troubles_->anew("advisers"));
     intake_->reconfigure(orders.config.spool);
     keys_.reconfigure(orders.config);
     if (auto fd = orders.take("submit"); fd && !door_)

@@ -21,7 +21,6 @@ private:
     void check_stopped();
 
     std::unique_ptr<common::Troubles> troubles_;
-    std::uint64_t configurations_ = 0; // so far
     std::unique_ptr<common::Intake> intake_;
     common::idempotency::Desk keys_;
     common::Outbox outbox_;

@@ -114,11 +114,7 @@ void Smtpd::reconfigure(common::Orders orders) {
     entrances_ = std::move(entrances);
     troubles_->set("TLS", without_tls);
     service_.resolver = std::make_shared<dns::Resolver>(surroundings_.loop, config->dns);
-    troubles_->set("advisers", "");
-    service_.advisers = make_advisers(surroundings_.loop, log_, *config,
-                                      [this, mine = ++configurations_](std::string_view text) { // not of former ones
-                                          if (mine == configurations_) troubles_->set("advisers", text);
-                                      });
+    service_.advisers = make_advisers(surroundings_.loop, log_, *config, troubles_->anew("advisers"));
     intake_->reconfigure(config->spool);
     keys_.reconfigure(*config);
     checker_.forget();

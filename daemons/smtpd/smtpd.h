@@ -49,7 +49,6 @@ private:
     common::Surroundings& surroundings_;
     common::Log& log_;
     std::unique_ptr<common::Troubles> troubles_;
-    std::uint64_t configurations_ = 0; // so far
     common::LoopDeadlines deadlines_;
     std::unique_ptr<common::Intake> intake_;
     common::idempotency::Desk keys_;
