@@ -56,7 +56,7 @@ std::expected<std::string, Malformed> take_local_part(std::string_view& text) {
     if (end == text.npos) return bad("quote is not closed");
     const auto written = text.substr(0, end);
     if (written.empty()) return bad("empty local part");
-    if (written.size() > max_local_part) return bad("local part longer than 64");
+    if (written.size() > max_local_part) return bad("local part longer than 255");
     if (!is_utf8_text(written)) return bad("local part is not UTF-8");
     text.remove_prefix(end);
     if (quoted) return unquote(written);
@@ -146,6 +146,7 @@ bool valid_literal(std::string_view literal) {
 }
 
 std::expected<Mailbox, Malformed> Mailbox::parse_bare_allowed(std::string_view text) {
+    const bool too_long = text.size() > max_address;
     auto local_part = take_local_part(text);
     if (!local_part) return std::unexpected(std::move(local_part).error());
     if (text.empty()) return Mailbox{*std::move(local_part), {}};
@@ -153,6 +154,7 @@ std::expected<Mailbox, Malformed> Mailbox::parse_bare_allowed(std::string_view t
     text.remove_prefix(1);
     if (text.size() > max_domain) return bad("domain longer than 255");
     if (text.starts_with('[') ? !valid_literal(text) : !valid_domain(text)) return bad("bad domain");
+    if (too_long) return bad("address longer than 320");
     return Mailbox{*std::move(local_part), std::string(text)};
 }
 

@@ -12,8 +12,11 @@
 
 namespace smtp {
 
-inline constexpr std::size_t max_local_part = 64; // bytes as written, with its quotes (RFC 5321, 4.5.3.1.1)
+// Bytes as written, with quotes. RFC 5321, 4.5.3.1.1, has 64 for the local part and says that more should be taken where
+// it can be: senders with a recipient in them (VERP, SRS) need it, and other servers take it.
+inline constexpr std::size_t max_local_part = 255;
 inline constexpr std::size_t max_domain = 255;
+inline constexpr std::size_t max_address = 320; // of both, with the @
 
 // local@domain. The local part is kept without quotes and backslashes ("a b"@x is a b, x) and in its own
 // case; text() quotes it again where it must be. The domain is kept as written: a name, or a literal in

@@ -212,7 +212,7 @@ void ClientSession::take_data(const Reply& reply) {
     }
     ask_again(front);
     front.phase = Phase::content;
-    events_.emplace_back(client_event::ContentWanted{front.transaction.id, true});
+    begin_content(front);
 }
 
 void ClientSession::take_dot(const Reply& reply, std::uint32_t recipient) {

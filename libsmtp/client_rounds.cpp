@@ -106,7 +106,7 @@ void ClientSession::send_command(Active& active) {
             active.by_chunks = true;
             active.phase = Phase::content;
             codec_ = OutgoingContent(active.transaction.longest_line, OutgoingContent::Framing::counted);
-            events_.emplace_back(client_event::ContentWanted{active.transaction.id, true});
+            begin_content(active);
             return;
         }
         send("DATA\r\n", Awaited::data);

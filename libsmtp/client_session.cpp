@@ -88,6 +88,20 @@ void ClientSession::content_end(Monotonic now, std::string_view last_chunk) {
     rearm();
 }
 
+bool ClientSession::take_back(std::uint64_t id) {
+    if (over_ || transactions_.empty()) return false;
+    const Active& last = transactions_.back();
+    if (last.transaction.id != id || last.begun) return false;
+    transactions_.pop_back();
+    return true;
+}
+
+bool ClientSession::is_out(std::uint64_t id) const {
+    if (over_ || transactions_.empty()) return true;
+    if (transactions_.front().transaction.id == id) return message_is_out();
+    return transactions_.back().transaction.id != id;
+}
+
 void ClientSession::content_broken(std::string_view why) {
     if (over_) return;
     Verdict verdict;
@@ -144,9 +158,14 @@ void ClientSession::expired(Monotonic now) {
     if (over_ || !deadline_ || now < *deadline_) return;
     now_ = now;
     Verdict why = lost("conversation with");
-    why.silent = true;
-    why.text = printable(
-        fmt::format("conversation with {} timed out while {}", options_.peer, doing(why.stage)), text_limit);
+    why.silent = bound_ == Bound::silence;
+    why.text = bound_ == Bound::rate
+                   ? fmt::format("{} takes the message too slowly: {} bytes in {} s", options_.peer, written_ - content_from_,
+                                 std::chrono::duration_cast<std::chrono::seconds>(now - content_began_).count())
+               : bound_ == Bound::transaction
+                   ? fmt::format("{} is too slow: the time for one message was over while {}", options_.peer, doing(why.stage))
+                   : fmt::format("conversation with {} timed out while {}", options_.peer, doing(why.stage));
+    why.text = printable(why.text, text_limit);
     fail(std::move(why));
 }
 
@@ -404,6 +423,7 @@ void ClientSession::end(client_event::Ended ended) {
 
 void ClientSession::rearm() {
     deadline_.reset();
+    bound_ = Bound::silence;
     if (over_) return;
     const Timeouts& t = options_.timeouts;
     const Stage at = stage();
@@ -421,6 +441,30 @@ void ClientSession::rearm() {
         deadline_ = now_ + t.data;
     else if (at == Stage::final_dot)
         deadline_ = now_ + t.final_dot;
+    // What moves, but slowly.
+    const auto no_later = [this](Monotonic at, Bound bound) {
+        if (!deadline_ || *deadline_ <= at) return;
+        deadline_ = at;
+        bound_ = bound;
+    };
+    if (at == Stage::content && t.minimum_rate != 0)
+        no_later(content_began_ + t.block + content_time(written_ - content_from_), Bound::rate);
+    if (up_ && !transactions_.empty() && transactions_.front().begun && at != Stage::final_dot) {
+        const Active& front = transactions_.front();
+        no_later(front.result.started + t.transaction + content_time(front.transaction.parameters.size.value_or(0)),
+                 Bound::transaction);
+    }
+}
+
+Duration ClientSession::content_time(std::uint64_t bytes) const {
+    const auto rate = options_.timeouts.minimum_rate;
+    return rate == 0 ? Duration{} : Duration(std::chrono::seconds(bytes / rate));
+}
+
+void ClientSession::begin_content(const Active& active) {
+    content_from_ = written_;
+    content_began_ = now_;
+    events_.emplace_back(client_event::ContentWanted{active.transaction.id, true});
 }
 
 } // namespace smtp

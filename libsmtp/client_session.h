@@ -130,6 +130,10 @@ public:
         Duration mail = std::chrono::seconds(300), rcpt = std::chrono::seconds(300);
         Duration data = std::chrono::seconds(120), block = std::chrono::seconds(180);
         Duration final_dot = std::chrono::seconds(600);
+        // Bounds on what moves, but slowly: bytes a second of content, on average once `block` has passed (0: none),
+        // and a transaction up to the end of its content, beside the time that the content has by that rate.
+        std::uint64_t minimum_rate = 0;
+        Duration transaction = std::chrono::hours(1);
     };
     enum class Pipelining : std::uint8_t { if_offered, never };
     enum class Chunking : std::uint8_t { if_useful, never };
@@ -174,6 +178,8 @@ public:
     bool has_room() const {
         return !quitting_ && !over_ && transactions_.size() < 2 && transactions_.size() < transactions_left();
     }
+    // The transaction handed over last is given back, if nothing of it was said to the server yet.
+    bool take_back(std::uint64_t id);
     // Nothing is under way.
     bool idle() const { return up_ && transactions_.empty(); }
 
@@ -183,6 +189,8 @@ public:
     void content(std::string_view chunk, Monotonic now);
     void content_end(Monotonic now, std::string_view last_chunk = {});
     void content_broken(std::string_view why);
+    // All of that transaction's content has been sent, or it is over: what becomes of it the server says.
+    bool is_out(std::uint64_t id) const;
 
     // QUIT after what is under way. Nothing more may be handed over.
     void quit(Monotonic now);
@@ -313,6 +321,8 @@ private:
     void part();
     void end(client_event::Ended ended);
     void rearm();
+    void begin_content(const Active& active);
+    Duration content_time(std::uint64_t bytes) const; // that minimum_rate allows for them
 
     Options options_;
     ReplyParser parser_;
@@ -328,6 +338,9 @@ private:
     std::vector<std::string_view> scratch_;
     std::size_t piece_ = 0;                               // the first unwritten one
     std::uint64_t queued_ = 0, written_ = 0, dot_at_ = 0; // bytes since the beginning
+    std::uint64_t content_from_ = 0; // written_ when the content at hand began, …
+    Monotonic content_began_{};      // … and when that was
+    enum class Bound : std::uint8_t { silence, rate, transaction } bound_ = Bound::silence; // what deadline_ is
 
     std::vector<ClientEvent> events_;
     std::size_t events_front_ = 0;

@@ -18,10 +18,9 @@ using Text = std::optional<std::string_view>; // nothing: no '=' was there
 constexpr std::size_t max_envid = 100, max_orcpt = 500; // as written (RFC 3461, 4.2 and 4.4)
 
 std::string_view take_size(Text value, MailParameters& out) {
-    if (!value || value->size() > 20) return "SIZE needs a number";
-    const auto n = parse_number(*value, std::uint64_t{1} << 62);
-    if (!n) return "SIZE needs a number";
-    out.size = *n;
+    if (!value || value->empty() || !std::all_of(value->begin(), value->end(), is_digit)) return "SIZE needs a number";
+    const auto digits = value->substr(std::min(value->find_first_not_of('0'), value->size() - 1));
+    out.size = parse_number(digits).value_or(UINT64_MAX); // whatever has more digits is too large as well
     return {};
 }
 

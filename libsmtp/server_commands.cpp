@@ -121,7 +121,9 @@ std::optional<ServerEvent> ServerSession::on_mail(std::string_view argument) {
             return refuse(530, {5, 7, 10}, "REQUIRETLS needs TLS: issue a STARTTLS command first");
     }
     if (!parameters) return refuse(parameters.error());
-    if (settings_->message_size != 0 && parameters->size.value_or(0) > settings_->message_size)
+    constexpr std::uint64_t beyond_any_file = std::uint64_t{1} << 62;
+    const auto most = settings_->message_size != 0 ? settings_->message_size : beyond_any_file;
+    if (parameters->size.value_or(0) > most)
         return refuse(552, {5, 3, 4}, "Message size exceeds fixed limit");
     if (!parameters->smtputf8 && !is_ascii(argument)) return refuse(550, {5, 6, 7}, needs_smtputf8);
     utf8_ = parameters->smtputf8;
@@ -139,9 +141,16 @@ std::optional<ServerEvent> ServerSession::on_rcpt(std::string_view argument) {
     auto parameters = parse_rcpt_parameters(split->parameters, offered());
     if (!parameters) return refuse(parameters.error());
     if (!utf8_ && !is_ascii(argument)) return refuse(553, {5, 6, 7}, needs_smtputf8);
-    if (recipients_ >= settings_->recipients) // no error: the client sends the rest in a further transaction
-        return refuse(452, {4, 5, 3}, "Error: too many recipients");
+    if (recipients_ >= settings_->recipients) return too_many_recipients();
     return ask(Asked::rcpt, event::Rcpt{*std::move(path), *std::move(parameters)});
+}
+
+// No error at first: the client sends the rest in a further transaction. One that names as many again is not listening.
+std::optional<ServerEvent> ServerSession::too_many_recipients() {
+    constexpr std::uint32_t at_least = 1000;
+    refuse(452, {4, 5, 3}, "Error: too many recipients");
+    if (++overshoot_ > std::max(settings_->recipients, at_least)) count_error();
+    return {};
 }
 
 std::optional<ServerEvent> ServerSession::on_data(std::string_view argument) {
@@ -173,7 +182,7 @@ std::optional<ServerEvent> ServerSession::on_bdat(std::string_view argument) {
         *size > settings_->message_size - std::min(content_, settings_->message_size))
         return skip_chunk({552, {5, 3, 4}, "Message size exceeds fixed limit"});
     if (!chunking_) return ask(Asked::data, event::Data{});
-    begin_content(State::chunk);
+    go_on_with_content();
     return {};
 }
 

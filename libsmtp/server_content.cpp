@@ -17,6 +17,14 @@ void ServerSession::begin_content(State state) {
     window_end_ = now_ + settings_->rate_window;
 }
 
+// A further chunk: its message has had its time already, and is measured as a whole.
+void ServerSession::go_on_with_content() {
+    state_ = State::chunk;
+    in_content_ = true;
+    skipped_ = 0;
+    deadline_ = now_ + settings_->data_time;
+}
+
 std::optional<ServerEvent> ServerSession::next_content() {
     while (true) {
         const auto step = decoder_.decode(pending());
@@ -73,6 +81,7 @@ std::optional<ServerEvent> ServerSession::end_of_content() {
 std::optional<ServerEvent> ServerSession::next_chunk() {
     while (true) {
         const auto here = pending().substr(0, chunk_left_);
+        if (state_ == State::skip_chunk) window_bytes_ += here.size();
         if (state_ == State::skip_chunk) {
             begin_ += here.size();
             chunk_left_ -= here.size();
@@ -85,6 +94,7 @@ std::optional<ServerEvent> ServerSession::next_chunk() {
         const auto step = decoder_.decode(here);
         begin_ += step.consumed;
         chunk_left_ -= step.consumed;
+        window_bytes_ += step.consumed;
         content_ += step.run.size();
         if (auto refusal = content_refusal()) return skip_chunk(*std::move(refusal));
         if (!step.run.empty()) return event::Chunk{step.run};

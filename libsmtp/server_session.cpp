@@ -26,10 +26,9 @@ void ServerSession::feed(std::string_view bytes, Monotonic now) {
         input_.append(bytes);
     }
     begin_ = 0;
-    if (receiving()) {
-        deadline_ = now + settings_->data_time;
-        window_bytes_ += bytes.size();
-    }
+    if (!receiving()) return;
+    deadline_ = now + settings_->data_time;
+    if (state_ == State::content || state_ == State::skip_content) window_bytes_ += bytes.size();
 }
 
 void ServerSession::disconnected() {
@@ -64,6 +63,12 @@ std::optional<ServerEvent> ServerSession::next() {
     if (std::exchange(quit_, false)) return event::Quit{};
     ended_ = true;
     return event::Disconnect{cause_};
+}
+
+void ServerSession::trim() {
+    input_.erase(0, std::exchange(begin_, 0));
+    input_.shrink_to_fit();
+    output_.shrink_to_fit();
 }
 
 // --- commands
@@ -204,7 +209,7 @@ void ServerSession::answer_yes(Asked question, const Reply& reply) {
     case Asked::xforward: forwarded_ = true; break;
     case Asked::end_of_data:
         in_mail_ = false; // the driver has it; no notice
-        junk_ = 0;
+        junk_ = overshoot_ = deferrals_ = 0;
         break;
     case Asked::vrfy:
     case Asked::etrn:
@@ -254,6 +259,8 @@ void ServerSession::answer_no(Asked question, const Reply& reply) {
     default: break;
     }
     turn_down(reply);
+    const bool of_transaction = question == Asked::mail || question == Asked::rcpt || question == Asked::data;
+    if (of_transaction && !reply.permanent() && reply.code != 421) count_deferral();
 }
 
 void ServerSession::accept(int code, EnhancedStatus status, std::string_view text) {
@@ -286,6 +293,15 @@ void ServerSession::count_error() {
     } else if (errors_ >= settings_->soft_errors) {
         held_until_ = now_ + settings_->error_delay;
     }
+}
+
+// Lists meet greylisting, and long ones a table that is not there for the moment: ten of these are held to be an error,
+// and only a client that has nobody to send to but those is sent away.
+void ServerSession::count_deferral() {
+    constexpr std::uint32_t of_an_error = 10;
+    if (++deferrals_ % of_an_error == 0 && recipients_ == 0) count_error();
+    if (state_ != State::over && deferrals_ >= of_an_error * settings_->soft_errors)
+        held_until_ = now_ + settings_->error_delay;
 }
 
 void ServerSession::count_junk() {
@@ -366,9 +382,7 @@ std::optional<Monotonic> ServerSession::next_deadline() const {
     if (asked_ != Asked::nothing || state_ == State::over || state_ == State::connect ||
         state_ == State::handshake)
         return {};
-    if (state_ == State::command || state_ == State::auth_line || state_ == State::skip_line ||
-        settings_->min_data_rate == 0)
-        return deadline_;
+    if (!measured() || settings_->min_data_rate == 0) return deadline_;
     return std::min(deadline_, window_end_);
 }
 

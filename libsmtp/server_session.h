@@ -181,6 +181,9 @@ public:
     bool wants_input() const { return state_ != State::over && asked_ == Asked::nothing && !held_until_; }
     // Bytes fed and not yet parsed: the driver stops reading when they are many.
     std::size_t buffered() const { return input_.size() - begin_; }
+    // Memory held for bytes that came or leave. trim() gives back what is not in use.
+    std::size_t held() const { return input_.capacity() + output_.capacity(); }
+    void trim();
     bool question_open() const { return asked_ != Asked::nothing; }
     bool ending() const { return state_ == State::over; } // only notices are left to hand out
     bool closed() const { return ended_; } // Disconnect was handed out: send output(), then close
@@ -281,6 +284,7 @@ private:
     std::optional<ServerEvent> on_helo(std::string_view argument);
     std::optional<ServerEvent> on_mail(std::string_view argument);
     std::optional<ServerEvent> on_rcpt(std::string_view argument);
+    std::optional<ServerEvent> too_many_recipients();
     std::optional<ServerEvent> on_data(std::string_view argument);
     std::optional<ServerEvent> on_bdat(std::string_view argument);
     std::optional<ServerEvent> next_chunk();
@@ -292,6 +296,9 @@ private:
     }
     std::optional<Reply> content_refusal() const;
     void begin_content(State state);
+    void go_on_with_content();
+    // A message's content is expected, or comes.
+    bool measured() const { return state_ != State::command ? receiving() : chunking_ && in_mail_; }
     std::optional<ServerEvent> on_rset(std::string_view argument);
     std::optional<ServerEvent> on_noop(std::string_view argument);
     std::optional<ServerEvent> on_vrfy(std::string_view argument);
@@ -317,6 +324,7 @@ private:
     std::nullopt_t refuse(const Reply& reply);
     void turn_down(const Reply& reply); // permanent: counted as an error
     void count_error();
+    void count_deferral();
     void count_junk();
     void note_unknown();
     void note_offending(std::string_view text);
@@ -348,6 +356,7 @@ private:
     Reply refused_, shut_down_;
     std::optional<event::Refused> refusal_; // notice to hand out
     std::uint32_t recipients_ = 0, errors_ = 0, bare_lines_ = 0, junk_ = 0;
+    std::uint32_t overshoot_ = 0, deferrals_ = 0; // recipients over the limit; MAIL, RCPT, DATA refused for now
     std::uint64_t chunk_size_ = 0, chunk_left_ = 0; // of BDAT
     bool last_chunk_ = false, chunking_ = false;    // chunking_: the transaction's content comes by BDAT
     std::uint64_t content_ = 0, skipped_ = 0, window_bytes_ = 0;

@@ -16,6 +16,8 @@ constexpr std::string_view removed[] = {"Bcc", "Resent-Bcc", "Return-Path", "Con
 constexpr std::string_view completed[] = {"From",      "Sender",      "Reply-To",      "To",
                                           "Cc",        "Resent-From", "Resent-Sender", "Resent-Reply-To",
                                           "Resent-To", "Resent-Cc",   "Errors-To",     "Return-Receipt-To"};
+constexpr std::string_view blind_copies[] = {"Bcc", "Resent-Bcc"};
+constexpr std::string_view signatures[] = {"DKIM-Signature", "ARC-Seal", "DomainKey-Signature"};
 constexpr std::string_view plain_recipients[] = {"To", "Cc", "Bcc"};
 constexpr std::string_view resent_recipients[] = {"Resent-To", "Resent-Cc", "Resent-Bcc"};
 
@@ -114,6 +116,7 @@ bool SubmissionFixup::header_ended() {
         if (end == header_.npos) return false;
         const std::string_view line = std::string_view(header_).substr(line_start_, end + 1 - line_start_);
         if (line_start_ == 0 && (line.starts_with("From ") || line.starts_with(">From "))) {
+            before_header_ += line;
             header_.erase(0, end + 1);
             continue;
         }
@@ -123,8 +126,28 @@ bool SubmissionFixup::header_ended() {
     }
 }
 
+// Its fields are somebody's signature's, or have been on the way already: what is missing is missing for a reason. A
+// message that was signed here and goes out from here first loses only what must never leave.
+bool SubmissionFixup::leave_header(const HeaderBlock& block, std::string& content) {
+    if (options_.transit == SubmissionOptions::Transit::complete) return false;
+    const bool travelled =
+        std::ranges::any_of(block.fields, [](auto& field) { return same_ignoring_case(field.name, "Received"); });
+    const bool is_signed =
+        std::ranges::any_of(block.fields, [](auto& field) { return one_of(field.name, signatures); });
+    if (!travelled && !is_signed) return false;
+    message_id_ = Header(block).value("Message-ID");
+    content += before_header_;
+    for (const HeaderField& field : block.fields)
+        if (travelled || !one_of(field.name, blind_copies)) content += field.raw;
+    content.append(header_, block.length);
+    header_ = {};
+    state_ = State::body;
+    return true;
+}
+
 void SubmissionFixup::fix_header(std::string& content) {
     const HeaderBlock block = scan_header(header_);
+    if (leave_header(block, content)) return;
     Header header(block);
     if (options_.recipients == RecipientSource::header) {
         const bool resent = any_in(header, resent_recipients);

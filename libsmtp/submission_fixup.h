@@ -3,6 +3,7 @@
 // from the header. Fed bytes as they come, so size does not matter. Pure: time, names and defaults are passed
 // in.
 #pragma once
+#include "libsmtp/header.h"
 #include "libsmtp/time.h"
 #include <chrono>
 #include <cstddef>
@@ -27,6 +28,10 @@ struct SubmissionOptions {
     WallTime now;
     std::chrono::minutes zone{0}; // offset from UTC, for a missing Date:
     std::size_t max_header = 1 << 20;
+    enum class Transit : std::uint8_t {
+        complete, // a message is completed wherever it may have been
+        leave,    // one that has been elsewhere, or was signed, keeps its header as it is
+    } transit = Transit::complete;
 };
 
 class SubmissionFixup {
@@ -46,6 +51,7 @@ public:
     State finish(std::string& content);
 
     State state() const { return state_; }
+    std::size_t held() const { return header_.capacity(); } // bytes of memory
     const std::vector<std::string>& recipients() const {
         return recipients_;
     } // -t: completed, in order, once each
@@ -56,11 +62,13 @@ private:
     void take_line_ends(std::string_view bytes, std::string& out);
     bool header_ended();
     void fix_header(std::string& content);
+    bool leave_header(const HeaderBlock& block, std::string& content);
     State refuse(std::string problem);
 
     SubmissionOptions options_;
     State state_ = State::header;
     std::string header_;         // so far, line ends already CRLF
+    std::string before_header_;  // "From " lines that stood there
     std::size_t line_start_ = 0; // of the header's line not yet looked at
     bool at_line_start_ = true;
     bool after_cr_ = false;

@@ -62,6 +62,7 @@ public:
 private:
     void file(const std::string& path, const std::string& name, bool incoming) {
         if (incoming && name == writer_mark_name) return mark(path);
+        if (incoming && name == new_writer_mark_name) return; // a power cut came between
         const auto id = QueueId::parse(name);
         if (!id || id->text() != name) return find(Finding::What::foreign, path, "not a message file's name");
         if (!incoming) unfinished_.erase(*id); // it has been finished, and moved, since it was met in incoming/

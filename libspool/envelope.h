@@ -54,6 +54,29 @@ enum class Verdict : std::uint8_t { accept, hold, quarantine, last_ = quarantine
 // What becomes of a recipient by the categorizer's word. unknown: not asked yet.
 enum class Fate : std::uint8_t { unknown, remote, local, discard, failed, last_ = failed };
 
+// A retry policy's values, as they were when they were recorded: a later change of the configuration does not
+// change what they are. Times in milliseconds, jitter in millionths.
+struct RetryValues {
+    enum class Kind : std::uint8_t { exchange, exponential, fixed, steps, last_ = steps };
+    Kind kind = Kind::exchange;
+    std::uint32_t base = 0, factor = 0; // exponential
+    std::uint32_t interval = 0;         // fixed
+    std::uint32_t attempts = 0;         // exponential, fixed: tries in all; 0: until it expires
+    std::uint32_t jitter = 0;
+    std::vector<std::uint32_t> waits; // steps
+
+    static void fields(auto& m, auto& f) {
+        f(1, m.kind);
+        f(2, m.base);
+        f(3, m.factor);
+        f(4, m.interval);
+        f(5, m.attempts);
+        f(6, m.jitter);
+        f(7, m.waits);
+    }
+    bool operator==(const RetryValues&) const = default;
+};
+
 struct EnvelopeRecipient {
     std::string address;  // local@domain, or a bare local part; no brackets
     std::string original; // as the client gave it, where that differs; "" = address
@@ -95,8 +118,8 @@ struct Envelope {
     std::string client_address; // "192.0.2.1", "2001:db8::1"; "" for local submission
     std::uint16_t client_port = 0;
     std::string helo;
-    std::string protocol;                            // "SMTP", "ESMTP", "ESMTPSA" …; "" for local submission
-    std::optional<std::uint32_t> uid;                // local submission: the kernel's word
+    std::string protocol;             // "SMTP", "ESMTP", "ESMTPSA" …; "" for local submission
+    std::optional<std::uint32_t> uid; // local submission: the kernel's word
     std::string sasl_method, sasl_user, sasl_sender; // AUTH: mechanism, identity, AUTH= of MAIL
     std::string tls_version, tls_cipher,
         tls_peer; // "TLSv1.3", cipher, verified name of the client's certificate
@@ -112,9 +135,12 @@ struct Envelope {
     std::optional<smtp::WallTime> deliver_by; // RFC 2852
     std::int32_t priority = 0;                // MT-PRIORITY −9 … 9
     std::string lane;
-    std::optional<smtp::WallTime> expiry; // explicit; otherwise arrival + the configured life
+    std::optional<smtp::WallTime> expiry; // explicit; otherwise by its lifetime
     std::string pool;                     // source addresses
     std::string retry_policy;
+    std::optional<RetryValues> retry_values; // of retry_policy
+    std::uint32_t lifetime =
+        0; // seconds from when it is first free to go, as configured at acceptance; 0: not recorded
     std::string rerouted_to; // next hop by an operator's word, of a message that another spool had; "" = none
     std::string idempotency_key;    // of the submitter's; "" none
     std::string idempotency_digest; // what the key stands for: SHA-256, 32 bytes
@@ -171,6 +197,8 @@ struct Envelope {
         f(38, m.edits);
         f(39, m.rerouted_to);
         f(40, m.idempotency_digest);
+        f(41, m.lifetime);
+        f(42, m.retry_values);
         f(48, m.trace);
     }
     bool operator==(const Envelope&) const = default;

@@ -1,4 +1,5 @@
 #include "libspool/folded.h"
+#include "libspool/writers.h"
 #include <algorithm>
 #include <utility>
 
@@ -39,6 +40,8 @@ ReadResult<Folded> Folded::read(const BegunFile& file) {
         if (!whole || whole->first.type != envelope_type) return damaged("envelope: checksum is wrong");
         auto envelope = decode(whole->first.payload);
         if (!envelope) return damaged(envelope.error().why);
+        if (const auto wrong = beyond_its_writer(*envelope, id.slot()); !wrong.empty())
+            return std::unexpected(ReadError{Damaged{Damaged::How::forged, "envelope: " + wrong}});
         out.state = MessageState(std::move(*envelope));
     }
     const auto mark = mark_of(file);

@@ -1,5 +1,6 @@
 #include "libspool/message_reader.h"
 #include "libspool/crc32c.h"
+#include "libspool/no_file.h"
 #include "libspool/record.h"
 #include <algorithm>
 #include <array>
@@ -20,6 +21,11 @@ std::unexpected<ReadError> unsealed(std::string what) {
 }
 std::unexpected<ReadError> failed(Error error) { return std::unexpected(ReadError{std::move(error)}); }
 
+std::unexpected<ReadError> failed_to_begin(Error error) {
+    if (is_no_file(error)) error.what = "not a regular file";
+    return failed(std::move(error));
+}
+
 std::string hex(std::uint32_t n) {
     char text[12];
     std::snprintf(text, sizeof text, "%08x", n);
@@ -39,7 +45,7 @@ ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, Location h
     for (const auto location : {hint, other, Location::messages}) {
         auto file = disk.open(path_of(id, location), Open::read);
         if (!file && file.error().code == ENOENT) continue;
-        if (!file) return failed(std::move(file).error());
+        if (!file) return failed_to_begin(std::move(file).error());
         if (lock == ReadLock::shared) {
             // Who looks whether anybody delivers this holds the lock exclusively, for a moment.
             auto locked = disk.lock(*file, Lock::shared);
@@ -60,7 +66,7 @@ ReadResult<MessageReader> MessageReader::open(Disk& disk, QueueId id, Location h
 
 ReadResult<MessageReader> MessageReader::open_path(Disk& disk, const std::string& path) {
     auto file = disk.open(path, Open::read);
-    if (!file) return failed(std::move(file).error());
+    if (!file) return failed_to_begin(std::move(file).error());
     return load(disk, std::move(*file), {}, nullptr);
 }
 
@@ -69,7 +75,7 @@ ReadResult<MessageReader> MessageReader::load(Disk& disk, File file, std::option
                                               std::shared_ptr<Folded> known) {
     std::array<char, first_read> head_space; // not cleared on purpose
     const auto got = disk.read(file, 0, head_space);
-    if (!got) return failed(got.error());
+    if (!got) return failed_to_begin(got.error());
     const std::string_view head(head_space.data(), *got);
     const bool all = *got < head_space.size();
 

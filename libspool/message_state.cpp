@@ -28,6 +28,9 @@ struct CheckpointState {
     std::uint32_t deaths_alone = 0, deaths = 0, ndr_passes = 0;
     std::vector<UnknownRecord> unknown_records;
     std::string rerouted_to;
+    std::uint32_t lifetime = 0;
+    std::optional<RetryValues> retry_values;
+    std::optional<smtp::WallTime> free_from;
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.problem);
@@ -45,6 +48,9 @@ struct CheckpointState {
         f(14, m.ndr_passes);
         f(15, m.unknown_records);
         f(16, m.rerouted_to);
+        f(17, m.lifetime);
+        f(18, m.retry_values);
+        f(19, m.free_from);
     }
 };
 
@@ -75,6 +81,11 @@ struct Fold {
 
     template <class Change> void each(const std::vector<std::uint32_t>& numbers, Change change) {
         for (auto n : numbers) change(m.recipients[n]);
+    }
+    void change_policy(const std::string& name, const std::optional<RetryValues>& values) {
+        if (name.empty()) return;
+        m.retry_policy = name;
+        m.retry_values = values;
     }
     void operator()(const Expanded& p) {
         each(p.replaced, [](auto& r) { r.status = Status::expanded; });
@@ -127,6 +138,7 @@ struct Fold {
             r.next_attempt = p.next_attempt;
             r.failures = p.failures;
         });
+        if (p.free_from != smtp::WallTime{}) m.free_from = p.free_from;
     }
     void operator()(const Held& p) {
         m.held = p.held;
@@ -139,7 +151,11 @@ struct Fold {
     }
     void operator()(const ExpiryChanged& p) {
         if (p.expiry != smtp::WallTime{}) m.expiry = p.expiry;
-        if (!p.policy.empty()) m.retry_policy = p.policy;
+        if (p.lifetime != 0) {
+            m.expiry.reset();
+            m.lifetime = p.lifetime;
+        }
+        change_policy(p.policy, p.retry_values);
     }
     void operator()(const ProblemMarked& p) { m.problem = p.problem; }
     void operator()(const NdrIssued& p) {
@@ -163,15 +179,17 @@ struct Fold {
         if (p.alone) ++m.deaths_alone;
         each(p.recipients, [](auto& r) { r.in_doubt = true; });
     }
-    // What an expansion brought is not asked about again: it would expand once more.
+    // What an expansion brought is not asked about by itself: it would expand once more.
     void operator()(const Requeued& p) {
         each(p.recipients, [&](auto& r) {
-            if (&m.recipients[r.origin] == &r && r.status == Status::pending) r.fate = Fate::unknown;
+            const bool own = &m.recipients[r.origin] == &r;
+            if (own && r.status == Status::pending) r.fate = Fate::unknown;
+            r.redo = p.redo && !own && r.status == Status::pending;
             r.next_attempt = {};
             r.failures = 0;
         });
         m.problem = false;
-        if (!p.policy.empty()) m.retry_policy = p.policy;
+        change_policy(p.policy, p.retry_values);
     }
     void operator()(const Rerouted& p) { m.rerouted_to = p.to; }
     void operator()(const Checkpoint&) {} // replaces everything: handled before
@@ -201,7 +219,9 @@ MessageState::MessageState(Envelope e) : envelope(std::move(e)) {
     priority = envelope.priority;
     lane = envelope.lane;
     expiry = envelope.expiry;
+    lifetime = envelope.lifetime;
     retry_policy = envelope.retry_policy;
+    retry_values = envelope.retry_values;
     rerouted_to = envelope.rerouted_to;
 }
 
@@ -224,7 +244,10 @@ std::expected<void, Malformed> restore(MessageState& m, const Checkpoint& checkp
     m.priority = read->priority;
     m.lane = std::move(read->lane);
     m.expiry = read->expiry;
+    m.lifetime = read->lifetime != 0 ? read->lifetime : m.envelope.lifetime;
     m.retry_policy = std::move(read->retry_policy);
+    m.retry_values = std::move(read->retry_values);
+    m.free_from = read->free_from;
     m.ndr_issued = read->ndr_issued;
     m.delay_notice_sent = read->delay_notice_sent;
     m.deaths_alone = read->deaths_alone;
@@ -271,7 +294,8 @@ bool MessageState::finished() const {
 Checkpoint MessageState::checkpoint() const {
     CheckpointState s{recipients, problem,    held,         held_by,    held_why,          priority,
                       lane,       expiry,     retry_policy, ndr_issued, delay_notice_sent, deaths_alone,
-                      deaths,     ndr_passes, {},           rerouted_to};
+                      deaths,     ndr_passes, {},           rerouted_to,
+                      lifetime,   retry_values, free_from};
     for (const auto& [type, payload] : unknown) s.unknown_records.push_back({type, payload});
     return Checkpoint{fields::Writer::bytes_of(s)};
 }

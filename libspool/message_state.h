@@ -45,6 +45,7 @@ struct RecipientState {
     Status status = Status::pending;
     bool list = false;     // as in AddedRecipient
     std::string delivered_to; // as in AddedRecipient
+    bool redo = false; // came of an expansion that an operator wants done anew
     bool reported = false; // NDR or report of success issued, or none wanted
     Success success = Success::untold; // delivered: what the sender is owed until `reported`
     bool in_doubt = false; // may have been served already
@@ -80,6 +81,7 @@ struct RecipientState {
         f(20, m.list);
         f(24, m.success);
         f(25, m.delivered_to);
+        f(26, m.redo);
     }
     bool operator==(const RecipientState&) const = default;
 
@@ -101,8 +103,11 @@ struct MessageState {
     std::string held_by, held_why;
     std::int32_t priority = 0;
     std::string lane;
-    std::optional<smtp::WallTime> expiry; // explicit or the route's; otherwise the configured life
-    std::string retry_policy;             // likewise; "" = the route's default
+    std::optional<smtp::WallTime> expiry;    // explicit; otherwise by its lifetime
+    std::optional<smtp::WallTime> free_from; // when its schedule ended by an operator's word; else as the envelope says
+    std::uint32_t lifetime = 0;              // seconds from when it is first free to go; 0: not recorded
+    std::string retry_policy;                // "" = the route's, else the ladder
+    std::optional<RetryValues> retry_values; // of retry_policy
     std::string rerouted_to;              // next hop by the operator's word; "" = as the routes say
     bool ndr_issued = false;              // for any recipient
     bool delay_notice_sent = false;

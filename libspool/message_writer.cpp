@@ -8,13 +8,19 @@ namespace spool {
 
 // A message on its way to the disk. Gathered on the caller's thread; from the first spill or commit on, at
 // most one job at a time works on it.
-struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
+struct MessageWriter::Draft final : std::enable_shared_from_this<Draft>, ContentMemory::Holder {
     Draft(CommitPool& p, SharedDirectory& d, QueueId i, const Envelope& envelope, const WriterOptions& o)
         : pool(p), directory(d), id(i), options(o), path(d.path() + "/" + i.text()),
           envelope_bytes(encode(envelope)) {
         recipients = envelope.recipients.size();
         frame_envelope();
         content_offset = file_end = header_size + envelope_record.size();
+        if (!options.memory) return;
+        options.memory->join(*this);
+        count();
+    }
+    ~Draft() {
+        if (options.memory) options.memory->remove(counted);
     }
     std::size_t recipients = 0; // of the envelope
     void frame_envelope() {
@@ -39,6 +45,8 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
     ContentScan scan;
     std::string gathered; // content not handed to the jobs yet
     bool spilling = false;
+    std::size_t counted = 0; // of what is held here, beside the pieces
+    bool waiting = false;    // for memory
     std::move_only_function<void()> resume;
 
     // Between the caller and the job.
@@ -47,6 +55,7 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
         std::uint64_t offset = 0;
         std::size_t length = 0;
         Read read = {};
+        std::size_t counted = 0;
     };
     std::mutex mutex;
     std::deque<Task> pieces;
@@ -71,11 +80,43 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
     }
 
     // The caller's side.
+    void count() {
+        if (!options.memory) return;
+        const auto now = gathered.capacity() + envelope_bytes.capacity() + envelope_record.capacity();
+        if (now == counted) return;
+        if (now > counted)
+            options.memory->add(now - counted);
+        else
+            options.memory->remove(counted - now);
+        counted = now;
+    }
     void spill() {
         if (gathered.empty()) return;
         const auto offset = file_end;
         file_end += gathered.size();
-        hand_over({std::exchange(gathered, {}), offset});
+        hand_over(piece_of(offset));
+        count();
+    }
+    // What was gathered, counted as a piece from now on.
+    Task piece_of(std::uint64_t offset) {
+        Task piece{std::exchange(gathered, {}), offset};
+        piece.counted = piece.bytes.capacity();
+        if (options.memory) options.memory->add(piece.counted);
+        return piece;
+    }
+    void put_down(std::size_t most) override {
+        if (gathered.size() <= most) return;
+        spilling = true;
+        spill();
+    }
+    // Nothing is asked of the caller's side any more.
+    void leave() {
+        resume = nullptr;
+        if (options.memory) options.memory->leave(*this);
+    }
+    // Pieces: the job's side, or after it.
+    void written(const Task& piece) {
+        if (options.memory) options.memory->remove(piece.counted);
     }
     void hand_over(Task piece) {
         bool post;
@@ -93,7 +134,10 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
             Task piece;
             {
                 const std::lock_guard lock(mutex);
-                if (abandoned) return forget();
+                if (abandoned) {
+                    for (const auto& left : std::exchange(pieces, {})) written(left);
+                    return forget();
+                }
                 if (pieces.empty()) {
                     working = false;
                     if (!sealing) return;
@@ -112,9 +156,10 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
                 read(std::move(piece));
                 continue;
             }
-            if (!trouble) continue; // the rest is swallowed; commit() will say so
             const std::string_view part = piece.bytes;
-            trouble = pool.disk().write(file, piece.offset, {&part, 1});
+            if (trouble) trouble = pool.disk().write(file, piece.offset, {&part, 1}); // else commit() will say so
+            piece.bytes = {};
+            written(piece);
         }
         if (!trouble) return fail(std::move(trouble).error());
         const auto head = header_bytes();
@@ -187,6 +232,7 @@ struct MessageWriter::Draft : std::enable_shared_from_this<Draft> {
         pool.complete([self = shared_from_this(), result = std::move(result)]() mutable {
             auto call = std::move(self->done);
             self->gathered = {};
+            self->count();
             if (call) call(std::move(result));
         });
     }
@@ -217,15 +263,21 @@ void MessageWriter::append(std::string_view bytes) {
     Draft& d = *draft_;
     d.scan.append(bytes);
     d.gathered += bytes;
-    if (d.gathered.size() <= (d.spilling ? d.options.piece : d.options.gather)) return;
+    auto most = d.spilling ? d.options.piece : d.options.gather;
+    if (d.options.memory) {
+        d.count();
+        d.options.memory->look();
+        most = std::min(most, d.options.memory->gather());
+    }
+    if (d.gathered.size() <= most) return;
     d.spilling = true;
     d.spill();
-    d.gathered.reserve(d.options.piece);
+    if (most == d.options.piece) d.gathered.reserve(most);
 }
 
 void MessageWriter::start_over() {
     Draft& d = *draft_;
-    d.gathered.clear();
+    d.gathered.clear(); // keeps its room: as much is likely to come
     d.scan = {};
     d.content_offset = d.file_end; // where it is if nothing was spilled
 }
@@ -283,10 +335,24 @@ static ContentFacts facts_as_edited(const ContentFacts& stored, std::string_view
 }
 
 bool MessageWriter::wants_pause() const {
-    if (!draft_ || !draft_->spilling) return false; // committed, or all in memory
+    if (!draft_) return false; // committed
     Draft& d = *draft_;
-    const std::lock_guard lock(d.mutex);
-    return d.wants_resume = d.pieces.size() >= Draft::most_pieces;
+    if (d.waiting) return true;
+    const bool scarce = d.options.memory && d.options.memory->level() >= ContentMemory::Level::scarce;
+    if (scarce) d.put_down(ContentMemory::small);
+    if (!d.spilling) return false; // all in memory
+    {
+        const std::lock_guard lock(d.mutex);
+        if (!scarce) return d.wants_resume = d.pieces.size() >= Draft::most_pieces;
+        if (d.pieces.empty() && !d.working) return false;
+    }
+    d.waiting = true;
+    d.options.memory->wait([draft = std::weak_ptr(draft_)] {
+        const auto still = draft.lock();
+        if (!still || !std::exchange(still->waiting, false) || !still->resume) return;
+        still->resume();
+    });
+    return true;
 }
 
 void MessageWriter::on_resume(std::move_only_function<void()> resume) {
@@ -297,7 +363,7 @@ void MessageWriter::commit(Done done) {
     auto draft = std::exchange(draft_, nullptr); // the jobs keep it now
     Draft& d = *draft;
     d.done = std::move(done);
-    d.resume = nullptr;
+    d.leave();
     auto facts = d.scan.facts();
     d.size_as_edited = facts.size;
     if (!d.edited_header.empty()) {
@@ -318,8 +384,9 @@ void MessageWriter::commit(Done done) {
         const std::lock_guard lock(d.mutex);
         if (!d.gathered.empty()) {
             const auto size = d.gathered.size();
-            d.pieces.push_back({std::move(d.gathered), d.file_end});
+            d.pieces.push_back(d.piece_of(d.file_end));
             d.file_end += size;
+            d.count();
         }
         if (d.envelope_moved) d.header.envelope_offset = d.file_end;
         d.sealing = true;
@@ -332,7 +399,9 @@ void MessageWriter::abandon() {
     auto draft = std::exchange(draft_, nullptr);
     if (!draft) return;
     Draft& d = *draft;
-    d.resume = nullptr;
+    d.leave();
+    d.gathered = {};
+    d.count();
     if (!d.spilling) { // nothing on disk
         d.abandoned = true;
         return;

@@ -3,6 +3,7 @@
 // where the bytes come from or who waits for the commit.
 #pragma once
 #include "libspool/commit_pool.h"
+#include "libspool/content_memory.h"
 #include "libspool/content_scan.h"
 #include "libspool/envelope.h"
 #include "libspool/queue_id.h"
@@ -17,6 +18,7 @@ namespace spool {
 struct WriterOptions {
     std::size_t gather = 1024 * 1024; // contents up to this size stay in memory until commit
     std::size_t piece = 512 * 1024;   // beyond, pieces of this size go to the file
+    ContentMemory* memory = nullptr;  // counts what is held, and makes both less when it is short; must outlive it all
 };
 
 class MessageWriter {
@@ -38,7 +40,7 @@ public:
     ContentFacts facts() const;
     std::uint64_t size() const;
     // More is waiting for the disk than should be: stop reading from the client until `resume` is called
-    // (through the pool's drain()). Never so for contents of ordinary size.
+    // (through the pool's drain()). Never so for contents of ordinary size while memory is not scarce.
     bool wants_pause() const;
     void on_resume(std::move_only_function<void()> resume);
     // Nothing that was appended is content any more; what is appended now is. (A filter has replaced the

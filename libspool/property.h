@@ -162,10 +162,12 @@ struct Rescheduled {
     std::vector<std::uint32_t> recipients;
     smtp::WallTime next_attempt{};
     std::uint32_t failures = 0;
+    smtp::WallTime free_from{}; // its schedule ended then: it may go; {}: as before
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.next_attempt);
         f(3, m.failures);
+        f(4, m.free_from);
     }
     bool operator==(const Rescheduled&) const = default;
 };
@@ -200,18 +202,22 @@ struct PriorityChanged {
     bool operator==(const PriorityChanged&) const = default;
 };
 
-// Also the record of the route's own expiry and policy at first routing (who = "route").
+// Also the record of the route's own policy, when the message begins to wait (who = "route").
 struct ExpiryChanged {
-    smtp::WallTime expiry{};
-    std::string policy; // retry policy by name; "" = as before
+    smtp::WallTime expiry{}; // {}: as before
+    std::string policy;      // retry policy by name; "" = as before
     smtp::WallTime time{};
     std::string who, why;
+    std::uint32_t lifetime = 0;              // seconds, instead of an expiry; 0: as before
+    std::optional<RetryValues> retry_values; // of `policy`
     static void fields(auto& m, auto& f) {
         f(1, m.expiry);
         f(2, m.policy);
         f(3, m.time);
         f(4, m.who);
         f(5, m.why);
+        f(6, m.lifetime);
+        f(7, m.retry_values);
     }
     bool operator==(const ExpiryChanged&) const = default;
 };
@@ -302,12 +308,16 @@ struct Requeued {
     std::string policy; // retry policy by name; "" = as before
     smtp::WallTime time{};
     std::string who, why;
+    std::optional<RetryValues> retry_values; // of `policy`
+    bool redo = false; // what an expansion brought is to come of it anew: its origin is asked about
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.policy);
         f(3, m.time);
         f(4, m.who);
         f(5, m.why);
+        f(6, m.retry_values);
+        f(7, m.redo);
     }
     bool operator==(const Requeued&) const = default;
 };

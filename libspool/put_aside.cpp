@@ -1,4 +1,5 @@
 #include "libspool/put_aside.h"
+#include "libspool/no_file.h"
 
 namespace spool {
 
@@ -8,7 +9,7 @@ Result<std::string> put_aside(Disk& disk, const std::string& path, const std::st
     for (int n = 1;; ++n) {
         const auto taken = disk.open(to, Open::read);
         if (!taken && taken.error().code == ENOENT) break;
-        if (!taken && taken.error().code != ELOOP) return std::unexpected(taken.error());
+        if (!taken && !is_no_file(taken.error())) return std::unexpected(taken.error());
         to = directory + "/" + name + "." + std::to_string(n);
     }
     TRY(disk.rename(path, to));

@@ -152,6 +152,34 @@ Result<std::unique_ptr<QueueIdSource>> QueueIdSource::open(Disk& disk, std::uint
 
 QueueIdSource::~QueueIdSource() = default;
 
+// A file whose sync failed is never synced again. Both are locked when the name passes from one to the other.
+Result<> QueueIdSource::renew(smtp::WallTime now) {
+    std::unique_lock lock(mark_->mutex);
+    mark_->raised.wait(lock, [&] { return !mark_->raising; });
+    if (!mark_->broken) return {};
+    auto& disk = mark_->disk;
+    const auto directory = directory_of(QueueId{slot_ | std::uint64_t{1} << 8}, Location::incoming);
+    const auto fresh = directory + "/" + new_writer_mark_name;
+    if (auto gone = disk.unlink(fresh); !gone && gone.error().code != ENOENT) return gone;
+    File file = TRY(disk.open(fresh, Open::create));
+    if (TRY(disk.lock(file, Lock::exclusive)) == Locked::held_by_another)
+        return std::unexpected(Error{EAGAIN, fresh + ": somebody else has it"});
+    Copy next = mark_->copy;
+    next.generation = (next.generation + 1) | 1; // the second place: as the first mark of a file
+    next.ceiling = std::max({next.ceiling, tick_of(now), last_}) + block;
+    next.crc = crc_of(next);
+    const std::string_view part(reinterpret_cast<const char*>(&next), copy_size);
+    TRY(disk.write(file, copy_distance, {&part, 1}));
+    TRY(disk.sync(file));
+    TRY(disk.rename(fresh, directory + "/" + writer_mark_name));
+    File opened = TRY(disk.open(directory, Open::directory));
+    TRY(disk.sync(opened));
+    mark_->file = std::move(file);
+    mark_->copy = next;
+    mark_->broken.reset();
+    return {};
+}
+
 Result<QueueId> QueueIdSource::next(smtp::WallTime now) {
     const auto tick = std::max(tick_of(now), last_ + 1);
     if (tick + 2 * block > last_tick)

@@ -17,7 +17,8 @@ struct WriterMark {
     std::uint64_t start = 0, ceiling = 0; // ticks
     bool operator==(const WriterMark&) const = default;
 };
-inline constexpr char writer_mark_name[] = "writer"; // in the slot's directory
+inline constexpr char writer_mark_name[] = "writer";        // in the slot's directory
+inline constexpr char new_writer_mark_name[] = "writer.new"; // on its way to that name
 // nullopt: the file does not exist (no writer yet). Error: unreadable or damaged.
 Result<std::optional<WriterMark>> read_writer_mark(Disk& disk, const File& file);
 
@@ -33,6 +34,9 @@ public:
     // The next id. Blocks for one sync only when the clock leapt past the ceiling. An error means that no id
     // can be promised unique: 451.
     Result<QueueId> next(smtp::WallTime now);
+
+    // If the mark could not be written or synced: puts a new one in its place. Blocks for two syncs.
+    Result<> renew(smtp::WallTime now);
 
     std::uint8_t slot() const { return slot_; }
 

@@ -14,6 +14,7 @@ struct Damaged {
         unsealed, // never finished by its writer, or cut off: was never acknowledged
         damaged,  // magic, checksum or structure is wrong
         newer,    // written by a later version that says this one must not read it
+        forged,   // whole, and says what its writer has no say in (writers.h)
     };
     How how = How::damaged;
     std::string what; // "content: checksum is 0x…, should be 0x…"

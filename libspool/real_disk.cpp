@@ -46,7 +46,7 @@ void RealDisk::close(int handle) noexcept { ::close(handle); }
 
 Result<File> RealDisk::open(const std::string& path, Open how) {
     const int fd =
-        ::openat(directory_, path.c_str(), flags_of(how) | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+        ::openat(directory_, path.c_str(), flags_of(how) | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY, 0600);
     if (fd < 0) return failed((how == Open::create ? "create " : "open ") + path);
     return File(*this, fd);
 }
@@ -188,6 +188,11 @@ Result<Space> RealDisk::space() {
     struct statvfs st;
     if (::fstatvfs(directory_, &st) != 0) return failed("look at free space");
     return Space{st.f_bavail * st.f_frsize, st.f_blocks * st.f_frsize, st.f_favail, st.f_files};
+}
+
+bool RealDisk::read_only() const {
+    struct statvfs st;
+    return ::fstatvfs(directory_, &st) == 0 && (st.f_flag & ST_RDONLY) != 0;
 }
 
 } // namespace spool

@@ -38,6 +38,8 @@ public:
     Result<std::vector<std::string>> list(const std::string& path) override;
     Result<Space> space() override;
     bool file_sync_keeps_name() const override { return keeps_name_; }
+    // Mounted so, or made so by an error that the file system has met.
+    bool read_only() const;
 
 private:
     void close(int handle) noexcept override;

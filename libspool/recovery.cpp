@@ -1,5 +1,6 @@
 #include "libspool/recovery.h"
 #include "libspool/message_reader.h"
+#include "libspool/no_file.h"
 #include "libspool/put_aside.h"
 #include "libspool/queue_id_source.h"
 #include <algorithm>
@@ -50,6 +51,12 @@ RecoveryScan RecoveryScan::writer(Disk& disk, std::uint8_t slot, ScanOptions opt
     return scan;
 }
 
+RecoveryScan RecoveryScan::again(Disk& disk, const std::set<std::string>& directories, ScanOptions options) {
+    RecoveryScan scan(disk, options);
+    scan.directories_.assign(directories.begin(), directories.end());
+    return scan;
+}
+
 std::optional<RecoveryScan> RecoveryScan::split_off() {
     if (directories_.empty()) return {};
     RecoveryScan part(disk_, options_);
@@ -87,8 +94,9 @@ void RecoveryScan::open_directory(ScanBatch& batch) {
             const auto locked = disk_.lock(*mark_file, Lock::shared);
             const auto mark = read_writer_mark(disk_, *mark_file);
             if (!locked || !mark) {
-                batch.errors.push_back(locked ? mark.error() : locked.error());
-                batch.errors.back().what = directory_ + ": " + batch.errors.back().what;
+                auto error = locked ? mark.error() : locked.error();
+                error.what = directory_ + ": " + error.what;
+                unreadable(std::move(error), batch);
                 if (!locked) return;
             }
             const bool alive = *locked == Locked::held_by_another;
@@ -96,12 +104,12 @@ void RecoveryScan::open_directory(ScanBatch& batch) {
                 return; // just starting: everything there is left for the next look
             if (mark && *mark) boundary_tick_ = alive ? (*mark)->start : (*mark)->ceiling;
         } else if (mark_file.error().code != ENOENT) {
-            batch.errors.push_back(mark_file.error());
+            unreadable(mark_file.error(), batch);
         }
     }
     auto names = disk_.list(directory_);
     if (!names) {
-        if (names.error().code != ENOENT) batch.errors.push_back(names.error());
+        if (names.error().code != ENOENT) unreadable(names.error(), batch);
         return;
     }
     names_ = std::move(*names);
@@ -111,7 +119,7 @@ void RecoveryScan::open_directory(ScanBatch& batch) {
 void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
     const auto path = directory_ + "/" + name;
     const bool in_incoming = directory_.starts_with(incoming);
-    if (in_incoming && name == writer_mark_name) return;
+    if (in_incoming && (name == writer_mark_name || name == new_writer_mark_name)) return;
     const auto id = QueueId::parse(name);
     if (!id || id->text() != name) {
         batch.errors.push_back(Error{0, path + ": not a message file's name"});
@@ -124,39 +132,45 @@ void RecoveryScan::examine(const std::string& name, ScanBatch& batch) {
     auto reader = read_whole(disk_, path, *id, location);
     if (!reader) {
         if (const auto* error = std::get_if<Error>(&reader.error())) {
-            if (error->code != ENOENT) batch.errors.push_back(*error); // gone meanwhile: delivered
+            if (is_no_file(*error)) // stays so, and we may not move it
+                batch.errors.push_back(Error{0, path + ": not a regular file"});
+            else if (error->code != ENOENT) // that: gone meanwhile, delivered
+                unreadable(*error, batch);
             return;
         }
-        if (being_written) return;
         const auto& damaged = std::get<Damaged>(reader.error());
+        const bool forged = damaged.how == Damaged::How::forged; // and as whole as it will ever be
+        if (being_written && !forged) return;
         if (damaged.how == Damaged::How::newer) {
             batch.errors.push_back(Error{0, path + ": " + damaged.what});
             return;
         }
         // Torn while being written is what an interrupted writer leaves; in messages/ everything was
         // promised.
-        const bool incomplete = in_incoming;
+        const bool incomplete = in_incoming && !forged;
         return put_aside(path, name, incomplete, damaged.what, batch);
     }
     Found found{*id, location, reader->size(), reader->held_by_another(), being_written, std::move(*reader).state()};
     if (path != belongs) { // somebody moved it by hand
         found.location = Location::messages;
         if (auto moved = disk_.rename(path, path_of(*id, found.location)); !moved) {
-            batch.errors.push_back(moved.error());
+            unreadable(moved.error(), batch);
             return;
         }
     }
     batch.found.push_back(std::move(found));
 }
 
+void RecoveryScan::unreadable(Error error, ScanBatch& batch) {
+    if (error.code != 0) batch.unread.insert(directory_);
+    batch.errors.push_back(std::move(error));
+}
+
 void RecoveryScan::put_aside(const std::string& path, const std::string& name, bool incomplete,
                              std::string why, ScanBatch& batch) {
     const std::lock_guard lock(*aside_);
     auto to = spool::put_aside(disk_, path, incomplete ? "quarantine/incomplete" : "quarantine", name, why);
-    if (!to) {
-        batch.errors.push_back(to.error());
-        return;
-    }
+    if (!to) return unreadable(to.error(), batch);
     batch.put_aside.push_back({path, std::move(*to), incomplete, std::move(why)});
 }
 

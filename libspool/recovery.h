@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -36,6 +37,7 @@ struct ScanBatch {
     std::vector<Found> found;
     std::vector<PutAside> put_aside;
     std::vector<Error> errors; // files or directories that could not be read; they are still where they were
+    std::set<std::string> unread; // directories where that may pass: out of descriptors, memory, a failing disk
 };
 
 // One message, if its file lies there, is whole and nobody delivers it. Else nothing, and nothing is done
@@ -57,6 +59,9 @@ public:
     // writer that lives there now is left alone.
     static RecoveryScan writer(Disk& disk, std::uint8_t slot, ScanOptions options = {});
 
+    // These directories, as ScanBatch::unread names them.
+    static RecoveryScan again(Disk& disk, const std::set<std::string>& directories, ScanOptions options = {});
+
     // Its next directory as a scan of its own, to run beside this one and others; none left: nothing. Reading
     // a million small files is waiting for the disk a million times, unless many wait at once.
     std::optional<RecoveryScan> split_off();
@@ -69,6 +74,7 @@ private:
     RecoveryScan(Disk& disk, ScanOptions options) : disk_(disk), options_(options) {}
     void open_directory(ScanBatch& batch);
     void examine(const std::string& name, ScanBatch& batch);
+    void unreadable(Error error, ScanBatch& batch);
     void put_aside(const std::string& path, const std::string& name, bool incomplete, std::string why,
                    ScanBatch& batch);
 

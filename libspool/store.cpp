@@ -7,6 +7,7 @@
 #include <iterator>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace spool {
@@ -36,6 +37,36 @@ Result<> sync_or_finish(Disk& disk, const File& file) {
     auto done = disk.sync_data(file);
     if (!done) return std::unexpected(Error{EIO, std::move(done).error().what});
     return {};
+}
+
+// A file whose write or sync failed is finished: the kernel has forgotten what it did not write, and nobody syncs it again. A
+// whole copy takes its place: durable before the name changes hands, and until that is durable the old file is found.
+Result<> put_copy_in_place(Disk& disk, const std::string& path, QueueId id) {
+    auto reader = MessageReader::open_path(disk, path);
+    if (!reader) return std::unexpected(as_error(reader.error()));
+    for (std::uint64_t at = 0; at < reader->size();) {
+        const auto piece = reader->piece(at);
+        if (!piece) return std::unexpected(as_error(piece.error()));
+        at += piece->size();
+    }
+    const File from = TRY(disk.open(path, Open::read));
+    const auto fresh = "index/copy-" + id.text();
+    if (auto gone = disk.unlink(fresh); !gone && gone.error().code != ENOENT) return gone;
+    {
+        const File to = TRY(disk.open(fresh, Open::create));
+        std::string piece(256 * 1024, '\0');
+        for (std::uint64_t at = 0; at < reader->log_end();) {
+            const auto wanted = std::min<std::uint64_t>(piece.size(), reader->log_end() - at);
+            const auto n = TRY(disk.read(from, at, std::span(piece).first(static_cast<std::size_t>(wanted))));
+            if (n == 0) return std::unexpected(Error{EIO, path + ": cut short"});
+            const std::string_view part = std::string_view(piece).substr(0, n);
+            TRY(disk.write(to, at, {&part, 1}));
+            at += n;
+        }
+        TRY(disk.sync(to));
+    }
+    TRY(disk.rename(fresh, path));
+    return disk.sync(TRY(disk.open(path.substr(0, path.rfind('/')), Open::directory)));
 }
 
 // How a message's log stands after an append. We are the one writer: as long as it ends there and was not started anew, it
@@ -93,9 +124,10 @@ Result<FoundLog> find_log(Disk& disk, const File& file, const FileHeader& header
                     log.lost > 0};
 }
 
-// `tail`: of the last append, if it is known; then of this one.
+// `tail`: of the last append, if it is known; then of this one. An error: nothing of it is in the file, as whoever asked goes on as
+// if it had not happened. `finished`: it is in the file, and that is to be written to no more.
 Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::vector<Property>& properties,
-                   Sync sync, const StoreOptions& options, std::optional<LogTail>& tail) {
+                   Sync sync, const StoreOptions& options, std::optional<LogTail>& tail, bool& finished) {
     File file = TRY(disk.open(path, Open::read_write));
     const auto before = std::exchange(tail, {});
     std::string head(header_size, '\0');
@@ -128,13 +160,18 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
         return put;
     }
     if (sync == Sync::yes) {
-        TRY(sync_or_finish(disk, file));
+        if (auto synced = sync_or_finish(disk, file); !synced) {
+            (void)disk.truncate(file, at);
+            return synced;
+        }
         unsynced = 0;
     }
     end += bytes.size();
-    if (end - begin > options.log_limit + 2 * checkpoint || log.lost)
-        tail = TRY(start_log_anew(disk, file, id, path));
-    else if (end - begin > options.long_log)
+    if (end - begin > options.log_limit + 2 * checkpoint || log.lost) {
+        auto anew = start_log_anew(disk, file, id, path);
+        if (anew) tail = *anew;
+        else finished = anew.error().code == EIO; // the old log is whole
+    } else if (end - begin > options.long_log)
         tail = log.tail;
     return {};
 }
@@ -143,14 +180,20 @@ Result<> append_to(Disk& disk, const std::string& path, QueueId id, const std::v
 
 struct Store::Inner : std::enable_shared_from_this<Inner> {
     using Gather = Store::Gather;
+    struct File { // what an append knows of the one it writes to
+        std::optional<LogTail> tail; // as it was, and as it has become
+        bool finished = false;       // nothing more is written to it
+        bool replaced = false;       // a copy took its place
+        bool lost = false;           // it has become finished, though what was asked for is done
+    };
     struct Operation {
         QueueId id;
         enum class Kind : std::uint8_t { append, move, removal } kind = Kind::move;
         Sync pace = Sync::no; // yes: waits for the disk, so it gets a job of its own
-        std::move_only_function<Result<>(Disk&, std::optional<LogTail>&)> act;
+        std::move_only_function<Result<>(Disk&, File&)> act;
         Done done;
         Result<> result;
-        std::optional<LogTail> tail = {}; // append: as it was, and as it has become
+        File file = {};
     };
     using Batch = std::vector<Operation>;
 
@@ -160,8 +203,8 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     Batch asked; // since the last flush
     // Messages with an operation under way, and what has to wait for it.
     std::unordered_map<QueueId, std::deque<Operation>> busy;
-    // Files whose write or sync failed: nothing is written to them any more.
-    std::unordered_map<QueueId, Error> failed;
+    // Files whose write or sync failed: nothing is written to them any more, but to a copy that takes their place.
+    std::unordered_set<QueueId> failed;
     std::unordered_map<QueueId, LogTail> tails; // of messages with long logs that were appended to lately
     std::uint64_t outstanding = 0;
 
@@ -186,11 +229,9 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
                 continue;
             }
             if (operation.kind == Operation::Kind::append) {
-                if (const auto bad = failed.find(operation.id); bad != failed.end())
-                    operation.act = [error = bad->second](Disk&, auto&) -> Result<> {
-                        return std::unexpected(error);
-                    };
-                if (auto known = tails.extract(operation.id)) operation.tail = known.mapped();
+                if (failed.contains(operation.id)) tails.erase(operation.id);
+                operation.file.finished = failed.contains(operation.id);
+                if (auto known = tails.extract(operation.id)) operation.file.tail = known.mapped();
             }
             if (operation.pace == Sync::yes) {
                 Batch alone;
@@ -220,7 +261,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     void start(Batch batch) {
         pool.post([&pool = pool, weak = weak_from_this(), batch = std::move(batch)]() mutable {
             for (auto& operation : batch) {
-                operation.result = operation.act(pool.disk(), operation.tail);
+                operation.result = operation.act(pool.disk(), operation.file);
                 operation.act = nullptr;
             }
             pool.complete([weak, batch = std::move(batch)]() mutable {
@@ -234,14 +275,15 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         if (batch.front().pace == Sync::no) --quick_running; // a batch is of one pace
         for (auto& operation : batch) {
             --outstanding;
-            if (operation.kind == Operation::Kind::append && !operation.result &&
-                operation.result.error().code == EIO)
-                failed.emplace(operation.id, operation.result.error());
+            if (operation.file.replaced) failed.erase(operation.id);
+            if (operation.kind == Operation::Kind::append &&
+                (operation.file.lost || (!operation.result && operation.result.error().code == EIO)))
+                failed.insert(operation.id);
             if (operation.kind == Operation::Kind::removal && operation.result) failed.erase(operation.id);
             if (operation.kind == Operation::Kind::removal) tails.erase(operation.id);
-            if (operation.tail && operation.result) {
+            if (operation.file.tail && operation.result) {
                 if (tails.size() >= most_kept) tails.clear();
-                tails.insert_or_assign(operation.id, *operation.tail);
+                tails.insert_or_assign(operation.id, *operation.file.tail);
             }
             const auto place = busy.find(operation.id);
             auto waiting = std::move(place->second);
@@ -282,9 +324,13 @@ void Store::append(QueueId id, Location hint, std::vector<Property> properties, 
          Inner::Operation::Kind::append,
          sync,
          [id, hint, sync, options = inner_->options, properties = std::move(properties)](
-             Disk& disk, std::optional<LogTail>& tail) {
-             return wherever(id, hint, [&](const std::string& path) {
-                 return append_to(disk, path, id, properties, sync, options, tail);
+             Disk& disk, Inner::File& file) {
+             return wherever(id, hint, [&](const std::string& path) -> Result<> {
+                 if (file.finished && !file.replaced) {
+                     TRY(put_copy_in_place(disk, path, id));
+                     file.replaced = true;
+                 }
+                 return append_to(disk, path, id, properties, sync, options, file.tail, file.lost);
              });
          },
          std::move(done),

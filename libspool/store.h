@@ -34,8 +34,8 @@ public:
     // there already.
     void take_over(QueueId id, Done done = {});
     // Appends records; with Sync::yes `done` is called after they are on stable storage. Starts the log anew
-    // with a checkpoint when it has grown past 64 KiB. EIO: the message's file is finished; it is put in
-    // quarantine by the caller's decision only.
+    // with a checkpoint when it has grown past 64 KiB. EIO: nothing more is written to the message's file; the next append
+    // puts a copy of it in its place, if it can still be read whole, and appends to that.
     void append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done = {});
     // Unlinks the file, wherever it is. Success if it is gone already.
     void remove(QueueId id, Location hint, Done done = {});

@@ -57,8 +57,11 @@ Envelope envelope_of_rest(const MessageState& state) {
     }
     out.priority = state.priority;
     out.lane = state.lane;
-    if (state.expiry) out.expiry = state.expiry;
-    if (!state.retry_policy.empty()) out.retry_policy = state.retry_policy;
+    out.expiry = state.expiry;
+    if (state.free_from) out.not_before = state.free_from;
+    out.lifetime = state.lifetime;
+    out.retry_policy = state.retry_policy;
+    out.retry_values = state.retry_values;
     out.rerouted_to = state.rerouted_to;
     return out;
 }

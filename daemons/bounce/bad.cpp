@@ -1,4 +1,5 @@
 #include "daemons/bounce/bad.h"
+#include "libspool/message_reader.h"
 #include <fmt/format.h>
 #include <string>
 
@@ -6,6 +7,8 @@ namespace bounce {
 namespace {
 
 using spool::Result;
+
+constexpr std::size_t longest_why = 64 * 1024, longest_header = 64 * 1024;
 
 Result<spool::File> open_message(spool::Disk& disk, spool::QueueId id, spool::Location hint) {
     using spool::Location;
@@ -18,17 +21,37 @@ Result<spool::File> open_message(spool::Disk& disk, spool::QueueId id, spool::Lo
 // The directory is synced, too: both names are there to stay.
 Result<> write_why(spool::Disk& disk, const std::string& name, std::string_view why) {
     const spool::File reason = TRY(disk.open(name + ".why", spool::Open::upsert));
-    const std::string line = fmt::format("{}\n", why);
+    const auto there = TRY(disk.size(reason));
+    const std::string line = fmt::format("{}\n", why.substr(0, longest_why));
     const std::string_view part = line;
-    TRY(disk.write(reason, TRY(disk.size(reason)), {&part, 1}));
+    if (there < longest_why) TRY(disk.write(reason, there, {&part, 1}));
     TRY(disk.sync(reason));
     return disk.sync(TRY(disk.open("bad", spool::Open::directory)));
 }
 
 } // namespace
 
-Result<> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why) {
+static Result<Copied> keep_header(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why) {
+    auto reader = spool::MessageReader::open(disk, id, hint, spool::ReadLock::none);
+    if (!reader) return std::unexpected(spool::Error{EIO, spool::text_of(reader.error())});
+    auto header = reader->read_header(longest_header);
+    if (!header) return std::unexpected(spool::Error{EIO, spool::text_of(header.error())});
+    const std::string name = "bad/" + id.text() + ".header";
+    const spool::File to = TRY(disk.open(name, spool::Open::upsert));
+    TRY(disk.truncate(to, 0));
+    const std::string_view part = *header;
+    TRY(disk.write(to, 0, {&part, 1}));
+    TRY(disk.sync(to));
+    TRY(write_why(disk, name, fmt::format("only the header is kept of {} bytes\n{}", reader->size(), why)));
+    return Copied::header;
+}
+
+Result<Copied> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location hint, std::string_view why,
+                           const Share& share) {
     const spool::File from = TRY(open_message(disk, id, hint));
+    const auto size = TRY(disk.size(from));
+    if (size > share.message || TRY(spool::room_for(disk, share.floor, size)) != spool::Room::enough)
+        return keep_header(disk, id, hint, why);
     const std::string name = "bad/" + id.text();
     const spool::File to = TRY(disk.open(name, spool::Open::upsert));
     TRY(disk.truncate(to, 0));
@@ -41,7 +64,8 @@ Result<> copy_to_bad(spool::Disk& disk, spool::QueueId id, spool::Location hint,
         at += n;
     }
     TRY(disk.sync(to));
-    return write_why(disk, name, why);
+    TRY(write_why(disk, name, why));
+    return Copied::whole;
 }
 
 Result<> keep_report(spool::Disk& disk, spool::QueueId id, std::string_view message, std::string_view why) {

@@ -1,5 +1,4 @@
 #include "daemons/bounce/bounce.h"
-#include "daemons/bounce/bad.h"
 #include "daemons/common/kill_point.h"
 #include "libspool/message_reader.h"
 #include <algorithm>
@@ -14,7 +13,8 @@ using proto::report::Reported;
 using spool::Result;
 
 constexpr std::size_t at_a_time = 64;      // reports being made; more wait
-constexpr std::size_t answers_kept = 4096; // for questions that come again
+constexpr std::size_t answers_kept = 4096; // for questions that come again …
+constexpr std::size_t most_numbers = 250'000; // … and numbers of recipients in them
 constexpr std::uint64_t headers_read = 64 * 1024;
 
 Clock clock_now() {
@@ -38,6 +38,11 @@ config::Spool for_reports(config::Spool settings) {
     return settings;
 }
 
+// Strangers decide how much ends in bad/, so that no single message may have much of it.
+Share share_of(const config::Spool& settings) {
+    return {4 * 1024 * 1024, {settings.minimum_free, settings.minimum_free_inodes}};
+}
+
 } // namespace
 
 Result<std::unique_ptr<Bounce>> Bounce::create(common::Surroundings& surroundings, common::Orders orders) {
@@ -50,19 +55,22 @@ Result<std::unique_ptr<Bounce>> Bounce::create(common::Surroundings& surrounding
 
 Bounce::Bounce(common::Surroundings& surroundings, const config::Config& config,
                std::unique_ptr<common::Intake> intake)
-    : log_(surroundings.log), settings_(settings_of(config, texts_of(config, log_))),
+    : log_(surroundings.log), settings_(settings_of(config, texts_of(config, log_))), share_(share_of(config.spool)),
       intake_(std::move(intake)), outbox_(surroundings.loop, log_, surroundings.run, surroundings.identity),
       queue_manager_(surroundings.loop, log_, surroundings.run + "/private/queue-manager",
                      proto::report::conversation, surroundings.identity,
                      {[this](proto::report::Message&& message) {
                          if (auto* report = std::get_if<proto::report::Report>(&message))
-                             asked(std::move(*report));
+                             part_of_question(std::move(*report));
                          else
                              queue_manager_.fail("only Report is said here");
-                     }}) {}
+                     },
+                      {},
+                      [this](const std::string&) { questions_.forget_all(); }}) {}
 
 void Bounce::reconfigure(common::Orders orders) {
     settings_ = settings_of(orders.config, texts_of(orders.config, log_));
+    share_ = share_of(orders.config.spool);
     intake_->reconfigure(for_reports(orders.config.spool));
 }
 
@@ -76,13 +84,28 @@ void Bounce::check_stopped() {
     if (stopped_ && running_ == 0) std::exchange(stopped_, nullptr)();
 }
 
+void Bounce::part_of_question(proto::report::Report&& part) {
+    auto question = questions_.add(std::move(part));
+    if (!question) return; // more of it follows
+    if (question->complete) return asked(std::move(question->message));
+    tell({.request = question->message.request,
+          .outcome = Outcome::try_later,
+          .text = fmt::format("reports on very many recipients are being made, of more than {} MiB",
+                              proto::report::largest_questions >> 20)});
+}
+
+// While the connection is down it is asked again, and remembered.
+void Bounce::tell(Reported reported) {
+    reported.text.resize(std::min(reported.text.size(), proto::report::longest_text));
+    static_cast<void>(queue_manager_.send(reported));
+}
+
 void Bounce::asked(proto::report::Report&& report) {
     Question question{report.queue_id, report.kind, {}};
     for (const auto& recipient : report.recipients) question.recipients.push_back(recipient.recipient);
     if (const auto before = answered_.find(question); before != answered_.end()) {
         before->second.request = report.request;
-        queue_manager_.send(before->second);
-        return;
+        return tell(before->second);
     }
     if (const auto same = active_.find(question); same != active_.end()) {
         same->second->report.request = report.request; // the answer goes to who asked last
@@ -143,14 +166,15 @@ void Bounce::keep_in_bad(const Shared& work, const Audience& audience) {
     for (const auto& r : audience.recipients)
         why += fmt::format("{}<{}>: {} {}", why.empty() ? "" : "\n",
                            work->state->recipients[r.recipient].address, r.status, r.diagnostic);
-    intake_->pool().post([this, work, audience, why = std::move(why)] {
-        const auto copied = copy_to_bad(intake_->disk(), work->report.queue_id, work->report.location, why);
+    intake_->pool().post([this, work, audience, why = std::move(why), share = share_] {
+        const auto copied = copy_to_bad(intake_->disk(), work->report.queue_id, work->report.location, why, share);
         KILL_POINT("bounce.kept_in_bad");
         if (!copied) work->why = copied.error().what;
-        intake_->pool().complete([this, work, audience] {
+        const bool header = copied && *copied == Copied::header;
+        intake_->pool().complete([this, work, audience, header] {
             if (work->why.empty()) {
-                log_.warning("{}: undeliverable, and it has no sender to be told: kept in bad/",
-                             work->report.queue_id.text());
+                log_.warning("{}: undeliverable, and it has no sender to be told: {}kept in bad/",
+                             work->report.queue_id.text(), header ? "its header is " : "");
                 if (work->answer.outcome != Outcome::submitted) work->answer.outcome = Outcome::kept_in_bad;
                 told_.note(work->report, audience, work->answer);
             }
@@ -231,13 +255,15 @@ void Bounce::answer(const Shared& work) {
     }
     reported.request = work->report.request;
     KILL_POINT("bounce.before_reported");
-    queue_manager_.send(reported); // while the connection is down: asked again, and remembered
+    tell(reported);
     active_.erase(work->question);
     if (reported.outcome != Outcome::try_later) {
         told_.forget(work->report);
         answered_[work->question] = reported;
         answered_order_.push_back(work->question);
-        if (answered_order_.size() > answers_kept) {
+        numbers_kept_ += work->question.recipients.size();
+        while (answered_order_.size() > answers_kept || (numbers_kept_ > most_numbers && answered_order_.size() > 1)) {
+            numbers_kept_ -= answered_order_.front().recipients.size();
             answered_.erase(answered_order_.front());
             answered_order_.pop_front();
         }

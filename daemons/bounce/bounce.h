@@ -2,11 +2,13 @@
 // commits them to the spool like any writer, and says so. Does not decide who gets one beyond what RFC 3461
 // rules.
 #pragma once
+#include "daemons/bounce/bad.h"
 #include "daemons/bounce/composition.h"
 #include "daemons/bounce/told.h"
 #include "daemons/common/daemon.h"
 #include "daemons/common/intake.h"
 #include "daemons/common/ipc/connector.h"
+#include "daemons/common/ipc/parts.h"
 #include "daemons/common/outbox.h"
 #include "daemons/common/proto/report.h"
 #include "libspool/message_state.h"
@@ -46,6 +48,8 @@ private:
     Bounce(common::Surroundings& surroundings, const config::Config& config,
            std::unique_ptr<common::Intake> intake);
 
+    void part_of_question(proto::report::Report&& part);
+    void tell(proto::report::Reported reported);
     void asked(proto::report::Report&& report);
     void start_next();
     void tell_next(const Shared& work); // the next audience, or the end
@@ -59,6 +63,7 @@ private:
 
     common::Log& log_;
     Settings settings_;
+    Share share_;
     std::unique_ptr<common::Intake> intake_;
     common::Outbox outbox_;
     std::map<Question, Shared> active_;
@@ -67,6 +72,9 @@ private:
     std::map<Question, proto::report::Reported>
         answered_; // lately: a question may come again on a new connection
     std::deque<Question> answered_order_;
+    std::size_t numbers_kept_ = 0; // of recipients, in answered_order_
+    ipc::Joined<proto::report::Report, &proto::report::Report::recipients> questions_{
+        proto::report::largest_questions}; // of which parts have come
     Told told_; // of questions that failed half-way, which come again
     std::function<void()> stopped_;
     ipc::Connector<proto::report::Message> queue_manager_;

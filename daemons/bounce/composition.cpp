@@ -1,4 +1,5 @@
 #include "daemons/bounce/composition.h"
+#include "daemons/common/lifetime.h"
 #include "daemons/common/idn.h"
 #include "daemons/decide/report_wishes.h"
 #include "daemons/decide/suppression.h"
@@ -91,6 +92,7 @@ Settings settings_of(const config::Config& config, Wordings wordings) {
             bounce.display_name,
             bounce.full_content_limit,
             bounce.over_quota_partial_headers,
+            common::lifetime_of("", config.queue),
             bounce.dry_bounce,
             {copies("failed"), copies("delayed"), copies("undeliverable")},
             std::move(wordings)};
@@ -177,6 +179,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     if (audience.postmaster) sender.notify = spool::Notify::never; // nobody is told that a copy did not arrive
     out.envelope.recipients = {std::move(sender)};
     out.envelope.arrival = clock.now;
+    out.envelope.lifetime = settings.lifetime;
     out.envelope.origin = spool::Origin::report;
     out.envelope.submitter = "report";
     out.envelope.body = smtp::is_ascii(out.content) ? spool::Body::seven_bit : spool::Body::eight_bit;

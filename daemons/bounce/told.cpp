@@ -7,8 +7,13 @@ using proto::report::Reported;
 
 void Told::note(const Report& question, const Audience& audience, const Reported& by) {
     auto& told = messages_[question.queue_id];
-    for (const auto& each : audience.recipients) told.insert_or_assign({question.kind, each.recipient}, by);
-    if (messages_.size() > most_messages) messages_.erase(messages_.begin()); // ids are given out in order of time
+    for (const auto& each : audience.recipients)
+        if (told.insert_or_assign({question.kind, each.recipient}, by).second) ++recipients_;
+    // Ids are given out in order of time.
+    while (messages_.size() > most_messages || (recipients_ > most_recipients && messages_.size() > 1)) {
+        recipients_ -= messages_.begin()->second.size();
+        messages_.erase(messages_.begin());
+    }
 }
 
 std::optional<Reported> Told::leave_out(const Report& question, std::vector<Audience>& audiences) const {
@@ -29,7 +34,7 @@ std::optional<Reported> Told::leave_out(const Report& question, std::vector<Audi
 void Told::forget(const Report& question) {
     const auto told = messages_.find(question.queue_id);
     if (told == messages_.end()) return;
-    for (const auto& each : question.recipients) told->second.erase({question.kind, each.recipient});
+    for (const auto& each : question.recipients) recipients_ -= told->second.erase({question.kind, each.recipient});
     if (told->second.empty()) messages_.erase(told);
 }
 

@@ -14,7 +14,7 @@ namespace bounce {
 
 class Told {
 public:
-    static constexpr std::size_t most_messages = 4096;
+    static constexpr std::size_t most_messages = 4096, most_recipients = 250'000;
 
     // These know, by this answer so far.
     void note(const proto::report::Report& question, const Audience& audience, const proto::report::Reported& by);
@@ -27,6 +27,7 @@ public:
 private:
     using Recipients = std::map<std::pair<proto::report::Kind, std::uint32_t>, proto::report::Reported>;
     std::map<spool::QueueId, Recipients> messages_;
+    std::size_t recipients_ = 0; // in all of them
 };
 
 } // namespace bounce

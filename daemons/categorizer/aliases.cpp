@@ -1,5 +1,5 @@
 #include "daemons/categorizer/aliases.h"
-#include "daemons/categorizer/includes.h"
+#include "daemons/common/include_file.h"
 #include <algorithm>
 
 namespace categorizer {
@@ -35,7 +35,7 @@ void Aliases::look(smtp::Now now) {
         if (file.if_missing() == common::AliasFile::IfMissing::unreadable && is_by_default(file.path())) seen_.note(file.path());
         if (change == common::AliasFile::Change::read) {
             tell(file);
-            owners_[file.path()] = owner_name(file.owner());
+            owners_[file.path()] = common::owner_name(file.owner());
         }
         if (change == common::AliasFile::Change::absent)
             log_.info("{}: no such file; no aliases from it", file.path());

@@ -1,6 +1,7 @@
 #include "daemons/categorizer/categorizer.h"
 #include "daemons/categorizer/settings.h"
 #include "daemons/decide/recipient_check.h"
+#include <fmt/format.h>
 #include <utility>
 
 namespace categorizer {
@@ -33,7 +34,7 @@ Categorizer::Categorizer(common::Surroundings& surroundings, const config::Confi
                      proto::categorize::conversation, surroundings.identity,
                      {[this](proto::categorize::Message&& message) {
                           if (auto* question = std::get_if<Categorize>(&message))
-                              ask(std::move(*question));
+                              asked(std::move(*question));
                           else if (auto* list = std::get_if<proto::categorize::Suppressions>(&message))
                               suppressions_.set_any(list->any), tell_of_suppressions();
                           else
@@ -42,6 +43,7 @@ Categorizer::Categorizer(common::Surroundings& surroundings, const config::Confi
                       {},
                       [this](const std::string&) { // it asks again when it is back
                           replies_ = {};
+                          questions_.forget_all();
                           working_.clear();
                           std::erase_if(waiting_, [this](auto& each) {
                               if (!std::holds_alternative<Categorize>(each.second->question)) return false;
@@ -109,6 +111,16 @@ void Categorizer::welcome(std::unique_ptr<Visitors> visitor) {
                             }});
     visitor->send(proto::recipient_check::Suppressions{suppressions_.any()});
     visitors_.emplace(number, std::move(visitor));
+}
+
+void Categorizer::asked(Categorize&& part) {
+    auto question = questions_.add(std::move(part));
+    if (!question) return; // more of it follows
+    if (question->complete) return ask(std::move(question->message));
+    replies_.refuse(question->message.request,
+                    fmt::format("its recipients are more than the {} MiB that the categorizer takes at a time",
+                                proto::categorize::largest_questions >> 20));
+    reply();
 }
 
 void Categorizer::tell_troubles() {
@@ -193,7 +205,12 @@ void Categorizer::fetch() {
 
 // As much as the connection takes; the rest when it has sent that.
 void Categorizer::reply() {
-    while (!replies_.empty() && !queue_manager_.congested()) queue_manager_.send(replies_.next());
+    while (!replies_.empty() && !queue_manager_.congested()) {
+        auto part = replies_.next();
+        const auto request = part.request;
+        if (queue_manager_.send(part) == ipc::Sent::too_long)
+            replies_.refuse(request, "what one of its addresses leads to is too long to be told");
+    }
 }
 
 std::set<decide::Need> Categorizer::check(const Check& question, const decide::ExpansionTables& tables) {
@@ -211,7 +228,10 @@ std::set<decide::Need> Categorizer::check(const Check& question, const decide::E
     case RecipientCheck::Verdict::not_ours: answer.verdict = Verdict::not_ours; break;
     case RecipientCheck::Verdict::try_later: answer.verdict = Verdict::try_later; break;
     }
-    visitor->second->send(answer);
+    if (visitor->second->send(answer) == ipc::Sent::too_long) { // the words are a table's, and not needed
+        answer.text.clear();
+        static_cast<void>(visitor->second->send(answer));
+    }
     return {};
 }
 

@@ -9,6 +9,7 @@
 #include "daemons/common/daemon.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/listener.h"
+#include "daemons/common/ipc/parts.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/recipient_check.h"
 #include "daemons/common/timer.h"
@@ -56,6 +57,7 @@ private:
     void welcome(std::unique_ptr<Visitors> visitor);
     // Answers the question, or goes on in later turns of the loop, or has it wait for what it needs.
     void answer(Work asked);
+    void asked(proto::categorize::Categorize&& part);
     void ask(decltype(Asked::question) question) { answer(std::make_unique<Asked>(std::move(question))); }
     bool worked_on(Asked& asked); // true: to its end
     void work();
@@ -81,6 +83,8 @@ private:
     decide::QuestionTurns turns_;
     std::map<decide::Need, std::vector<std::uint64_t>> wanted_; // by which of those that wait
     std::uint64_t last_waiting_ = 0;
+    using Questions = ipc::Joined<proto::categorize::Categorize, &proto::categorize::Categorize::recipients>;
+    Questions questions_{proto::categorize::largest_questions}; // of which parts have come
     Replies replies_;
     std::map<std::uint64_t, std::unique_ptr<Visitors>> visitors_;
     std::uint64_t last_visitor_ = 0;

@@ -2,8 +2,6 @@
 #include "daemons/common/alias_targets.h"
 #include "daemons/common/include_file.h"
 #include <fmt/format.h>
-#include <pwd.h>
-#include <vector>
 
 namespace categorizer {
 
@@ -16,15 +14,6 @@ constexpr std::size_t most_kept = 500, most_told = 1000;
 constexpr auto told_again = std::chrono::minutes(10);
 
 } // namespace
-
-std::string owner_name(std::uint32_t uid) {
-    if (uid == 0) return "";
-    std::vector<char> space(16384);
-    passwd entry{};
-    passwd* found = nullptr;
-    getpwuid_r(uid, &entry, space.data(), space.size(), &found);
-    return found ? found->pw_name : "";
-}
 
 AliasAnswer Includes::refused(const std::string& path, std::string_view why) {
     auto text = fmt::format(":include:{}: {}", path, why);
@@ -55,7 +44,7 @@ AliasAnswer Includes::find(const std::string& path, smtp::Now now) {
     auto list = common::TargetList::parse(*text);
     for (const auto& problem : list.problems) log_.warning("{}, line {}: {}", path, problem.line, problem.message);
     if (kept_.size() >= most_kept) kept_.clear();
-    AliasAnswer answer{Said::found, std::move(list.targets), "", owner_name(facts.st_uid)};
+    AliasAnswer answer{Said::found, std::move(list.targets), "", common::owner_name(facts.st_uid)};
     return kept_.insert_or_assign(path, Kept{stamp, std::move(answer)}).first->second.answer;
 }
 

@@ -10,9 +10,6 @@
 
 namespace categorizer {
 
-// The name of a file's owner, as whom what the file names is run; "" for root, and for who has no name.
-std::string owner_name(std::uint32_t uid);
-
 class Includes {
 public:
     explicit Includes(common::Log& log) : log_(log) {}

@@ -31,7 +31,12 @@ Outcome outcome_of(FinalRecipient&& recipient) {
 } // namespace
 
 void Replies::add(std::uint64_t request, std::vector<FinalRecipient>&& recipients) {
-    answers_.push_back({request, std::move(recipients)});
+    answers_.push_back({request, std::move(recipients), 0, {}});
+}
+
+void Replies::refuse(std::uint64_t request, std::string why) {
+    std::erase_if(answers_, [&](const Answer& each) { return each.request == request; });
+    answers_.push_back({request, {}, 0, std::move(why)});
 }
 
 Categorized Replies::next() {
@@ -43,7 +48,9 @@ Categorized Replies::next() {
         size += proto::categorize::size_of(out.outcomes.back());
     }
     out.more = answer.sent < answer.recipients.size();
-    if (!out.more) answers_.pop_front();
+    out.refused = std::move(answer.refused);
+    if (out.more) answers_.push_back(std::move(answer)); // others' turn
+    answers_.pop_front();
     return out;
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <vector>
 
 namespace categorizer {
@@ -13,8 +14,10 @@ namespace categorizer {
 class Replies {
 public:
     void add(std::uint64_t request, std::vector<decide::FinalRecipient>&& recipients);
+    // There is no answer to that question; what was to be told of one is not.
+    void refuse(std::uint64_t request, std::string why);
     bool empty() const { return answers_.empty(); }
-    // The next message; not when empty.
+    // The next message; not when empty. Long answers take turns.
     proto::categorize::Categorized next();
 
 private:
@@ -22,6 +25,7 @@ private:
         std::uint64_t request = 0;
         std::vector<decide::FinalRecipient> recipients;
         std::size_t sent = 0; // so many of them
+        std::string refused;
     };
     std::deque<Answer> answers_;
 };

@@ -35,6 +35,7 @@ decide::ExpansionSettings settings_of(std::shared_ptr<const config::Config> conf
     out.local_transport = rules.deliver;
     out.mailbox = addresses.virtual_mailbox.deliver;
     out.mailbox_user = addresses.virtual_mailbox.user;
+    out.mailboxes = local.delivery.mailbox_command.empty() ? decide::Mailboxes::files : decide::Mailboxes::commands;
     out.default_user = rules.default_user;
     out.commands = permitted(rules.commands);
     out.files = permitted(rules.files);

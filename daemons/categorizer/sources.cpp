@@ -1,5 +1,6 @@
 #include "daemons/categorizer/sources.h"
 #include "daemons/common/alias_file.h"
+#include "daemons/common/tables/direct.h"
 #include "libsmtp/text.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -22,6 +23,11 @@ TableAnswer answer_of(tables::Answer&& answer) {
     case tables::Answer::Said::not_yet: break;
     }
     return {Said::not_yet, "", ""};
+}
+
+bool is_place(const decide::AliasTarget& target) {
+    using Kind = decide::AliasTarget::Kind;
+    return target.kind == Kind::command || target.kind == Kind::file || target.kind == Kind::include;
 }
 
 Need need_of(const UserFile& file) {
@@ -63,6 +69,9 @@ void Sources::configure(const config::Config& config) {
     lookups_.configure(config.tables);
     aliases_.configure(config.local.aliases, config::Local{}.aliases);
     alias_tables_ = config.local.alias_rules.tables;
+    alias_services_.clear();
+    for (const auto& table : alias_tables_)
+        if (tables::is_service(table, config.tables)) alias_services_.push_back(table);
     most_targets_ = config.local.alias_recipients;
     includes_.forget();
     users_.configure(config.local.users, {config.mta.users, config.local.minimum_uid, geteuid()});
@@ -74,13 +83,25 @@ AliasAnswer Sources::of_alias(const std::string& name) {
     using Said = AliasAnswer::Said;
     if (auto answer = aliases_.find(name); answer.said != Said::none) return answer;
     for (const auto& table : alias_tables_) {
-        auto answer = answer_of(lookups_.find(table, name));
+        auto found = lookups_.find(table, name);
+        const auto written = std::move(found.written);
+        const auto line = found.line;
+        auto answer = answer_of(std::move(found));
         if (answer.said == TableAnswer::Said::not_yet) return {Said::not_yet, {}, "", ""};
         if (answer.said == TableAnswer::Said::unreadable) return {Said::unreadable, {}, std::move(answer.why), ""};
         if (answer.said == TableAnswer::Said::none) continue;
+        if (!written.empty()) {
+            auto filled_in = common::parse_filled_in(written, answer.value);
+            if (filled_in) return {Said::found, *std::move(filled_in), "", ""};
+            return {Said::unreadable, {}, fmt::format("{}, line {}: {}", table, line, filled_in.error()), ""};
+        }
         auto targets = common::parse_targets(answer.value);
         if (targets.empty())
             return {Said::unreadable, {}, fmt::format("what {} says of {} makes no sense", table, name), ""};
+        const bool service = std::ranges::find(alias_services_, table) != alias_services_.end();
+        if (service && std::ranges::any_of(targets, is_place))
+            return {Said::unreadable, {}, fmt::format("{}: {}: commands, files and included files are not taken from a service",
+                                                      table, name), ""};
         return {Said::found, std::move(targets), "", ""};
     }
     return {};

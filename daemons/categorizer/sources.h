@@ -43,7 +43,7 @@ private:
     std::function<void(const decide::Need&)> known_;
     tables::Tables lookups_;
     Aliases aliases_;
-    std::vector<std::string> alias_tables_;
+    std::vector<std::string> alias_tables_, alias_services_; // of the former, those that are services
     std::size_t most_targets_ = 0; // of one file of a user
     Includes includes_;
     Users users_;

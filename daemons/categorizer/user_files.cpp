@@ -52,14 +52,19 @@ void UserFiles::find(const UserFile& file) {
     if (!fresh) return;
     open->second = {++last_request_, now()};
     requests_.emplace(last_request_, file);
-    local_.send(uf::Read{last_request_, file.user, file.path, file.extension}); // or when it is up
+    send(last_request_, file); // or when it is up
     if (!late_.armed()) late_.start(patience);
+}
+
+// Lists name files in a few hundred bytes (alias_targets.h): a question fits a frame.
+void UserFiles::send(std::uint64_t request, const UserFile& file) {
+    static_cast<void>(local_.send(uf::Read{request, file.user, file.path, file.extension}));
 }
 
 // What was asked of another connection will not be answered.
 void UserFiles::up() {
     for (const auto& [file, open] : open_)
-        local_.send(uf::Read{open.request, file.user, file.path, file.extension});
+        send(open.request, file);
 }
 
 void UserFiles::heard(uf::Message&& message) {

@@ -57,6 +57,7 @@ private:
         UserFileAnswer answer;
         smtp::Monotonic at{};
     };
+    void send(std::uint64_t request, const UserFile& file);
     void up();
     void heard(proto::user_files::Message&& message);
     void known(const UserFile& file, UserFileAnswer&& answer);

@@ -125,7 +125,8 @@ TableReview review_table(const config::Config& config, std::string_view table, s
     TableReview out;
     std::size_t count = 0;
     out.scan = tables::each_value(table, config.tables, [&](const tables::TableValue& each) {
-        const auto wrong = tables::judged(each, [&](const std::string& value) { return judge(each.key, value); });
+        auto wrong = each.groups && key == "local.alias_tables" ? wrong_in_rule(each.value) : std::string();
+        if (wrong.empty()) wrong = tables::judged(each, [&](const std::string& value) { return judge(each.key, value); });
         if (wrong.empty() || ++count > most_of_a_file) return;
         const auto of = each.key.empty() ? "" : smtp::printable(each.key, 64) + ": ";
         out.odd.push_back({text ? what->name : std::string(table), each.line, of + wrong});

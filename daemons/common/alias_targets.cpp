@@ -1,4 +1,5 @@
 #include "daemons/common/alias_targets.h"
+#include "daemons/common/pattern.h"
 #include "daemons/decide/written_addresses.h"
 #include "libsmtp/text.h"
 #include "libsmtp/utf8.h"
@@ -104,6 +105,35 @@ void append_targets(std::string_view text, std::string_view before, std::vector<
 std::vector<AliasTarget> parse_targets(std::string_view text) {
     std::vector<AliasTarget> out;
     append_targets(text, "", out);
+    return out;
+}
+
+std::string wrong_in_rule(std::string_view written) {
+    using Kind = AliasTarget::Kind;
+    for (const auto& target : parse_targets(written)) {
+        const bool address = target.kind == Kind::address || target.kind == Kind::wrong;
+        if (address || highest_group(target.value) == 0) continue;
+        return fmt::format("\"{}\": $1 … is replaced by what the sender of a message writes, and is allowed in addresses only, "
+                           "not in {}",
+                           smtp::printable(target.value, 100),
+                           target.kind == Kind::command   ? "a command"
+                           : target.kind == Kind::file    ? "the name of a file"
+                           : target.kind == Kind::include ? "the name of an included file"
+                                                          : "a user's name");
+    }
+    return "";
+}
+
+std::expected<std::vector<AliasTarget>, std::string> parse_filled_in(std::string_view written, std::string_view filled_in) {
+    if (auto why = wrong_in_rule(written); !why.empty()) return std::unexpected(std::move(why));
+    const auto before = parse_targets(written);
+    auto out = parse_targets(filled_in);
+    const auto same = [](const AliasTarget& a, const AliasTarget& b) {
+        return a.kind == b.kind && (a.kind == AliasTarget::Kind::address || a == b);
+    };
+    if (!std::ranges::equal(before, out, same))
+        return std::unexpected(fmt::format("\"{}\" becomes \"{}\" for this address, which names other places",
+                                           smtp::printable(written, 100), smtp::printable(filled_in, 200)));
     return out;
 }
 

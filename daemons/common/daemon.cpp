@@ -4,10 +4,13 @@
 #include "daemons/common/ipc/message.h"
 #include "daemons/common/privileges.h"
 #include "daemons/common/supervision.h"
+#include "libspool/real_disk.h"
+#include "libspool/writer_lives.h"
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <sys/socket.h>
@@ -24,6 +27,7 @@ namespace {
 
 constexpr int master_descriptor = 3;
 constexpr smtp::Duration orphan_bound = 15s; // when master has gone
+constexpr smtp::Duration look_again = 250ms; // whether a process of the master before has let go of its place
 
 std::optional<proto::Role> role_named(std::string_view name) {
     for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
@@ -51,7 +55,7 @@ public:
                        take(std::move(message), std::move(descriptors));
                    },
                    [this](const std::string&) { orphaned(); }}),
-          bound_(loop_, [this] { too_late(); }),
+          bound_(loop_, [this] { too_late(); }), predecessor_(loop_, [this] { try_again(); }),
           terminate_(make_signal(loop_.uv(), this)),
           surroundings_{loop_, log_, {role, 0, {}}, {}, [this](std::string_view text) { trouble(text); },
                         [this](std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
@@ -96,6 +100,10 @@ private:
             log_.error("{}: keeping the former configuration", config.error().front().to_string());
             return trouble(config.error().front().to_string());
         }
+        if (!daemon_ && waits_for_predecessor(message, *config)) {
+            pending_.emplace(message, std::move(descriptors));
+            return predecessor_.start(look_again);
+        }
         std::size_t next = 1;
         log_.configure(log_settings(config->log), message.has_log_file ? std::move(descriptors[next++]) : Fd());
         auto fresh = std::make_unique<config::Config>(*std::move(config));
@@ -108,18 +116,40 @@ private:
         }
         for (const auto& listener : message.listeners)
             orders.listeners.push_back({listener.name, listener.address, std::move(descriptors[next++])});
-        for (const auto& token : message.expected)
-            if (auto role = role_named(token.role)) orders.expected.push_back({*role, token.token});
+        surroundings_.identity.tokens.clear(); // a reload may bring a server: metrics, say
+        for (const auto& token : message.tokens) surroundings_.identity.tokens.push_back({token.server, token.token});
+        orders.expected.key = message.key;
+        for (const auto& name : message.expected)
+            if (auto role = role_named(name)) orders.expected.roles.push_back(*role);
+        orders.operators = {geteuid(), message.single_user, {}};
+        if (message.has_operators) orders.operators.group = message.operators;
         serve(message, std::move(orders));
         config_ = std::move(fresh); // only now may the former one go
         settle_figures();
         if (!stopping_) master_.send(supervision::Ready{message.generation, confinement_});
     }
 
+    // The master before was killed, and the process that writes in our slot has yet to finish what a client is giving it.
+    bool waits_for_predecessor(const supervision::Configure& message, const config::Config& config) {
+        const auto role = surroundings_.identity.role;
+        if (role != proto::Role::smtpd && role != proto::Role::pickup && role != proto::Role::bounce) return false;
+        const auto disk = spool::RealDisk::open_at(config.spool.directory);
+        const auto lives = disk ? spool::writer_lives(**disk, static_cast<std::uint8_t>(message.instance))
+                                : spool::Result<bool>(false); // what is wrong shows when it is opened
+        const bool waits = lives && *lives;
+        if (waits != std::exchange(waiting_, waits))
+            trouble(waits ? fmt::format("waiting for the {} of the master before to finish", proto::name_of(role)) : "");
+        return waits;
+    }
+
+    void try_again() {
+        auto [message, descriptors] = *std::exchange(pending_, {});
+        configure(message, std::move(descriptors));
+    }
+
     void serve(const supervision::Configure& message, Orders orders) {
         if (daemon_) return daemon_->reconfigure(std::move(orders));
         surroundings_.identity.instance = message.instance;
-        surroundings_.identity.token = message.token;
         surroundings_.run = orders.config.spool.directory + "/run";
         // Now: the configuration says where things are, and there is no thread yet.
         confinement_ = confine(allowance_of(surroundings_.identity.role, message.instance, orders.config));
@@ -153,7 +183,9 @@ private:
         asked.mapped()(std::move(token));
     }
 
-    void trouble(std::string_view text) { master_.send(supervision::Trouble{std::string(text)}); }
+    // A packet to master has a bound, and a status is to be read: of very much that is wrong, what comes first.
+    void trouble(std::string_view text) { master_.send(supervision::Trouble{std::string(text.substr(0, longest_trouble))}); }
+    static constexpr std::size_t longest_trouble = 16 * 1024;
 
     void give_up(const std::string& why, int status) {
         log_.critical("{}", why);
@@ -171,6 +203,7 @@ private:
     void stop(smtp::Duration within) {
         if (stopping_) return;
         stopping_ = true;
+        predecessor_.stop();
         bound_.start(within);
         if (daemon_) daemon_->stop(within, [this] { finish(0); });
         else finish(0);
@@ -190,7 +223,9 @@ private:
     Loop loop_;
     Log log_;
     MasterLink master_;
-    Timer bound_;
+    Timer bound_, predecessor_;
+    std::optional<std::pair<supervision::Configure, std::vector<Fd>>> pending_; // until the predecessor has gone
+    bool waiting_ = false;                                                      // for it
     Handle<uv_signal_t> terminate_;
     Surroundings surroundings_;
     std::unique_ptr<config::Config> config_;

@@ -8,6 +8,7 @@
 #include "daemons/common/ipc/hello.h"
 #include "daemons/common/log.h"
 #include "daemons/common/loop.h"
+#include "daemons/common/operators.h"
 #include "daemons/common/proto/hello.h"
 #include "daemons/common/proto/secrets.h"
 #include "libsmtp/secret.h"
@@ -33,6 +34,7 @@ struct Orders {
     std::vector<HandedListener> listeners; // take what is yours; the rest is closed. On reload those that are
                                            // in force already come again (same name and address): drop either
     ipc::ExpectedTokens expected;          // for ipc::Listener
+    Operators operators = {};              // who may give orders here
     std::shared_ptr<const proto::secrets::Message> secrets = nullptr; // null: this role has none
 
     // Those of this role (proto::secrets::Server, …); empty ones if it was handed none.

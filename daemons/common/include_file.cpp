@@ -2,9 +2,20 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <pwd.h>
 #include <unistd.h>
+#include <vector>
 
 namespace common {
+
+std::string owner_name(uid_t uid) {
+    if (uid == 0) return "";
+    std::vector<char> space(16384);
+    passwd entry{};
+    passwd* found = nullptr;
+    getpwuid_r(uid, &entry, space.data(), space.size(), &found);
+    return found ? found->pw_name : "";
+}
 
 std::expected<IncludeFile, std::string> IncludeFile::open(const std::string& path) {
     IncludeFile out;

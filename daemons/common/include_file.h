@@ -9,6 +9,9 @@
 
 namespace common {
 
+// The name of a file's owner, as whom what the file names is run; "" for root, and for who has no name.
+std::string owner_name(uid_t uid);
+
 struct IncludeFile {
     Fd fd;
     struct stat facts {};

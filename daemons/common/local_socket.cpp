@@ -70,7 +70,14 @@ spool::Result<Credentials> peer_credentials(int fd) {
     socklen_t size = sizeof who;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0)
         return std::unexpected(spool::Error::from_errno("ask who is at the other end"));
-    return Credentials{who.uid, who.gid, who.pid};
+    Credentials credentials{who.uid, who.gid, who.pid, std::vector<gid_t>(64)};
+    for (;;) { // twice at most, unless there are many groups
+        auto room = static_cast<socklen_t>(credentials.groups.size() * sizeof(gid_t));
+        const int failed = getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, credentials.groups.data(), &room);
+        if (failed && errno != ERANGE) room = 0; // an older kernel: its first group is all that is known
+        credentials.groups.resize(room / sizeof(gid_t));
+        if (!failed || errno != ERANGE) return credentials;
+    }
 }
 
 } // namespace common

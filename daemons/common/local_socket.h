@@ -5,6 +5,7 @@
 #include "libspool/result.h"
 #include <string>
 #include <sys/types.h>
+#include <vector>
 
 namespace common {
 
@@ -18,6 +19,7 @@ struct Credentials {
     uid_t uid = static_cast<uid_t>(-1);
     gid_t gid = static_cast<gid_t>(-1);
     pid_t pid = 0;
+    std::vector<gid_t> groups = {}; // supplementary
 };
 // Who is at the other end, as the kernel says.
 spool::Result<Credentials> peer_credentials(int fd);

@@ -4,6 +4,7 @@
 // queue-manager.
 #pragma once
 #include "daemons/common/ipc/connector.h"
+#include "daemons/common/ipc/parts.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/common/proto/submission.h"
 #include "libspool/commit_pool.h"
@@ -18,7 +19,10 @@ public:
         : loop_(loop),
           queue_manager_(loop, log, run + "/private/queue-manager", proto::submission::conversation, identity,
                          {[this](proto::submission::Message&& message) { heard(message); },
-                          [this] { say_all(); },
+                          [this] {
+                              repeat_standing();
+                              say_all();
+                          },
                           [this](const std::string&) {
                               unsay_all();
                               while (!tries_.empty()) tried(tries_.begin()->first, nullptr);
@@ -31,10 +35,16 @@ public:
         entry.size = receipt.size();
         if (!queue_manager_.up() || queue_manager_.congested()) return;
         entry.said = true;
-        queue_manager_.send(
-            proto::submission::Submitted{receipt.queue_id(), receipt.size(), envelope, false});
+        const bool short_enough = envelope.size() <= ipc::part_size; // others' messages do not wait for long hints
+        say({receipt.queue_id(), receipt.size(), short_enough ? envelope : std::string(), false});
     }
     std::size_t waiting() const { return waiting_.size(); }
+    // Why no mail is taken here; "" it is.
+    void say_standing(const std::string& obstacle) {
+        if (obstacle_ == obstacle) return;
+        obstacle_ = obstacle;
+        if (queue_manager_.up()) static_cast<void>(queue_manager_.send(proto::submission::Standing{obstacle_}));
+    }
 
     // Nothing: the queue-manager is not there, or was lost before it answered. Called once, from the loop,
     // unless cancelled.
@@ -42,7 +52,7 @@ public:
     std::uint64_t try_now(const std::string& domain, bool and_below, TryDone done) {
         const auto request = ++last_request_;
         tries_.emplace(request, std::move(done));
-        if (!queue_manager_.send(proto::submission::TryNow{request, domain, and_below}))
+        if (queue_manager_.send(proto::submission::TryNow{request, domain, and_below}) != ipc::Sent::yes)
             loop_.later([this, request] { tried(request, nullptr); });
         return request;
     }
@@ -55,6 +65,7 @@ private:
         std::uint64_t size = 0;
         bool said = false, repeated = false; // on this connection; on an earlier one
     };
+    void say(const proto::submission::Submitted& submitted) { static_cast<void>(queue_manager_.send(submitted)); }
     void heard(const proto::submission::Message& message) {
         if (const auto* answer = std::get_if<proto::submission::Tried>(&message))
             return tried(answer->request, answer);
@@ -66,18 +77,22 @@ private:
     void tried(std::uint64_t request, const proto::submission::Tried* answer) {
         if (const auto open = tries_.extract(request)) open.mapped()(answer);
     }
+    void repeat_standing() { // on a new connection: nothing is nothing new
+        if (!obstacle_.empty()) static_cast<void>(queue_manager_.send(proto::submission::Standing{obstacle_}));
+    }
     void say_all() {
         for (auto& [id, entry] : waiting_) {
             if (entry.said) continue;
             if (queue_manager_.congested()) return; // on_drained goes on
             entry.said = true;
-            queue_manager_.send(proto::submission::Submitted{id, entry.size, {}, entry.repeated});
+            say({id, entry.size, {}, entry.repeated});
         }
     }
     void unsay_all() {
         for (auto& [id, entry] : waiting_) entry.repeated |= std::exchange(entry.said, false);
     }
 
+    std::string obstacle_;
     std::unordered_map<spool::QueueId, Entry> waiting_;
     std::function<void()> on_empty_;
     Loop& loop_;

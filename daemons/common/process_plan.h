@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/hello.h"
+#include "libspool/writers.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,7 +25,7 @@ struct PlannedProcess {
 };
 
 inline constexpr unsigned stop_phases = 4; // new mail; the queue; everybody else; who hears their last words
-inline constexpr std::uint32_t first_smtpd_slot = 16;
+inline constexpr std::uint32_t first_smtpd_slot = spool::first_slot_of_clients;
 
 // In the order they are started.
 std::vector<PlannedProcess> process_plan(const config::Config& config);

@@ -13,7 +13,7 @@ using spool::Error;
 spool::Result<> replace_file(const std::string& directory, const std::string& name, std::string_view text,
                              const Replacement& how) {
     const auto fresh = fmt::format("{}/{}", directory, how.fresh), path = directory + "/" + name;
-    const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
+    const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
     if (!file || ::fchmod(file.number(), how.mode) != 0) return std::unexpected(Error::from_errno("write " + fresh));
     for (auto rest = text; !rest.empty();) {
         const auto written = ::write(file.number(), rest.data(), rest.size());

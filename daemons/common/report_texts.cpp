@@ -1,25 +1,24 @@
 #include "daemons/common/report_texts.h"
+#include "daemons/common/read_file.h"
 #include "libsmtp/header.h"
 #include "libsmtp/utf8.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
-#include <fstream>
 #include <optional>
 
 namespace common {
 
 namespace {
 
-// Its beginning, a byte more than may be. Nothing: there is no such file.
+// Nothing: there is no such file, or it cannot be read. One that is too large is so here, too.
 std::optional<std::string> beginning_of(const std::string& path, std::vector<std::string>& problems) {
-    errno = 0;
-    std::ifstream file(path, std::ios::binary);
-    std::string text(largest_report_text + 1, '\0');
-    if (file) text.resize(static_cast<std::size_t>(file.read(text.data(), static_cast<std::streamsize>(text.size())).gcount()));
-    if (file.is_open() && !file.bad()) return text;
-    if (errno != ENOENT) problems.push_back(fmt::format("{}: {}: the built-in text is used", path, std::strerror(errno)));
+    auto text = read_bounded(path, largest_report_text);
+    if (text) return *std::move(text);
+    if (text.error() == EFBIG) return std::string(largest_report_text + 1, ' ');
+    if (text.error() != ENOENT)
+        problems.push_back(fmt::format("{}: {}: the built-in text is used", path, std::strerror(text.error())));
     return std::nullopt;
 }
 

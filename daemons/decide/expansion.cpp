@@ -46,7 +46,8 @@ Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& 
 // that very address, others by the first mention.
 class Gathering {
 public:
-    Gathering(const std::vector<EnvelopeRecipient>& envelope, std::size_t bytes) : envelope_(envelope), bytes_(bytes) {
+    Gathering(const std::vector<EnvelopeRecipient>& envelope, const ExpansionSettings& settings)
+        : envelope_(envelope), bytes_(settings.bytes), mailboxes_(settings.mailboxes) {
         all_.reserve(envelope.size());
     }
 
@@ -99,7 +100,8 @@ private:
     void add(const EnvelopeRecipient& from, FinalRecipient&& one) {
         const bool gets_copy = one.fate == Fate::local || one.fate == Fate::remote;
         if (gets_copy) {
-            const auto key = copy_key(one.changed ? one.address : from.address, one.user, one.target, from.index);
+            const auto key = copy_key(
+                {one.changed ? one.address : from.address, one.user, one.target, one.transport, from.index}, mailboxes_);
             const auto [first, fresh] = places_.try_emplace(key, all_.size());
             if (!fresh) {
                 if (one.changed || !all_[first->second].changed) return;
@@ -112,6 +114,7 @@ private:
 
     const std::vector<EnvelopeRecipient>& envelope_;
     std::size_t bytes_, used_ = 0;
+    Mailboxes mailboxes_;
     std::vector<FinalRecipient> all_;
     std::unordered_map<std::string, std::size_t> places_;
     std::set<std::size_t> dropped_;
@@ -119,12 +122,16 @@ private:
 
 } // namespace
 
-std::string copy_key(std::string_view address, std::string_view user, std::string_view target, std::uint32_t origin) {
+std::string copy_key(const Copy& copy, Mailboxes mailboxes) {
+    const auto& [address, user, target, transport, origin] = copy;
     if (target.starts_with('|')) return fmt::format("for {} at {}\n{}", origin, target, user);
     if (!target.empty()) return fmt::format("at {}\n{}", target, user);
-    if (!user.empty()) return fmt::format("user {}", user);
     const auto at = std::min(address.rfind('@'), address.size());
-    return "to " + std::string(address.substr(0, at)) + smtp::lowered(address.substr(at));
+    const auto local = address.substr(0, at), domain = address.substr(at);
+    if (user.empty()) return fmt::format("to {}{}", local, smtp::lowered(domain));
+    if (!transport.empty()) return fmt::format("to {}", smtp::lowered(address));
+    if (mailboxes == Mailboxes::commands) return fmt::format("for {} user {}\n{}", origin, user, smtp::lowered(address));
+    return fmt::format("user {}\n{}", user, smtp::lowered(local));
 }
 
 struct Expansion::Inner {
@@ -143,7 +150,7 @@ struct Expansion::Inner {
     const ExpansionTables tables;
     Lookups lookups{tables};
     Sender sender;
-    Gathering gathering{envelope, settings.bytes};
+    Gathering gathering{envelope, settings};
     std::size_t at = 0; // in the envelope
     std::optional<Road> road;
 };

@@ -29,6 +29,10 @@ struct Permitted {
     bool aliases = true, forward = true, includes = false;
 };
 
+// What takes mail for users of this system: files that are written here, or a command that is run for each of them
+// (local.mailbox_command).
+enum class Mailboxes : std::uint8_t { files, commands };
+
 struct ExpansionSettings {
     std::function<AddressClass(std::string_view domain)> class_of; // ASCII's letters small
     // The form in which names here are compared.
@@ -47,6 +51,7 @@ struct ExpansionSettings {
     std::string local_transport; // a next hop for users' mailboxes; "" as `local` is configured
     std::string mailbox;         // of virtual_mailbox: "maildir:…", "mbox:…" with {user}, {domain}, {value}; or a next hop
     std::string mailbox_user;    // whose these files are
+    Mailboxes mailboxes = Mailboxes::files; // of users, where local_transport is ""
     std::string default_user;    // commands and files of aliases that nobody in particular answers for
     Permitted commands, files;
 };
@@ -73,10 +78,16 @@ struct FinalRecipient {
     bool operator==(const FinalRecipient&) const = default;
 };
 
-// Equal for two recipients if one copy serves both. `address` as it is final; of the envelope if unchanged.
-// `origin`: the number of the envelope's recipient it comes from. A command is told to whom the message came, and
-// acts by it: it runs once for each of them.
-std::string copy_key(std::string_view address, std::string_view user, std::string_view target, std::uint32_t origin);
+// One recipient, as far as it decides whether another one's copy serves it too. `address` as it is final; of the
+// envelope if unchanged. `origin`: the number of the envelope's recipient it comes from.
+struct Copy {
+    std::string_view address, user, target, transport;
+    std::uint32_t origin = 0;
+};
+// Equal for two recipients if one copy serves both: the same final address, or the same file for the same user. Who
+// acts by the address gets a copy for each: a server that keeps mailboxes by the whole of it, a mailbox here by the
+// local part (its user is one in all local domains), a command by the address of the envelope, too, of which it is told.
+std::string copy_key(const Copy& copy, Mailboxes mailboxes);
 
 struct Expanded {
     std::vector<FinalRecipient> recipients; // every envelope recipient is named at least once, in its order

@@ -22,6 +22,7 @@ FailureKind kind_of(const Observation& seen) {
     case Stage::data: return seen.code == 421 ? FailureKind::connection : FailureKind::message;
     case Stage::content:
     case Stage::final_dot:
+        return seen.reply_per_recipient && !link_at_fault ? FailureKind::recipient : FailureKind::message;
     case Stage::none: return FailureKind::message;
     case Stage::local: return FailureKind::recipient;
     }

@@ -35,6 +35,8 @@ struct Observation {
     smtp::Stage stage = smtp::Stage::none;
     int code = 0;            // reply code; 0: network, time, garbage, or a decision of our own
     std::string_view status; // enhanced status, the server's or our own; may be empty
+    // After the final dot every recipient gets a reply of its own (LMTP): a refusal there is that recipient's.
+    bool reply_per_recipient = false;
 };
 
 // A route's own reading of a reply: "550 5.7.1 at MAIL is temporary". The enhanced status may be left out.

@@ -14,4 +14,7 @@ bool is_mailbox_pattern(std::string_view text);
 std::string mailbox_place(std::string_view pattern, std::string_view user, std::string_view domain,
                           std::string_view value);
 
+// Is `place` what the pattern comes to for that user and domain, whatever a table may say of them?
+bool is_mailbox_place(std::string_view pattern, std::string_view place, std::string_view user, std::string_view domain);
+
 } // namespace decide

@@ -15,23 +15,39 @@ void QuestionTurns::ask(Questioner who, const Need& what) {
 
 std::optional<Need> QuestionTurns::next() {
     for (auto& [name, source] : sources_)
-        if (source.out.size() < out_at_a_time_)
+        if (source.out.size() < out_at_a_time_ * (of_users(name) ? users_for_one : 1))
             if (auto question = next_of(source)) return question;
     return {};
 }
 
-std::optional<Need> QuestionTurns::next_of(Source& source) const {
-    while (!source.lines.empty()) {
+// The first of a line that nobody has asked meanwhile. `has_to_wait`: there is one, whose user has all places one may have.
+std::optional<Need> QuestionTurns::take_from(Source& source, Line& line, bool& has_to_wait) {
+    for (; !line.questions.empty(); line.questions.pop_front()) {
+        const auto waiting = source.waiting.find(line.questions.front());
+        if (waiting == source.waiting.end()) continue; // another line's turn came first, or it is known
+        const auto user = user_of(waiting->first);
+        if (!user.empty()) {
+            auto& out = source.out_of_user[user];
+            if (out >= most_of_one_user) return has_to_wait = true, std::nullopt;
+            ++out;
+        }
+        auto question = std::move(line.questions.front());
+        line.questions.pop_front();
+        source.waiting.erase(waiting);
+        source.out.insert(question);
+        return question;
+    }
+    return {};
+}
+
+std::optional<Need> QuestionTurns::next_of(Source& source) {
+    for (auto lines = source.lines.size(); lines > 0; --lines) {
         auto line = std::move(source.lines.front());
         source.lines.pop_front();
-        while (!line.questions.empty()) {
-            auto question = std::move(line.questions.front());
-            line.questions.pop_front();
-            if (source.waiting.erase(question) == 0) continue; // another line's turn came first, or it is known
-            source.out.insert(question);
-            if (!line.questions.empty()) source.lines.push_back(std::move(line));
-            return question;
-        }
+        bool has_to_wait = false;
+        auto question = take_from(source, line, has_to_wait);
+        if (!line.questions.empty()) source.lines.push_back(std::move(line));
+        if (question) return question;
     }
     return {};
 }
@@ -39,7 +55,10 @@ std::optional<Need> QuestionTurns::next_of(Source& source) const {
 void QuestionTurns::answered(const Need& what) {
     const auto source = sources_.find(source_of(what));
     if (source == sources_.end()) return;
-    source->second.out.erase(what);
+    if (source->second.out.erase(what) > 0)
+        if (const auto its = source->second.out_of_user.find(user_of(what));
+            its != source->second.out_of_user.end() && --its->second == 0)
+            source->second.out_of_user.erase(its);
     source->second.waiting.erase(what);
     if (source->second.out.empty() && source->second.waiting.empty()) sources_.erase(source);
 }

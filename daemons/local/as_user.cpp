@@ -1,4 +1,6 @@
 #include "daemons/local/as_user.h"
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fcntl.h>
 #include <poll.h>
@@ -60,25 +62,54 @@ Result<Fd> settle(int at) {
     return control;
 }
 
-Result<> Wire::send(std::string_view rest) {
+namespace {
+
+// The time there is for one step, in ms of the steady clock.
+class Step {
+public:
+    explicit Step(int patience) : ends_(patience < 0 ? -1 : now() + patience) {}
+    // Until the descriptor is ready. Error ETIMEDOUT.
+    Result<> wait(int fd, short events) const {
+        while (true) {
+            pollfd ready{fd, events, 0};
+            const int found = poll(&ready, 1, ends_ < 0 ? -1 : static_cast<int>(std::max<std::int64_t>(0, ends_ - now())));
+            if (found > 0) return {};
+            if (found == 0) return std::unexpected(Error{ETIMEDOUT, "the delivering process does not answer"});
+            if (errno != EINTR) return std::unexpected(Error::from_errno("wait for the delivering process"));
+        }
+    }
+
+private:
+    static std::int64_t now() {
+        using namespace std::chrono;
+        return duration_cast<milliseconds>(steady_clock::now().time_since_epoch()).count();
+    }
+    std::int64_t ends_;
+};
+
+} // namespace
+
+Result<> Wire::send(std::string_view rest, int patience) {
+    const Step step(patience);
     while (!rest.empty()) {
-        const ssize_t n = ::send(fd_.number(), rest.data(), rest.size(), MSG_NOSIGNAL);
+        const ssize_t n = ::send(fd_.number(), rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return std::unexpected(Error::from_errno("talk to the delivering process"));
-        rest.remove_prefix(static_cast<std::size_t>(n));
+        if (n < 0 && errno != EAGAIN) return std::unexpected(Error::from_errno("talk to the delivering process"));
+        if (n < 0)
+            TRY(step.wait(fd_.number(), POLLOUT));
+        else
+            rest.remove_prefix(static_cast<std::size_t>(n));
     }
     return {};
 }
 
 Result<std::string_view> Wire::frame(int patience) {
+    const Step step(patience);
     while (true) {
         if (auto frame = reader_.next()) return *frame;
         if (reader_.broken()) return std::unexpected(Error{EPROTO, "delivering process: broken frame"});
         reader_.keep();
-        pollfd readable{fd_.number(), POLLIN, 0};
-        const int ready = poll(&readable, 1, patience);
-        if (ready < 0 && errno == EINTR) continue;
-        if (ready == 0) return std::unexpected(Error{ETIMEDOUT, "the delivering process does not answer"});
+        TRY(step.wait(fd_.number(), POLLIN));
         buffer_.resize(64 * 1024);
         const ssize_t n = recv(fd_.number(), buffer_.data(), buffer_.size(), 0);
         if (n < 0 && errno == EINTR) continue;

@@ -20,7 +20,7 @@ namespace local::as_user {
 // The words on the command line that make this program such a process: "--as-user mailbox".
 inline constexpr std::string_view option = "--as-user";
 
-// Starts one; `descriptors` become its 0, 1, 2. The caller waits for it.
+// Starts one; `descriptors` become its 0, 1, 2. The caller waits for it (child.h).
 spool::Result<pid_t> start(std::string_view work, std::initializer_list<int> descriptors);
 // Both ends close on exec. The first is ours.
 spool::Result<std::pair<common::Fd, common::Fd>> socket_pair();
@@ -50,8 +50,9 @@ spool::Result<common::Fd> settle(int at);
 class Wire {
 public:
     explicit Wire(common::Fd fd) : fd_(std::move(fd)) {}
-    spool::Result<> send(std::string_view frame_with_length);
-    // Error ETIMEDOUT after `patience` ms (-1: none); EPIPE at the end of the stream. Good until the next call.
+    // Both: error ETIMEDOUT after `patience` ms (-1: as long as it takes).
+    spool::Result<> send(std::string_view frame_with_length, int patience);
+    // Error EPIPE at the end of the stream. Good until the next call.
     spool::Result<std::string_view> frame(int patience);
 
 private:
@@ -64,12 +65,12 @@ private:
 template <class Message> class Line {
 public:
     explicit Line(common::Fd fd) : wire_(std::move(fd)) {}
-    template <class M> spool::Result<> say(const M& message) {
+    template <class M> spool::Result<> say(const M& message, int patience) {
         std::string wire;
         const auto begun = ipc::begin_frame(wire);
         ipc::encode<Message>(message, wire);
         if (!ipc::end_frame(wire, begun)) return std::unexpected(spool::Error{EMSGSIZE, "a frame is too long"});
-        return wire_.send(wire);
+        return wire_.send(wire, patience);
     }
     spool::Result<Message> hear(int patience) {
         const auto frame = TRY(wire_.frame(patience));

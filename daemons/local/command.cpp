@@ -3,11 +3,9 @@
 #include "daemons/local/exit_status.h"
 #include <algorithm>
 #include <chrono>
-#include <csignal>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 namespace local {
@@ -33,39 +31,45 @@ Result<std::pair<Fd, Fd>> make_pipe() {
 
 } // namespace
 
-Command::Command(command::Run run, std::string prefix, smtp::Duration limit)
-    : run_(std::move(run)), limit_(limit), buffer_(std::move(prefix)) {}
+Command::Command(command::Run run, std::string prefix, smtp::Duration timeout, smtp::Duration limit,
+                 Stragglers& stragglers)
+    : run_(std::move(run)), timeout_(static_cast<int>(timeout.count() / 1000)), limit_(limit), buffer_(std::move(prefix)),
+      child_(run_.person.name, stragglers) {}
 
 Command::~Command() {
-    if (pid_ > 0) kill_all(); // before its input ends: half a message must not look like a whole one
+    child_.end(); // before its input ends: half a message must not look like a whole one
 }
 
-Result<> Command::start() {
+// Nothing: it runs.
+Result<std::optional<Verdict>> Command::start() {
     auto [control, theirs] = TRY(as_user::socket_pair());
     auto [in, input] = TRY(make_pipe());
     auto [heard, out] = TRY(make_pipe());
     for (const int fd : {input.number(), heard.number()}) fcntl(fd, F_SETFL, O_NONBLOCK);
-    pid_ = TRY(as_user::start("command", {in.number(), out.number(), theirs.number()}));
+    TRY(child_.start("command", {in.number(), out.number(), theirs.number()}));
     input_ = std::move(input);
     heard_ = std::move(heard);
-    process_ = Fd(static_cast<int>(syscall(SYS_pidfd_open, pid_, 0)));
-    if (!process_) return std::unexpected(Error::from_errno("watch a command"));
     theirs.reset(), in.reset(), out.reset();
     as_user::Line<command::Message> line(std::move(control));
-    TRY(line.say(run_));
-    const auto said = line.hear(60'000);
+    TRY(line.say(run_, timeout_));
+    const auto said = line.hear(timeout_);
     if (said) {
         const auto* failed = std::get_if<command::Failed>(&*said);
-        return std::unexpected(Error{0, failed ? failed->verdict.text : "the delivering process makes no sense"});
+        if (failed) return failed->verdict;
+        return std::unexpected(Error{0, "the delivering process makes no sense"});
     }
     if (said.error().code != EPIPE) return std::unexpected(said.error());
-    return {};
+    return std::nullopt;
 }
 
 std::optional<Verdict> Command::open() {
     deadline_ = milliseconds_now() + std::max<std::int64_t>(1, limit_.count() / 1000);
-    if (auto started = start(); !started) return verdict_of(Error{0, started.error().what});
-    return {};
+    const auto started = start();
+    if (started) return *started;
+    if (started.error().code != ETIMEDOUT) return verdict_of(Error{0, started.error().what});
+    return verdict_of(Error{0, fmt::format("the process that is to run a command as user {} did not answer for {} s and "
+                                           "was killed",
+                                           run_.person.name, timeout_ / 1000)});
 }
 
 // A command that does not want (all of) the message is none that fails: its exit status counts.
@@ -89,26 +93,18 @@ bool Command::hear() {
     return true;
 }
 
-// Whoever is still in its session goes, too.
-void Command::kill_all() {
-    kill(-pid_, SIGKILL);
-    kill(pid_, SIGKILL);
-    while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) continue;
-    pid_ = 0;
-}
-
 // Error: only of the system; that time is up is in late_.
 Result<> Command::go_on(Until until) {
-    while (pid_ > 0) {
+    while (child_.running()) {
         if (until == Until::written && buffer_.empty()) return {};
         if (!input_) buffer_.clear();
         const auto left = deadline_ - milliseconds_now();
         if (left <= 0) {
             late_ = true;
-            kill_all();
+            child_.end();
             return {};
         }
-        pollfd all[3] = {{process_.number(), POLLIN, 0},
+        pollfd all[3] = {{child_.descriptor(), POLLIN, 0},
                          {heard_ ? heard_.number() : -1, POLLIN, 0},
                          {input_ && !buffer_.empty() ? input_.number() : -1, POLLOUT, 0}};
         if (poll(all, 3, static_cast<int>(std::min<std::int64_t>(left, 60'000))) < 0 && errno != EINTR)
@@ -117,8 +113,7 @@ Result<> Command::go_on(Until until) {
         if (all[1].revents != 0) hear();
         if (all[0].revents != 0) { // whoever it has left behind may hold its output open, and go on writing
             for (int i = 0; i < 16 && hear(); ++i) continue;
-            while (waitpid(pid_, &status_, 0) < 0 && errno == EINTR) continue;
-            pid_ = 0;
+            child_.wait(-1);
         }
     }
     buffer_.clear();
@@ -141,7 +136,7 @@ Verdict Command::commit() {
     if (!gone_on) return verdict_of(gone_on.error());
     KILL_POINT("local.command_ended");
     const auto output = on_one_line(output_);
-    return late_ ? verdict_of_timeout(run_.command, output) : verdict_of_exit(status_, run_.command, output);
+    return late_ ? verdict_of_timeout(run_.command, output) : verdict_of_exit(child_.status(), run_.command, output);
 }
 
 } // namespace local

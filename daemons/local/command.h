@@ -3,13 +3,14 @@
 // and for nobody whom it has left behind. Knows nothing of queues.
 #pragma once
 #include "daemons/local/as_user.h"
+#include "daemons/local/child.h"
 #include "daemons/local/local_text.h"
 #include "daemons/local/mailbox.h"
+#include "daemons/local/user_file.h"
 #include "libsmtp/time.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
-#include <sys/types.h>
 #include <variant>
 #include <vector>
 
@@ -21,10 +22,12 @@ struct Run { // daemon → process
     as_user::Person person;
     std::string command;
     std::vector<std::string> environment; // "NAME=value": besides what every program needs
+    user_file::Names names;               // not empty: it is run only if the user's own files name it
     static void fields(auto& m, auto& f) {
         f("person", m.person);
         f("command", m.command);
         f("environment", m.environment);
+        f("names", m.names);
     }
 };
 // process → daemon: it could not be run. Otherwise nothing is said, and the socket closed.
@@ -47,8 +50,8 @@ std::vector<std::string> environment(const Facts& facts);
 
 class Command final : public Mailbox {
 public:
-    // `prefix`: what is put before the message.
-    Command(command::Run run, std::string prefix, smtp::Duration limit);
+    // `prefix`: what is put before the message. `timeout`: for the process to become the program; `limit`: for all.
+    Command(command::Run run, std::string prefix, smtp::Duration timeout, smtp::Duration limit, Stragglers& stragglers);
     ~Command() override; // what still runs, and was not told that the message is whole, is killed
     std::optional<Verdict> open() override;
     std::optional<Verdict> write(std::string_view content) override;
@@ -56,22 +59,21 @@ public:
 
 private:
     enum class Until { written, ended };
-    spool::Result<> start();
+    spool::Result<std::optional<Verdict>> start();
     spool::Result<> go_on(Until until);
     void feed();
     bool hear();
-    void kill_all();
 
     command::Run run_;
-    smtp::Duration limit_;
+    const int timeout_; // ms
+    const smtp::Duration limit_;
     std::int64_t deadline_ = 0; // ms of the steady clock
     LocalText text_{FromLines::as_they_are};
     std::string buffer_; // for its input
     std::size_t fed_ = 0;
     std::string output_; // the first of it
-    common::Fd input_, heard_, process_; // ours; a pidfd
-    pid_t pid_ = 0;
-    int status_ = 0;
+    common::Fd input_, heard_; // ours
+    Child child_;
     bool late_ = false;
 };
 

@@ -26,7 +26,7 @@ bool is_plain(char c) {
 
 std::string harmless(std::string_view value) {
     std::string out(value.substr(0, 1024));
-    std::ranges::replace_if(out, [](char c) { return !is_plain(c) && c != ' '; }, '_');
+    std::ranges::replace_if(out, [](char c) { return !is_plain(c); }, '_');
     return out;
 }
 
@@ -68,8 +68,9 @@ void become_program(const std::string& text) {
     execv("/bin/sh", pointers(shell).data());
 }
 
-Result<> run(const Run& order, int control) {
+Result<> run(const Run& order, int control, std::optional<Verdict>& refused) {
     TRY(as_user::become(order.person));
+    if ((refused = user_file::refuse_unless_named(order.names, order.person))) return {};
     restore_defaults();
     // Without the daemon its input would end in the middle, and half a message look like a whole one.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return std::unexpected(Error::from_errno("die with the daemon"));
@@ -124,8 +125,9 @@ int run_command_as_user() {
     const auto heard = line.hear(60'000);
     const auto* order = heard ? std::get_if<command::Run>(&*heard) : nullptr;
     if (!order) return 1;
-    const auto ran = command::run(*order, socket);
-    (void)line.say(command::Failed{verdict_of(ran.error())});
+    std::optional<Verdict> refused;
+    const auto ran = command::run(*order, socket, refused);
+    (void)line.say(command::Failed{refused ? *refused : verdict_of(ran.error())}, -1);
     return 1;
 }
 

@@ -1,11 +1,11 @@
 #include "daemons/local/delivery.h"
 #include "daemons/common/delivered_to.h"
+#include "daemons/common/idn.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/common/loop.h"
 #include "daemons/decide/failure.h"
 #include "daemons/decide/report_wishes.h"
 #include "daemons/local/command.h"
-#include "daemons/local/files.h"
 #include "daemons/local/user_process.h"
 #include "daemons/local/where.h"
 #include "libsmtp/address_list.h"
@@ -17,7 +17,7 @@
 #include <fmt/format.h>
 #include <optional>
 #include <set>
-#include <sys/stat.h>
+#include <tuple>
 #include <unistd.h>
 
 namespace local {
@@ -29,6 +29,9 @@ using proto::delivery::Done;
 using proto::delivery::Outcome;
 using proto::delivery::Reply;
 using spool::MessageReader;
+
+// What a process has for each step.
+constexpr smtp::Duration mailbox_timeout = std::chrono::minutes(1);
 
 // What its message says of one recipient.
 struct Addressee {
@@ -75,19 +78,11 @@ Identity ourselves(const std::string& name) {
     return {geteuid(), getegid(), {}, name, home ? home : "/"};
 }
 
-// /var/mail is root's and its group may write: mailboxes there are made with that group, and for it. False: elsewhere.
-bool take_mail_group(Identity& user, const std::string& path) {
-    struct stat found;
-    if (stat(parent_of(path).c_str(), &found) != 0 || found.st_uid != 0) return false;
-    if ((found.st_mode & S_IWGRP) == 0 || (found.st_mode & S_IWOTH) != 0) return false;
-    user.gid = found.st_gid;
-    return true;
-}
-
 class Delivery {
 public:
-    Delivery(spool::QueueId id, const Order& order, const Settings& settings, MessageReader& reader)
-        : id_(id), order_(order), settings_(settings), reader_(reader) {}
+    Delivery(spool::QueueId id, const Order& order, const Settings& settings, MessageReader& reader,
+             TargetCheck& checks, Stragglers& stragglers)
+        : id_(id), order_(order), settings_(settings), reader_(reader), checks_(checks), stragglers_(stragglers) {}
 
     void run(Finished& out) {
         for (const auto& addressee : order_.addressees) {
@@ -101,8 +96,21 @@ public:
     }
 
 private:
+    // Is it what the configuration names for the user, and no file or command that they or an alias name?
+    static bool own_mailbox(const Addressee& addressee) {
+        const auto& target = addressee.recipient.target;
+        return target.empty() || target.starts_with("maildir:") || target.starts_with("mbox:");
+    }
+
     // Nothing if the message itself cannot be read; `out` says so.
     std::optional<Verdict> to(const Addressee& addressee, Finished& out) {
+        if (mailbox_failed_ && own_mailbox(addressee)) return mailbox_failed_; // it is one, however it is addressed
+        auto verdict = deliver_to(addressee, out);
+        if (verdict && verdict->mailbox && own_mailbox(addressee)) mailbox_failed_ = *verdict;
+        return verdict;
+    }
+
+    std::optional<Verdict> deliver_to(const Addressee& addressee, Finished& out) {
         std::optional<Verdict> verdict;
         const auto mailbox = mailbox_of(addressee, verdict);
         if (!verdict) verdict = mailbox->open();
@@ -142,14 +150,38 @@ private:
                                                     smtp::printable(recipient.target, 128)));
         else if (where->kind == Where::Kind::nowhere)
             verdict = delivered(where->done);
+        user_file::Names names;
+        if (!verdict) verdict = trust(addressee, user, names);
         if (verdict) return nullptr;
-        if (where->kind == Where::Kind::command) return command_for(*where, addressee, user);
+        if (where->kind == Where::Kind::command) return command_for(*where, addressee, user, std::move(names));
         Letter letter = letter_for(addressee, *where, user);
         if (!settings_.switch_users) return open_mailbox(letter);
         // Only where the configuration names the place: a user's own choice brings no rights.
-        if (letter.format == Format::mbox && recipient.target.empty())
-            letter.shared = take_mail_group(user, letter.path);
-        return std::make_unique<UserProcess>(std::move(user), std::move(letter));
+        const bool mail_group = letter.format == Format::mbox && recipient.target.empty();
+        return std::make_unique<UserProcess>(
+            user_process::Begin{as_user::person_of(user), std::move(letter), std::move(names), mail_group},
+            mailbox_timeout, stragglers_);
+    }
+
+    // A command, a file or a mailbox that the spool names: does it come from where such places may come from? `names`:
+    // whoever becomes the user has to look. In single-user mode there is nobody's right to lend.
+    std::optional<Verdict> trust(const Addressee& addressee, const Identity& user, user_file::Names& names) {
+        const auto& recipient = addressee.recipient;
+        if (recipient.target.empty() || !settings_.switch_users) return {};
+        auto found = checks_.find(recipient.address, user.name, recipient.target);
+        using Said = TargetCheck::Finding::Said;
+        switch (found.said) {
+        case Said::named: break;
+        case Said::unreadable: return deferred("4.3.0", found.why);
+        case Said::refused: return user_file::not_named(recipient.target, user.name);
+        case Said::elsewhere:
+            const auto& delimiter = settings_.local.recipient_delimiter;
+            const auto local_part = idn::folded(local_part_of(recipient.address)); // as where the file was read
+            const auto mark = delimiter.empty() ? local_part.npos : local_part.find(delimiter.front(), 1);
+            names = {recipient.target, mark == local_part.npos ? "" : local_part.substr(mark + 1),
+                     settings_.local.delivery.forward};
+        }
+        return {};
     }
 
     // Has this message been delivered there before, and come back?
@@ -192,16 +224,17 @@ private:
         return prefix_fields(addressee.sender, addressee.original, addressee.recipient.address);
     }
 
-    std::unique_ptr<Mailbox> command_for(const Where& where, const Addressee& addressee, const Identity& user) const {
-        command::Run run{as_user::person_of(user), where.command, {}};
+    std::unique_ptr<Mailbox> command_for(const Where& where, const Addressee& addressee, const Identity& user,
+                                         user_file::Names names) const {
+        command::Run run{as_user::person_of(user), where.command, {}, std::move(names)};
         run.person.change = settings_.switch_users;
         const auto& delimiter = settings_.local.recipient_delimiter;
         run.environment = command::environment({user.name, user.home, addressee.sender, addressee.recipient.address,
                                                 addressee.original, delimiter.empty() ? '\0' : delimiter.front()});
         // With a From line: what sorts mail into mboxes (procmail) takes it from here.
         auto prefix = from_line(addressee.sender, common::Loop::now().wall) + '\n' + prefix_for(addressee);
-        return std::make_unique<Command>(std::move(run), std::move(prefix),
-                                         settings_.local.delivery.command_timeout);
+        return std::make_unique<Command>(std::move(run), std::move(prefix), mailbox_timeout,
+                                         settings_.local.delivery.command_timeout, stragglers_);
     }
 
     Letter letter_for(const Addressee& addressee, const Where& where, const Identity& user) const {
@@ -233,18 +266,30 @@ private:
         Reply reply;
         reply.status = verdict.status;
         reply.text = verdict.text.substr(0, 512);
-        reply.stage = proto::delivery::Stage::local;
+        // The rest of a user's mail waits for what the configuration names; of what files and commands the user or an
+        // alias names, each waits by itself.
+        const bool mailbox = verdict.mailbox && own_mailbox(addressee);
+        // Of a mailbox nothing was tried: the other messages of its queue would fare alike (decide/failure.h).
+        reply.stage = mailbox ? proto::delivery::Stage::none : proto::delivery::Stage::local;
+        reply.in_doubt = verdict.in_doubt;
         out.done.results.push_back({addressee.number, verdict.outcome,
                                     static_cast<std::uint32_t>(out.done.replies.size()),
                                     verdict.outcome == Outcome::delivered && addressee.wants_success});
         out.done.replies.push_back(std::move(reply));
-        out.lines.push_back({addressee.recipient.address, addressee.original, verdict, common::Loop::now().wall});
+        const auto& [address, user, target] = std::tie(addressee.recipient.address, addressee.recipient.user,
+                                                       addressee.recipient.target);
+        const bool own_user = target.empty() && !user.empty();
+        out.lines.push_back({address, addressee.original, own_user ? user : address, mailbox, verdict,
+                             common::Loop::now().wall});
     }
 
     const spool::QueueId id_;
     const Order& order_;
     const Settings& settings_;
     MessageReader& reader_; // of the content
+    TargetCheck& checks_;
+    Stragglers& stragglers_;
+    std::optional<Verdict> mailbox_failed_;             // of all recipients here: they are in one queue
     std::optional<std::set<std::string>> delivered_to_; // what the header says, in small letters
 };
 
@@ -262,7 +307,8 @@ Settings settings_of(const config::Config& config, smtp::WallTime born) {
     return out;
 }
 
-Finished deliver(Messages& messages, const Deliver& order, const Settings& settings) {
+Finished deliver(Messages& messages, const Deliver& order, const Settings& settings, TargetCheck& checks,
+                 Stragglers& stragglers) {
     Finished out;
     const auto started = common::Loop::now();
     out.done.connection = order.connection;
@@ -273,14 +319,14 @@ Finished deliver(Messages& messages, const Deliver& order, const Settings& setti
     auto reader = messages.open(order.queue_id, order.location,
                                 [&](const spool::MessageState& state) { taken = Order::of(order, state); });
     if (reader) {
-        Delivery(order.queue_id, taken, settings, *reader).run(out);
+        Delivery(order.queue_id, taken, settings, *reader, checks, stragglers).run(out);
     } else {
         const auto* error = std::get_if<spool::Error>(&reader.error());
         out.done.gone = error && error->code == ENOENT;
         out.done.unreadable = error == nullptr;
         out.trouble = spool::text_of(reader.error());
     }
-    if (!out.trouble.empty() && !out.done.gone && !out.done.unreadable) { // the disk, not the message
+    if (!out.trouble.empty() && !out.done.unreadable) { // the disk, or our own want of descriptors: not the message
         for (std::uint32_t number : order.recipients) {
             out.done.results.push_back({number, Outcome::deferred, 0, false});
         }

@@ -3,8 +3,10 @@
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/delivery.h"
+#include "daemons/local/child.h"
 #include "daemons/local/mailbox.h"
 #include "daemons/local/messages.h"
+#include "daemons/local/target_check.h"
 #include <string>
 #include <vector>
 
@@ -22,7 +24,8 @@ Settings settings_of(const config::Config& config, smtp::WallTime born);
 
 // For the log: one recipient.
 struct Line {
-    std::string to, original_to;
+    std::string to, original_to, mailbox_of; // mailbox_of: the user, or the address of a virtual mailbox
+    bool mailbox = false;                    // deferred: for the mailbox, whatever the message
     Verdict verdict;
     smtp::WallTime finished;
 };
@@ -33,7 +36,8 @@ struct Finished {
     std::string trouble; // why the file is gone, unreadable or could not be read; "" for none
 };
 
-Finished deliver(Messages& messages, const proto::delivery::Deliver& order, const Settings& settings);
+Finished deliver(Messages& messages, const proto::delivery::Deliver& order, const Settings& settings,
+                 TargetCheck& checks, Stragglers& stragglers);
 
 // The fields that stand before a message in a mailbox.
 std::string prefix_fields(std::string_view reverse_path, std::string_view original_to, std::string_view to);

@@ -1,11 +1,16 @@
 #include "daemons/local/local.h"
 #include "daemons/common/delivery_line.h"
+#include <fmt/format.h>
 #include <utility>
 
 namespace local {
 
 using namespace proto::delivery;
 using spool::Result;
+
+namespace {
+constexpr std::size_t most_failing = 1000; // mailboxes that are remembered
+}
 
 struct Local::Job {
     uv_work_t request{};
@@ -27,12 +32,16 @@ Local::Local(common::Surroundings& surroundings, const config::Config& config,
              std::unique_ptr<spool::RealDisk> disk)
     : surroundings_(surroundings), threads_(config.queue.connections_local), disk_(std::move(disk)), messages_(*disk_),
       settings_(std::make_shared<Settings>(settings_of(config, common::Loop::now().wall))),
-      next_number_(std::uint64_t{1} << 63), user_files_(surroundings),
+      next_number_(std::uint64_t{1} << 63), user_files_(surroundings, stragglers_),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      conversation, surroundings.identity,
                      {[this](Message&& message) { heard(message); }, [this] { connected(); },
-                      [this](const std::string&) { lost(); }}) {
+                      [this](const std::string&) { lost(); }, [this] { say_.drained(); }}),
+      say_(queue_manager_, [this] {
+          surroundings_.log.error("a message to the queue-manager is too long for a frame and was left out");
+      }) {
     common::size_thread_pool(threads_);
+    checks_.configure(config);
 }
 
 // Jobs refer to this object: nothing may be under way any more.
@@ -42,6 +51,7 @@ Local::~Local() {
 
 void Local::reconfigure(common::Orders orders) {
     settings_ = std::make_shared<Settings>(settings_of(orders.config, settings_->born));
+    checks_.configure(orders.config);
     if (const auto wanted = orders.config.queue.connections_local; wanted > threads_)
         surroundings_.log.info("queue.connections_local = {}: more than {} deliveries at a time from the next start on", wanted,
                                threads_);
@@ -61,13 +71,26 @@ void Local::connected() {
     for (auto& [number, done] : std::exchange(unacknowledged_, {})) {
         done.connection = 0;
         done.delivery = next_number_++;
-        queue_manager_.send(done);
         again.emplace(done.delivery, std::move(done));
     }
     unacknowledged_ = std::move(again);
+    for (const auto& [number, done] : unacknowledged_) tell(number);
+}
+
+// A result for thousands of recipients with long words goes in parts.
+void Local::tell(std::uint64_t number) {
+    using Step = ipc::InOrder<Message>::Step;
+    static_cast<void>(say_.say_parts([this, number, parts = std::optional<DoneParts>()]() mutable {
+        const auto kept = unacknowledged_.find(number);
+        if (kept == unacknowledged_.end()) return Step::done; // acknowledged: it was told before
+        if (!parts) parts.emplace(kept->second);
+        static_cast<void>(say_.put(parts->next()));
+        return parts->more() ? Step::more : Step::done;
+    }));
 }
 
 void Local::lost() {
+    say_.lost();
     ++session_;
     places_.clear();
 }
@@ -75,7 +98,7 @@ void Local::lost() {
 void Local::heard(const Message& message) {
     if (const auto* connect = std::get_if<Connect>(&message)) {
         places_[connect->connection];
-        queue_manager_.send(Connected{connect->connection});
+        say_.say(Connected{connect->connection});
     } else if (const auto* order = std::get_if<Deliver>(&message)) {
         start(*order);
     } else if (const auto* close = std::get_if<Close>(&message)) {
@@ -96,7 +119,7 @@ void Local::close_if_idle(std::uint64_t connection) {
     Closed closed;
     closed.connection = connection;
     closed.was_up = true;
-    queue_manager_.send(closed);
+    say_.say(closed);
 }
 
 void Local::start(const Deliver& order) {
@@ -113,7 +136,8 @@ void Local::start(const Deliver& order) {
     job->settings = settings_;
     const auto work = [](uv_work_t* request) {
         auto* job = static_cast<Job*>(request->data);
-        job->finished = deliver(job->owner->messages_, job->order, *job->settings);
+        job->finished = deliver(job->owner->messages_, job->order, *job->settings, job->owner->checks_,
+                                job->owner->stragglers_);
     };
     const auto after = [](uv_work_t* request, int) {
         const std::unique_ptr<Job> job(static_cast<Job*>(request->data));
@@ -125,14 +149,16 @@ void Local::start(const Deliver& order) {
 void Local::ended(const Deliver& order, std::uint64_t session, Finished&& finished) {
     --running_;
     log(order, finished);
+    tell_of_mailboxes(finished);
     Done& done = finished.done;
     const bool same = session == session_;
     if (!same) {
         done.connection = 0;
         done.delivery = next_number_++;
     }
-    queue_manager_.send(done);
-    unacknowledged_.insert_or_assign(done.delivery, std::move(done));
+    const auto number = done.delivery;
+    unacknowledged_.insert_or_assign(number, std::move(done));
+    tell(number);
     if (same) {
         if (const auto place = places_.find(order.connection); place != places_.end())
             --place->second.in_flight;
@@ -140,6 +166,23 @@ void Local::ended(const Deliver& order, std::uint64_t session, Finished&& finish
     }
     if (running_ == 0) messages_.rest();
     if (stopped_ && running_ == 0) std::exchange(stopped_, nullptr)();
+}
+
+// For `postrider status`: whose mail waits. A mailbox that nobody has tried again may be well by now; the first that is
+// delivered shows it.
+void Local::tell_of_mailboxes(const Finished& finished) {
+    bool news = false;
+    for (const Line& line : finished.lines) {
+        if (line.mailbox && (failing_.contains(line.mailbox_of) || failing_.size() < most_failing))
+            news = failing_.insert_or_assign(line.mailbox_of, line.verdict.text).second || news;
+        else if (!line.mailbox && line.verdict.outcome == Outcome::delivered)
+            news = failing_.erase(line.mailbox_of) > 0 || news;
+    }
+    if (!news) return;
+    if (failing_.empty()) return surroundings_.trouble("");
+    const auto& [user, why] = *failing_.begin();
+    const auto more = failing_.size() > 1 ? fmt::format(" (and {} more)", failing_.size() - 1) : "";
+    surroundings_.trouble(fmt::format("mail for {}{} waits: {}", user, more, why));
 }
 
 void Local::log(const Deliver& order, const Finished& finished) {

@@ -7,12 +7,18 @@ namespace local {
 
 using proto::delivery::Outcome;
 
-Verdict delivered(std::string text) { return {Outcome::delivered, "2.0.0", std::move(text)}; }
+Verdict delivered(std::string text) {
+    return {.outcome = Outcome::delivered, .status = "2.0.0", .text = std::move(text)};
+}
 Verdict deferred(std::string status, std::string text) {
-    return {Outcome::deferred, std::move(status), std::move(text)};
+    return {.outcome = Outcome::deferred, .status = std::move(status), .text = std::move(text)};
 }
 Verdict failed(std::string status, std::string text) {
-    return {Outcome::failed, std::move(status), std::move(text)};
+    return {.outcome = Outcome::failed, .status = std::move(status), .text = std::move(text)};
+}
+Verdict of_mailbox(Verdict verdict) {
+    verdict.mailbox = true;
+    return verdict;
 }
 
 Verdict verdict_of(const spool::Error& error) {
@@ -21,8 +27,8 @@ Verdict verdict_of(const spool::Error& error) {
     case EFBIG: return deferred("4.2.2", "mailbox is too large: " + error.what);
     case ENOSPC: return deferred("4.3.1", "no space left: " + error.what);
     case EACCES:
-    case EPERM: return deferred("4.2.0", "not permitted: " + error.what);
-    case ELOOP: return deferred("4.2.0", "a symbolic link where there must be none: " + error.what);
+    case EPERM: return of_mailbox(deferred("4.2.0", "not permitted: " + error.what));
+    case ELOOP: return of_mailbox(deferred("4.2.0", "a symbolic link where there must be none: " + error.what));
     default: return deferred("4.3.0", error.what);
     }
 }

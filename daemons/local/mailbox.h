@@ -18,15 +18,20 @@ struct Verdict {
     proto::delivery::Outcome outcome = proto::delivery::Outcome::deferred;
     std::string status; // "2.0.0"
     std::string text;   // "delivered to maildir"
+    bool mailbox = false;  // deferred: not for the message's sake; others into the same mailbox would fare alike
+    bool in_doubt = false; // deferred: it may have been delivered all the same
     static void fields(auto& m, auto& f) {
         f("outcome", m.outcome);
         f("status", m.status);
         f("text", m.text);
+        f("mailbox", m.mailbox);
+        f("in_doubt", m.in_doubt);
     }
 };
 Verdict delivered(std::string text);
 Verdict deferred(std::string status, std::string text);
 Verdict failed(std::string status, std::string text);
+Verdict of_mailbox(Verdict verdict); // deferred: its failure is the mailbox's
 // What an errno of a mailbox means: all but a wrong recipient may be mended, so everything is deferred.
 Verdict verdict_of(const spool::Error& error);
 

@@ -112,7 +112,7 @@ std::optional<Verdict> Mbox::open() {
         if (!locked) return verdict_of(locked.error());
         if (*locked) break;
         if (std::chrono::steady_clock::now() >= until)
-            return deferred("4.2.0", fmt::format("{} is locked by another program", letter_.path));
+            return of_mailbox(deferred("4.2.0", fmt::format("{} is locked by another program", letter_.path)));
         std::this_thread::sleep_for(pause);
     }
     struct stat found;

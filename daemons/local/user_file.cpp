@@ -1,4 +1,6 @@
 #include "daemons/local/user_file.h"
+#include "daemons/common/alias_targets.h"
+#include "libsmtp/text.h"
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
@@ -97,6 +99,54 @@ Answer read(const std::string& path, std::uint32_t owner) {
     return out;
 }
 
+namespace {
+
+constexpr int most_includes = 100; // as when recipients are looked up
+
+// In one file, and those that it includes. Nothing: there is no such file, or nobody may believe it.
+std::expected<std::optional<bool>, std::string> named_in(const std::string& path, std::string_view target, std::uint32_t uid,
+                                                         int& includes) {
+    using Kind = decide::AliasTarget::Kind;
+    const auto said = read(path, uid);
+    if (said.said == Said::unreadable) return std::unexpected(said.why);
+    if (said.said != Said::found) return std::nullopt;
+    for (const auto& one : common::TargetList::parse(said.text).targets) {
+        if (one.kind == Kind::command && target.starts_with('|') && target.substr(1) == one.value) return true;
+        if (one.kind == Kind::file && target == one.value) return true;
+        if (one.kind != Kind::include || !one.value.starts_with('/') || ++includes > most_includes) continue;
+        auto found = named_in(one.value, target, uid, includes);
+        if (!found || found->value_or(false)) return found;
+    }
+    return false;
+}
+
+} // namespace
+
+std::expected<bool, std::string> are_named(const Names& names, std::string_view user, std::string_view home,
+                                           std::uint32_t uid) {
+    if (home == "/") home = ""; // nobody's
+    for (const auto& place : places(names.forward, user, home, names.extension)) {
+        int includes = 0;
+        const auto found = named_in(place, names.target, uid, includes);
+        if (!found) return std::unexpected(found.error());
+        if (*found) return **found; // the first that is there speaks
+    }
+    return false;
+}
+
+std::optional<Verdict> refuse_unless_named(const Names& names, const as_user::Person& person) {
+    if (names.target.empty()) return {};
+    const auto found = are_named(names, person.name, person.home, person.uid);
+    if (!found) return deferred("4.3.0", found.error());
+    return *found ? std::nullopt : std::optional(not_named(names.target, person.name));
+}
+
+Verdict not_named(std::string_view target, std::string_view user) {
+    return deferred("4.3.5", fmt::format("refused: \"{}\" as user {} comes from no alias file and no .forward file that is "
+                                         "there now; postrider message requeue looks the recipient up again",
+                                         smtp::printable(target, 128), smtp::printable(user, 64)));
+}
+
 Answer answer(const Order& order) {
     std::uint32_t owner = geteuid();
     std::string home = order.home;
@@ -129,7 +179,7 @@ int read_file_as_user() {
     as_user::Line<user_file::Message> line(std::move(*control));
     const auto heard = line.hear(60'000);
     const auto* order = heard ? std::get_if<user_file::Order>(&*heard) : nullptr;
-    return order && line.say(user_file::answer(*order)) ? 0 : 1;
+    return order && line.say(user_file::answer(*order), -1) ? 0 : 1;
 }
 
 } // namespace local

@@ -3,6 +3,9 @@
 #pragma once
 #include "daemons/common/proto/user_files.h"
 #include "daemons/local/as_user.h"
+#include "daemons/local/mailbox.h"
+#include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -38,6 +41,25 @@ std::vector<std::string> places(const std::vector<std::string>& forward, std::st
 
 // It must be a plain file (no link) of `owner` or root that nobody else may write. The answer's number is 0.
 proto::user_files::Answer read(const std::string& path, std::uint32_t owner);
+
+// Does one of the user's own files name this command ("|command") or file, by itself or by a file that it includes? By a
+// process that is the user. The error says which file cannot be read now.
+struct Names {
+    std::string target;
+    std::string extension;            // of the address; "" none
+    std::vector<std::string> forward; // local.forward
+    static void fields(auto& m, auto& f) {
+        f("target", m.target);
+        f("extension", m.extension);
+        f("forward", m.forward);
+    }
+};
+std::expected<bool, std::string> are_named(const Names& names, std::string_view user, std::string_view home,
+                                           std::uint32_t uid);
+// A verdict unless they are; none where `names.target` is "".
+std::optional<Verdict> refuse_unless_named(const Names& names, const as_user::Person& person);
+// What becomes of mail for a place that nothing names which this system trusts.
+Verdict not_named(std::string_view target, std::string_view user);
 
 // All of it, by a process that may still become the user.
 proto::user_files::Answer answer(const Order& order);

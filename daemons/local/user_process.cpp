@@ -1,8 +1,8 @@
 #include "daemons/local/user_process.h"
+#include "daemons/local/files.h"
 #include <cerrno>
-#include <csignal>
-#include <poll.h>
-#include <sys/wait.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
 
 namespace local {
 
@@ -13,34 +13,30 @@ using namespace user_process;
 
 // ---- the daemon's side ----
 
-UserProcess::UserProcess(common::Identity user, Letter letter)
-    : user_(std::move(user)), letter_(std::move(letter)) {}
+namespace {
+
+constexpr int tidying_up = 1000; // ms that a process has that is no longer wanted
+
+} // namespace
+
+UserProcess::UserProcess(Begin begin, smtp::Duration timeout, Stragglers& stragglers)
+    : begin_(std::move(begin)), timeout_(static_cast<int>(timeout.count() / 1000)), child_(begin_.person.name, stragglers) {}
 
 UserProcess::~UserProcess() {
     line_.reset(); // it notices, and gives up what it has not committed
-    if (pid_ == 0) return;
-    int status;
-    for (int i = 0; i < 100; ++i) { // a second to tidy up
-        if (waitpid(pid_, &status, WNOHANG) != 0) return;
-        poll(nullptr, 0, 10);
-    }
-    kill(pid_, SIGKILL);
-    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) continue;
+    if (child_.running()) child_.wait(tidying_up);
 }
 
-Result<> UserProcess::start() {
-    auto [ours, theirs] = TRY(as_user::socket_pair());
-    line_.emplace(std::move(ours));
-    pid_ = TRY(as_user::start("mailbox", {theirs.number()}));
-    return {};
+// Of this user's processes, not of the message: the next one would fare alike.
+Verdict UserProcess::lost(const Error& error) {
+    const auto text = error.code == ETIMEDOUT
+                          ? fmt::format("the process that delivers as user {} did not answer for {} s and was killed",
+                                        begin_.person.name, timeout_ / 1000)
+                          : error.what;
+    return of_mailbox(deferred("4.3.0", text));
 }
 
-Verdict UserProcess::lost(const Error& error) { return verdict_of(Error{0, error.what}); }
-
-std::optional<Verdict> UserProcess::open() {
-    if (auto started = start(); !started) return lost(started.error());
-    if (auto said = line_->say(Begin{as_user::person_of(user_), letter_}); !said) return lost(said.error());
-    const int patience = static_cast<int>(letter_.lock_timeout / 1000) + 60'000;
+std::optional<Verdict> UserProcess::answer(int patience) {
     const auto heard = line_->hear(patience);
     if (!heard) return lost(heard.error());
     if (std::holds_alternative<Opened>(*heard)) return {};
@@ -48,41 +44,67 @@ std::optional<Verdict> UserProcess::open() {
     return lost(Error{EPROTO, "the delivering process makes no sense"});
 }
 
+std::optional<Verdict> UserProcess::open() {
+    auto sockets = as_user::socket_pair();
+    if (!sockets) return verdict_of(Error{0, sockets.error().what});
+    if (auto started = child_.start("mailbox", {sockets->second.number()}); !started)
+        return started.error().code == EBUSY ? lost(started.error()) : verdict_of(Error{0, started.error().what});
+    line_.emplace(std::move(sockets->first));
+    sockets->second.reset();
+    if (auto said = line_->say(begin_, timeout_); !said) return lost(said.error());
+    return answer(static_cast<int>(begin_.letter.lock_timeout / 1000) + timeout_);
+}
+
 std::optional<Verdict> UserProcess::write(std::string_view content) {
     while (!content.empty()) {
         const std::string_view piece = content.substr(0, 256 * 1024);
         content.remove_prefix(piece.size());
-        if (line_->say(Piece{std::string(piece)})) continue;
+        const auto said = line_->say(Piece{std::string(piece)}, timeout_);
+        if (said) continue;
+        if (said.error().code == ETIMEDOUT) return lost(said.error());
         // It ended before all was said: why lies in the socket.
-        const auto heard = line_->hear(60'000);
-        if (!heard) return lost(heard.error());
-        const auto* ended = std::get_if<Ended>(&*heard);
-        return ended ? ended->verdict : lost(Error{EPROTO, "the delivering process makes no sense"});
+        if (auto verdict = answer(timeout_)) return verdict;
+        return lost(Error{EPROTO, "the delivering process makes no sense"});
     }
     return {};
 }
 
 Verdict UserProcess::commit() {
-    (void)line_->say(Commit{}); // if it has gone, the answer says why
-    const auto heard = line_->hear(10 * 60'000);
-    if (!heard) return lost(heard.error());
-    const auto* ended = std::get_if<Ended>(&*heard);
-    return ended ? ended->verdict : lost(Error{EPROTO, "the delivering process makes no sense"});
+    (void)line_->say(Commit{}, timeout_); // if it has gone, the answer says why
+    const auto heard = line_->hear(timeout_);
+    const auto* ended = heard ? std::get_if<Ended>(&*heard) : nullptr;
+    if (ended) return ended->verdict;
+    auto verdict = lost(heard ? Error{EPROTO, "the delivering process makes no sense"} : heard.error());
+    verdict.in_doubt = true; // it may have come to its end
+    return verdict;
 }
 
 // ---- the process's side ----
 
 namespace {
 
+// /var/mail is root's and its group may write: mailboxes there are made with that group, and for it. False: elsewhere.
+bool take_mail_group(as_user::Person& person, const std::string& path) {
+    struct stat found;
+    if (stat(parent_of(path).c_str(), &found) != 0 || found.st_uid != 0) return false;
+    if ((found.st_mode & S_IWGRP) == 0 || (found.st_mode & S_IWOTH) != 0) return false;
+    person.gid = found.st_gid;
+    return true;
+}
+
 Verdict deliver_as_user(Line& line) {
     auto first = line.hear(60'000);
     const auto* begin = first ? std::get_if<Begin>(&*first) : nullptr;
     if (!begin) return verdict_of(Error{EPROTO, "the delivering process was not told what to do"});
-    if (auto became = as_user::become(begin->person); !became) return verdict_of(became.error());
+    auto person = begin->person;
+    auto letter = begin->letter;
+    if (begin->mail_group) letter.shared = take_mail_group(person, letter.path);
+    if (auto became = as_user::become(person); !became) return verdict_of(became.error());
     if (auto settled = common::no_new_privileges(); !settled) return verdict_of(settled.error());
-    const auto mailbox = open_mailbox(begin->letter);
+    if (auto refused = user_file::refuse_unless_named(begin->names, person)) return *refused;
+    const auto mailbox = open_mailbox(letter);
     if (auto verdict = mailbox->open()) return *verdict;
-    if (auto said = line.say(Opened{}); !said) return verdict_of(said.error());
+    if (auto said = line.say(Opened{}, -1); !said) return verdict_of(said.error());
     while (true) {
         const auto heard = line.hear(-1);
         if (!heard) return verdict_of(heard.error()); // the daemon has gone: nothing is kept
@@ -100,7 +122,7 @@ int write_mailbox_as_user() {
     if (!control) return 1;
     Line line(std::move(*control));
     const Verdict verdict = deliver_as_user(line);
-    return line.say(Ended{verdict}) ? 0 : 1;
+    return line.say(Ended{verdict}, -1) ? 0 : 1;
 }
 
 } // namespace local

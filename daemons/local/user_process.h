@@ -1,12 +1,13 @@
 // A mailbox written by a process that has become its owner: the daemon's side, which looks like any Mailbox,
 // and the process's side. They speak frames over a socket pair; the process becomes the user before it touches
-// anything of theirs.
+// anything of theirs. A process that does not answer in time is killed: its user may have stopped it.
 #pragma once
-#include "daemons/common/privileges.h"
 #include "daemons/local/as_user.h"
+#include "daemons/local/child.h"
 #include "daemons/local/mailbox.h"
+#include "daemons/local/user_file.h"
+#include "libsmtp/time.h"
 #include <string>
-#include <sys/types.h>
 #include <variant>
 
 namespace local {
@@ -16,9 +17,13 @@ namespace user_process {
 struct Begin { // daemon → process: whose process it is to be, and where to write
     as_user::Person person;
     Letter letter;
+    user_file::Names names;  // not empty: it is written only if the user's own files name it
+    bool mail_group = false; // in a directory such as /var/mail it has that directory's group, and the mbox is for it, too
     static void fields(auto& m, auto& f) {
         f("person", m.person);
         f("letter", m.letter);
+        f("names", m.names);
+        f("mail_group", m.mail_group);
     }
 };
 struct Piece { // daemon → process
@@ -42,20 +47,21 @@ using Line = as_user::Line<Message>;
 
 class UserProcess final : public Mailbox {
 public:
-    UserProcess(common::Identity user, Letter letter);
+    // `timeout`: of each step, opening beyond the letter's lock_timeout.
+    UserProcess(user_process::Begin begin, smtp::Duration timeout, Stragglers& stragglers);
     ~UserProcess() override; // the process gives up what was not committed, or is killed
     std::optional<Verdict> open() override;
     std::optional<Verdict> write(std::string_view content) override;
     Verdict commit() override;
 
 private:
-    spool::Result<> start();
+    std::optional<Verdict> answer(int patience); // nothing: Opened
     Verdict lost(const spool::Error& error);
 
-    common::Identity user_;
-    Letter letter_;
+    user_process::Begin begin_;
+    const int timeout_; // ms
+    Child child_;
     std::optional<user_process::Line> line_;
-    pid_t pid_ = 0;
 };
 
 // Such a process's whole life, with the socket as descriptor 0; its exit status.

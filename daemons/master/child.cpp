@@ -1,4 +1,6 @@
 #include "daemons/master/child.h"
+#include "daemons/common/read_file.h"
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <sys/wait.h>
@@ -26,7 +28,7 @@ void Child::enter(State state) {
 void Child::start() {
     generation_ = 0;
     unanswered_ = 0;
-    killed_ = has_said_ = false;
+    killed_ = hung_ = has_said_ = false;
     auto spawned = spawn(overseer_.program_of(*this));
     if (!spawned) {
         trouble_ = spawned.error().what;
@@ -80,6 +82,16 @@ void Child::answer(const supervision::AccessToken& token, int file) {
     link_->send(token, file >= 0 ? std::vector{file} : std::vector<int>{});
 }
 
+// It runs, or waits for something, while others answer: what it works on may be what hangs it. Not so while somebody has
+// stopped or traces it, while the kernel holds it (a disk that does not answer), nor where the whole machine is slow.
+bool Child::hangs_by_itself() const {
+    const auto stat = common::read_file(fmt::format("/proc/{}/stat", pid_));
+    if (!stat) return false;
+    const auto name_ends = stat->rfind(") ");
+    const char state = name_ends == stat->npos ? '?' : (*stat)[std::min(name_ends + 2, stat->size() - 1)];
+    return (state == 'R' || state == 'S') && overseer_.others_answer(*this);
+}
+
 // Counted in questions, not in time: a machine that was suspended has not been silent.
 void Child::heartbeat() {
     if (!alive() || killed_) return;
@@ -87,6 +99,7 @@ void Child::heartbeat() {
     if (unanswered_ * rules.heartbeat_interval >= rules.heartbeat_timeout) {
         log_.error("{} (pid {}) has not answered for {} s: killed", name(), pid_,
                    std::chrono::duration_cast<std::chrono::seconds>(unanswered_ * rules.heartbeat_interval).count());
+        hung_ = hangs_by_itself();
         return kill();
     }
     ++unanswered_;
@@ -114,10 +127,12 @@ void Child::tell(const supervision::Died& died) {
 bool Child::explain_end(int status) {
     const bool by_signal = WIFSIGNALED(status);
     const int number = by_signal ? WTERMSIG(status) : WEXITSTATUS(status);
-    if (killed_) return false;
+    if (killed_) return hung_;
     if (by_signal) {
-        log_.warning("{} (pid {}) was ended by signal {} ({})", name(), pid_, number, strsignal(number));
-        return number != SIGKILL && number != SIGTERM;
+        const bool no_memory = number == SIGKILL && overseer_.out_of_memory();
+        log_.warning("{} (pid {}) was ended by signal {} ({}){}", name(), pid_, number, strsignal(number),
+                     no_memory ? ": the kernel was out of memory" : "");
+        return no_memory || (number != SIGKILL && number != SIGTERM);
     }
     if (number == 0 && state_ == State::stopping) return false;
     if (number == 127) log_.error("{} could not be started", name());

@@ -25,7 +25,11 @@ public:
         virtual void troubled(Child& child) = 0;
         virtual void answered(Child& child) = 0; // a heartbeat
         virtual void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) = 0;
-        // crashed: of itself. Called before it is started again (if it is).
+        // Do the processes of other roles answer? Where they do not, the machine is slow and nobody hangs.
+        virtual bool others_answer(const Child& child) = 0;
+        // Has the kernel killed a process for want of memory that this was not said of?
+        virtual bool out_of_memory() = 0;
+        // crashed: of itself, by hanging, or by taking all the memory: what it had in flight is suspect. Called before it is started again (if it is).
         virtual void ended(Child& child, bool crashed) = 0;
 
     protected:
@@ -60,12 +64,14 @@ public:
     const std::string& word() const { return word_; } // its last one on how its work stands; "" none
     const std::string& confinement() const { return confinement_; }
     std::uint64_t restarts() const { return restarts_; }
+    unsigned unanswered() const { return unanswered_; } // heartbeats
     unsigned deaths_in_a_row() const { return backoff_.in_a_row(); }
     smtp::WallTime since() const { return since_; } // of the state
 
 private:
     void take(proto::supervision::Message&& message);
     void enter(State state);
+    bool hangs_by_itself() const;
     bool explain_end(int status);
 
     common::Loop& loop_;
@@ -81,6 +87,7 @@ private:
     std::uint64_t restarts_ = 0, generation_ = 0, pings_ = 0;
     unsigned unanswered_ = 0;
     bool killed_ = false;
+    bool hung_ = false; // that is why it was killed
     bool has_said_ = false; // this process, of its trouble
     smtp::WallTime since_{};
     smtp::Monotonic entered_{};

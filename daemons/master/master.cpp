@@ -1,5 +1,6 @@
 #include "daemons/master/master.h"
 #include "daemons/common/cautions.h"
+#include "daemons/common/ipc/hello.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/common/programs.h"
 #include "daemons/common/random.h"
@@ -26,7 +27,7 @@ constexpr smtp::Duration not_ready_interval = 5s; // between words about who is 
 constexpr int not_ready_limit = 6;                // such words before the start is given up
 constexpr unsigned deaths_limit = 5;              // in a row, before the start is given up
 
-std::string random_token() {
+std::string random_key() {
     std::string text;
     for (const char byte : common::random_bytes(24))
         text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
@@ -80,9 +81,9 @@ Result<> Master::open(common::Fd log_file, std::map<std::string, common::Fd> han
     text_file_ = TRY(sealed(text_));
     TRY(keys_.load(config_, Loop::now().monotonic));
     tokens_of_accounts_.use(keys_.credentials());
-    make_tokens();
+    make_keys_of_servers();
     control_ = std::make_unique<ipc::JsonServer>(
-        loop_, log_, common::Fd(fcntl(premises_.local_socket("master"), F_DUPFD_CLOEXEC, 3)),
+        loop_, log_, common::Fd(fcntl(premises_.local_socket("master"), F_DUPFD_CLOEXEC, 3)), operators(),
         [this](const ipc::JsonServer::Request& request, const nlohmann::json& body) { control(request, body); });
     watch_signals();
     start_children();
@@ -133,9 +134,14 @@ void Master::watch_signals() {
     on(SIGUSR1, [](uv_signal_t* s, int) { (void)common::owner_of<Master>(s)->reopen_log(); });
 }
 
-void Master::make_tokens() {
+void Master::make_keys_of_servers() {
     for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
-        tokens_[static_cast<proto::Role>(i)] = random_token();
+        keys_of_servers_[static_cast<proto::Role>(i)] = random_key();
+}
+
+common::Operators Master::operators() const {
+    const auto& users = premises_.users();
+    return {users.service ? users.service->uid : geteuid(), !users.service, users.admin_group};
 }
 
 void Master::start_children() {
@@ -164,8 +170,15 @@ void Master::send_orders(const Child& child, common::MasterLink& link) {
     orders.generation = generation_;
     orders.file = config_.file;
     orders.instance = plan.instance;
-    orders.token = tokens_[plan.role];
-    for (const auto role : plan.expects) orders.expected.push_back({std::string(proto::name_of(role)), tokens_[role]});
+    for (const auto& server : common::process_plan(config_))
+        if (std::ranges::find(server.expects, plan.role) != server.expects.end())
+            orders.tokens.push_back({std::string(proto::name_of(server.role)),
+                                     ipc::token_of(keys_of_servers_[server.role], plan.role, plan.instance)});
+    if (!plan.expects.empty()) orders.key = keys_of_servers_[plan.role];
+    for (const auto role : plan.expects) orders.expected.emplace_back(proto::name_of(role));
+    orders.single_user = !premises_.users().service;
+    orders.has_operators = premises_.users().admin_group.has_value();
+    orders.operators = premises_.users().admin_group.value_or(0);
     std::vector<int> descriptors = {text_file_.number()};
     if (log_file_) {
         orders.has_log_file = true;
@@ -202,6 +215,7 @@ void Master::reap() {
 
 void Master::heartbeat() {
     systemd_.go_on();
+    oom_kills_.forget_earlier();
     for (auto& child : children_) child->heartbeat();
     refresh_keys();
     heartbeat_.start(config_.master.heartbeat_interval);
@@ -306,6 +320,12 @@ void Master::tell_standing() {
     const auto text = text_of(standing);
     if (text == std::exchange(standing_, text)) return;
     systemd_.tell("STATUS=" + text);
+}
+
+bool Master::others_answer(const Child& child) {
+    return std::ranges::none_of(children_, [&](const auto& each) {
+        return each->alive() && each->plan().role != child.plan().role && each->unanswered() >= 2;
+    });
 }
 
 // Whoever was started again meanwhile has not asked.

@@ -9,6 +9,7 @@
 #include "daemons/master/child.h"
 #include "daemons/master/key_ring.h"
 #include "daemons/master/notify.h"
+#include "daemons/master/oom_kills.h"
 #include "daemons/master/premises.h"
 #include "daemons/master/tokens.h"
 #include <map>
@@ -52,12 +53,15 @@ private:
     void troubled(Child& child) override;
     void answered(Child& child) override;
     void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) override;
+    bool others_answer(const Child& child) override;
+    bool out_of_memory() override { return oom_kills_.one_more(); }
     void ended(Child& child, bool crashed) override;
 
     void bind_metrics();
     void watch_signals();
     void start_children();
-    void make_tokens();
+    void make_keys_of_servers();
+    common::Operators operators() const;
     void reap();
     void heartbeat();
     void refresh_keys();
@@ -94,8 +98,9 @@ private:
     Premises premises_;
     KeyRing keys_;
     Tokens tokens_of_accounts_;
+    OomKills oom_kills_;
     common::Fd text_file_, log_file_, errors_;
-    std::map<proto::Role, std::string> tokens_;
+    std::map<proto::Role, std::string> keys_of_servers_; // their callers' tokens are made of them
     std::vector<std::unique_ptr<Child>> children_;
     std::unique_ptr<ipc::JsonServer> control_;
     std::vector<common::Handle<uv_signal_t>> signals_;

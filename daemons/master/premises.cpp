@@ -193,10 +193,20 @@ Result<> Premises::bind_local_sockets() {
             TRY(as.well());
             local_[std::string(socket.name)] = TRY(common::listen_local(path, socket.mode));
         }
-        if (!socket.for_admins || !users_.service) continue;
-        if (users_.admin_group && lchown(path.c_str(), users_.service->uid, *users_.admin_group) != 0)
-            return std::unexpected(Error::from_errno("chown " + path));
+        if (socket.for_admins && users_.service) TRY(give_to_operators(path));
     }
+    return {};
+}
+
+// The service user, who owns the directory, can remove it, but no longer connect to it.
+Result<> Premises::give_to_operators(const std::string& path) {
+    const common::Fd fd(open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    struct stat there{};
+    if (!fd || fstat(fd.number(), &there) != 0) return std::unexpected(Error::from_errno("open " + path));
+    if (!S_ISSOCK(there.st_mode) || there.st_uid != users_.service->uid)
+        return std::unexpected(Error{EPERM, path + " is not the socket that was made there"});
+    if (fchownat(fd.number(), "", 0, users_.admin_group.value_or(0), AT_EMPTY_PATH) != 0)
+        return std::unexpected(Error::from_errno("chown " + path));
     return {};
 }
 
@@ -324,7 +334,7 @@ Result<common::Fd> Premises::open_errors() {
     AsUser as(users_.service);
     TRY(as.well());
     const auto path = run_ + "/errors";
-    common::Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640));
+    common::Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0640));
     if (!fd) return std::unexpected(Error::from_errno("open " + path));
     return fd;
 }

@@ -73,6 +73,7 @@ private:
     spool::Result<> make_directories(const config::Config& config);
     spool::Result<> check_access(const config::Config& config) const;
     spool::Result<> give_drop_its_group();
+    spool::Result<> give_to_operators(const std::string& path);
     spool::Result<> lock();
 
     common::Log& log_;

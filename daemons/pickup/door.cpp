@@ -13,9 +13,10 @@ using namespace proto::submit;
 // One program and its message.
 class Door::Visitor final : ipc::Connection::Sink {
 public:
-    Visitor(Door& door, common::Fd fd, uid_t uid)
-        : door_(door), uid_(uid), patience_(door.deadlines_, [this] { door_.gone(*this); }),
-          submission_(Submission::create(door.service_, uid, [this](const Answer& answer) { say(answer); })),
+    Visitor(Door& door, common::Fd fd, const common::Credentials& peer)
+        : door_(door), uid_(peer.uid), patience_(door.deadlines_, [this] { door_.gone(*this); }),
+          submission_(Submission::create(door.service_, uid_, [this](const Answer& answer) { say(answer); }, Waits::program,
+                                         door.service_.operators.include(peer) ? Imports::taken : Imports::refused)),
           connection_(std::make_unique<ipc::Connection>(door.service_.loop, std::move(fd),
                                                         static_cast<ipc::Connection::Sink*>(this))) {
         wait();
@@ -52,7 +53,10 @@ private:
     void say(const Answer& answer) {
         answered_ = true;
         ipc::encode<Message>(answer, connection_->begin());
-        connection_->end();
+        if (connection_->end() == ipc::Connection::Ended::too_long) {
+            ipc::encode<Message>(Answer{answer.status, answer.queue_id, "the reason is too long to be told"}, connection_->begin());
+            static_cast<void>(connection_->end());
+        }
         patience_.set(common::Loop::now().monotonic + 10s); // to read it and go
     }
 
@@ -95,12 +99,11 @@ bool Door::accept() {
             continue;
         }
         if (errno == EAGAIN) return false;
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-            service_.log.warning("cannot accept a submission: {}", std::strerror(errno));
-            uv_poll_stop(poll_.get()); // else it would spin
-            pause_.start(200ms);
-            return false;
-        }
+        if (errno == EINTR || errno == ECONNABORTED) continue;
+        service_.log.warning("cannot accept a submission: {}", std::strerror(errno));
+        uv_poll_stop(poll_.get()); // else it would spin
+        pause_.start(200ms);
+        return false;
     }
     return true;
 }
@@ -115,7 +118,7 @@ void Door::admit(common::Fd fd) {
     if (mine >= limits.connections_per_user)
         return turn_away(std::move(fd), "too many submissions of yours at once, try again later");
     ++mine;
-    visitors_.push_back(std::make_unique<Visitor>(*this, std::move(fd), peer->uid));
+    visitors_.push_back(std::make_unique<Visitor>(*this, std::move(fd), *peer));
 }
 
 // Never in silence.

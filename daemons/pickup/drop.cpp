@@ -66,9 +66,13 @@ void Drop::look() {
     }
     names_.clear();
     sated_.clear();
+    std::map<std::string, std::string> left; // of `settled_`, what is still there
     while (const dirent* entry = ::readdir(stream))
         if (entry->d_name[0] != '.') names_.emplace_back(entry->d_name);
     ::closedir(stream);
+    for (const auto& name : names_)
+        if (auto one = settled_.extract(name)) left.insert(std::move(one));
+    settled_ = std::move(left);
     std::ranges::sort(names_); // names begin with the time
     next_file();
 }
@@ -77,6 +81,10 @@ void Drop::next_file() {
     while (!closed_ && !names_.empty()) {
         name_ = std::move(names_.front());
         names_.pop_front();
+        if (const auto before = settled_.extract(name_)) {
+            settle(before.mapped());
+            continue;
+        }
         if (open_file(name_)) return read_more();
     }
     if (again_) look();
@@ -116,11 +124,11 @@ void Drop::read_more() {
     frames_.feed({piece.data(), static_cast<std::size_t>(n)});
     while (const auto frame = frames_.next()) {
         const auto message = ipc::decode<Message>(*frame);
-        if (!message) return put_aside("malformed: " + message.error().why);
+        if (!message) return break_off("malformed: " + message.error().why);
         submission_->take(*message);
         if (submission_->ended()) return; // answered() follows
     }
-    if (frames_.broken()) return put_aside("malformed");
+    if (frames_.broken()) return break_off("malformed");
     frames_.keep();
     const auto go_on = [this, alive = alive_] {
         if (*alive && submission_) read_more();
@@ -137,16 +145,25 @@ void Drop::leave_for_later() {
     const bool old = ::fstat(file_.number(), &st) == 0 &&
                      std::chrono::system_clock::now() - std::chrono::system_clock::from_time_t(st.st_mtime) >
                          broken_off_after;
-    if (old) return put_aside("it has no end");
+    if (old) {
+        service_.log.warning("drop/{}: it has no end, so nobody was told that it was taken", name_);
+        settle("it has no end");
+    }
     done_with_file();
+}
+
+// Whoever left it was told that it was taken: what can be understood of it becomes a report.
+void Drop::break_off(const std::string& why) {
+    submission_->break_off(why); // answered() follows
 }
 
 void Drop::answered(const Answer& answer) {
     if (answer.status == EX_OK) {
         // Between the commit and this a crash makes the message come twice, never not at all.
-        if (::unlinkat(directory_.number(), name_.c_str(), 0) != 0)
-            service_.log.error("drop/{} was submitted as {} and cannot be removed: {}", name_,
-                               answer.queue_id, std::strerror(errno));
+        const auto* returned = submission_->returned();
+        if (returned)
+            service_.log.warning("drop/{}: refused ({}): {} reports it", name_, returned->reason(), answer.queue_id);
+        settle(returned && !returned->whole() ? returned->reason() : "");
         return done_with_file();
     }
     if (submission_->over_limit()) { // it stays, and its user's others
@@ -154,23 +171,23 @@ void Drop::answered(const Answer& answer) {
         if (::fstat(file_.number(), &st) == 0) sated_.insert(st.st_uid);
         return done_with_file();
     }
-    if (submission_->put_off()) return done_with_file(); // it stays
-    if (answer.status == EX_TEMPFAIL) { // it stays, and so do the others: look again in a while
-        names_.clear();
-        return done_with_file();
-    }
-    put_aside(answer.text);
+    if (submission_->shut()) names_.clear(); // nothing can be taken now: all stay, for a look in a while
+    done_with_file();                        // it stays
 }
 
-void Drop::put_aside(const std::string& why) {
-    const auto to = spool::put_aside(service_.intake.disk(), "drop/" + name_, "quarantine/incomplete",
-                                     "drop." + name_, why);
-    if (to)
-        service_.log.error("drop/{} is no submission ({}); moved to {}", name_, why, *to);
-    else
-        service_.log.error("drop/{} is no submission ({}), and cannot be moved: {}", name_, why,
-                           to.error().what);
-    done_with_file();
+// The file under way goes: for good, or with a reason to quarantine/incomplete/. If it cannot go now it is remembered, or
+// it would be submitted at every look.
+void Drop::settle(const std::string& aside) {
+    if (aside.empty()) {
+        if (::unlinkat(directory_.number(), name_.c_str(), 0) == 0 || errno == ENOENT) return;
+        service_.log.error("drop/{} was submitted and cannot be removed: {}", name_, std::strerror(errno));
+    } else {
+        const auto to = spool::put_aside(service_.intake.disk(), "drop/" + name_, "quarantine/incomplete", "drop." + name_, aside);
+        if (to) return service_.log.warning("drop/{}: moved to {}", name_, *to);
+        if (to.error().code == ENOENT) return;
+        service_.log.error("drop/{} ({}) cannot be moved: {}", name_, aside, to.error().what);
+    }
+    settled_.insert_or_assign(name_, aside);
 }
 
 void Drop::done_with_file() {

@@ -7,6 +7,7 @@
 #include "daemons/common/timer.h"
 #include "daemons/pickup/submission.h"
 #include <deque>
+#include <map>
 #include <set>
 #include <string>
 
@@ -31,7 +32,8 @@ private:
     void read_more();
     void leave_for_later();
     void answered(const proto::submit::Answer& answer);
-    void put_aside(const std::string& why);
+    void break_off(const std::string& why);
+    void settle(const std::string& aside);
     void done_with_file();
 
     Service& service_;
@@ -40,6 +42,7 @@ private:
     common::Timer timer_;
     std::deque<std::string> names_; // still to be looked at
     std::set<uid_t> sated_;         // users who have submitted enough for now
+    std::map<std::string, std::string> settled_; // names that are dealt with but for going; why to quarantine/incomplete/, or ""
     std::string name_;              // of the file under way
     ipc::FrameReader frames_;
     std::shared_ptr<Submission> submission_;

@@ -1,4 +1,5 @@
 #include "daemons/pickup/pickup.h"
+#include "daemons/common/drop_limits.h"
 
 namespace pickup {
 
@@ -12,6 +13,7 @@ spool::Result<std::unique_ptr<Pickup>> Pickup::create(common::Surroundings& surr
                                  static_cast<std::uint8_t>(surroundings.instance()), troubles->about("spool"),
                                  surroundings.figures, common::Source::local));
     std::unique_ptr<Pickup> pickup(new Pickup(surroundings, orders.config, std::move(troubles), std::move(intake)));
+    pickup->intake_->on_standing([outbox = &pickup->outbox_](const std::string& why) { outbox->say_standing(why); });
     pickup->reconfigure(std::move(orders));
     pickup->drop_.look();
     return pickup;
@@ -29,9 +31,17 @@ Pickup::Pickup(common::Surroundings& surroundings, const config::Config& config,
 
 void Pickup::reconfigure(common::Orders orders) {
     service_.config = std::make_shared<const config::Config>(orders.config);
+    service_.operators = orders.operators;
     service_.advisers = Advisers::of(orders.config, troubles_->anew("advisers"));
     intake_->reconfigure(orders.config.spool);
     keys_.reconfigure(orders.config);
+    const auto& spool = orders.config.spool;
+    common::DropLimits limits;
+    limits.message_size = orders.config.submit.message_size;
+    limits.floor = {spool.minimum_free, spool.minimum_free_inodes};
+    limits.user_bytes = std::max(limits.user_bytes, 2 * limits.message_size);
+    const auto left = common::publish_drop_limits(spool.directory + "/drop", limits);
+    if (!left) service_.log.warning("{}: programs that leave mail there go by earlier limits", left.error().what);
     if (auto fd = orders.take("submit"); fd && !door_)
         door_ = std::make_unique<Door>(service_, std::move(fd));
 }

@@ -1,12 +1,12 @@
 #include "daemons/pickup/submission.h"
 #include "daemons/common/copies.h"
 #include "daemons/common/kill_point.h"
+#include "daemons/common/lifetime.h"
 #include "libsmtp/address.h"
 #include "libsmtp/date.h"
 #include "libsmtp/received.h"
 #include "libsmtp/utf8.h"
 #include <algorithm>
-#include <unistd.h>
 
 namespace pickup {
 
@@ -19,6 +19,7 @@ constexpr auto answer_within = std::chrono::minutes(5); // sendmail -bv: what is
 
 
 const char* reason_of(common::Shut why) {
+    if (why == common::Shut::memory) return "too much mail is being received, try again later";
     return why == common::Shut::full ? "the mail queue is full, try again later"
                                      : "the mail queue cannot be written, try again later";
 }
@@ -37,34 +38,48 @@ bool is_one_line(std::string_view text) {
 
 void Submission::take(const Message& message) {
     if (ended()) return;
+    if (stage_ == Stage::returning) {
+        if (const auto* more = std::get_if<Content>(&message)) returned_->keep(more->bytes);
+        if (std::holds_alternative<End>(message)) hand_back(true);
+        return;
+    }
+    all_here_ = std::holds_alternative<End>(message);
     if (const auto* first = std::get_if<Begin>(&message)) {
         if (stage_ != Stage::begin) return refuse(EX_PROTOCOL, "a second beginning");
         return begin(*first);
     }
     if (const auto* piece = std::get_if<Import>(&message)) return import(*piece);
     if (stage_ == Stage::begin || stage_ == Stage::envelope) return refuse(EX_PROTOCOL, "no beginning");
+    if (const auto* others = std::get_if<Recipients>(&message)) {
+        if (stage_ != Stage::header || taken_ > 0 || importing_) return refuse(EX_PROTOCOL, "recipients after the content");
+        return static_cast<void>(add_recipients(others->recipients));
+    }
     if (const auto* more = std::get_if<Content>(&message)) return content(more->bytes);
     if (std::holds_alternative<End>(message)) return end();
     refuse(EX_PROTOCOL, "an answer that nobody asked for");
 }
 
 void Submission::begin(const Begin& begin) {
-    if (begin.version != version)
-        return refuse(EX_TEMPFAIL, "sendmail and the running mail system are of different versions");
+    envelope_.uid = uid_;
+    envelope_.submitter = "uid:" + std::to_string(uid_);
+    constexpr auto other_version = "sendmail and the running mail system are of different versions";
+    if (begin.version != version && waits_ == Waits::program) return refuse(EX_TEMPFAIL, other_version);
     if (!read_sender(begin) || !read_recipients(begin)) return;
-    const auto id = service_.intake.admit(0, common::Loop::now());
-    if (!id) return refuse(EX_TEMPFAIL, reason_of(id.error()));
-    id_ = *id;
+    if (begin.version != version) return refuse(EX_PROTOCOL, other_version); // what lies there will be no other tomorrow
+    if (!admit()) return;
     const auto now = common::Loop::now().wall;
     const auto zone = std::chrono::minutes(std::clamp(begin.zone, -24 * 60, 24 * 60));
 
     envelope_.arrival = now;
+    envelope_.lifetime = common::lifetime_of(envelope_.reverse_path, service_.config->queue);
     envelope_.origin = spool::Origin::local;
     envelope_.trace = static_cast<spool::Trace>(begin.trace); // the same in the same order
     if (envelope_.trace == spool::Trace::verify) envelope_.expiry = now + answer_within;
-    envelope_.uid = uid_;
-    envelope_.submitter = "uid:" + std::to_string(uid_);
+    static_assert(static_cast<int>(spool::Trace::first_try) == static_cast<int>(Trace::first_try) &&
+                  static_cast<int>(spool::Trace::verify) == static_cast<int>(Trace::verify));
     envelope_.ret = static_cast<spool::Return>(begin.ret);
+    static_assert(static_cast<int>(spool::Return::full) == static_cast<int>(Return::full) &&
+                  static_cast<int>(spool::Return::headers) == static_cast<int>(Return::headers));
     envelope_.body = begin.body == Body::seven_bit   ? spool::Body::seven_bit
                      : begin.body == Body::eight_bit ? spool::Body::eight_bit
                                                      : spool::Body::unspecified;
@@ -91,12 +106,20 @@ void Submission::begin(const Begin& begin) {
     mended_ = local;
 }
 
-bool Submission::may_import() const { return uid_ == 0 || uid_ == ::geteuid(); }
+// False: refused.
+bool Submission::admit() {
+    const auto id = service_.intake.admit(0, common::Loop::now());
+    if (id) return id_ = *id, true;
+    shut_ = true;
+    refuse(EX_TEMPFAIL, reason_of(id.error()));
+    return false;
+}
 
-// A message that another spool had: its envelope is believed, for who hands it in could have written the file.
+// A message that another spool had: its envelope is believed, for an operator hands it in.
 void Submission::import(const Import& import) {
     if (stage_ != Stage::begin && stage_ != Stage::envelope) return refuse(EX_PROTOCOL, "a second beginning");
-    if (!may_import()) return refuse(EX_NOPERM, "only root and the user of the mail system may import messages");
+    if (imports_ != Imports::taken)
+        return refuse(EX_NOPERM, "only root and members of mta.admin_group may import messages");
     if (import.version != version)
         return refuse(EX_TEMPFAIL, "postrider and the running mail system are of different versions");
     stage_ = Stage::envelope;
@@ -107,9 +130,7 @@ void Submission::import(const Import& import) {
     if (!envelope) return refuse(EX_DATAERR, "the envelope is none: " + envelope.error().why);
     if (envelope->recipients.empty()) return refuse(EX_DATAERR, "no recipients");
     envelope_ = *std::move(envelope);
-    const auto id = service_.intake.admit(0, common::Loop::now());
-    if (!id) return refuse(EX_TEMPFAIL, reason_of(id.error()));
-    id_ = *id;
+    if (!admit()) return;
     importing_ = true;
     writer_.emplace(service_.intake.write(id_, envelope_));
     encoded_envelope_ = writer_->encoded_envelope();
@@ -142,7 +163,16 @@ bool Submission::read_recipients(const Begin& begin) {
         refuse(EX_USAGE, "no recipients");
         return false;
     }
-    for (const auto& given : begin.recipients) {
+    if (!add_recipients(begin.recipients)) return false;
+    if (envelope_.recipients.empty() && !from_header_) {
+        refuse(EX_USAGE, "no recipients");
+        return false;
+    }
+    return true;
+}
+
+bool Submission::add_recipients(const std::vector<Recipient>& recipients) {
+    for (const auto& given : recipients) {
         const auto list = smtp::complete_addresses(given.list, service_.config->mta.origin);
         if (!list.problem.empty()) {
             refuse(EX_DATAERR, "a recipient is no address: " + list.problem);
@@ -150,10 +180,6 @@ bool Submission::read_recipients(const Begin& begin) {
         }
         for (const auto& address : list.addresses)
             if (!add_recipient(address, given.orcpt, given.notify)) return false;
-    }
-    if (envelope_.recipients.empty() && !from_header_) {
-        refuse(EX_USAGE, "no recipients");
-        return false;
     }
     return true;
 }
@@ -180,12 +206,14 @@ bool Submission::add_recipient(const std::string& address, const std::string& or
 }
 
 void Submission::content(std::string_view bytes) {
-    if (bytes.size() > largest_content) return refuse(EX_PROTOCOL, "too much content at once");
-    if (importing_) return writer_->append(bytes);
+    if (importing_ && bytes.size() <= largest_content) return writer_->append(bytes);
     taken_ += bytes.size();
+    if (bytes.size() > largest_content) return refuse(EX_PROTOCOL, "too much content at once");
+    if (waits_ == Waits::nobody) beginning_ += bytes.substr(0, Returned::most_kept - std::min(Returned::most_kept, beginning_.size()));
     if (taken_ > service_.config->submit.message_size)
         return refuse(EX_DATAERR, "the message is larger than " +
-                                      std::to_string(service_.config->submit.message_size) + " bytes");
+                                      std::to_string(service_.config->submit.message_size) + " bytes",
+                      "5.3.4");
     mend([&](std::string& content) { fixup_->feed(bytes, content); });
     if (header_is_known()) write_mended();
 }
@@ -232,7 +260,7 @@ bool Submission::header_is_known() {
 
 void Submission::write_mended() {
     scan_.feed(mended_);
-    if (scan_.received() > smtp::max_hops) return refuse(EX_DATAERR, "the message has travelled in a circle");
+    if (scan_.received() > smtp::max_hops) return refuse(EX_DATAERR, "the message has travelled in a circle", "5.4.6");
     writer_->append(mended_);
     if (fingerprint_) fingerprint_->feed(mended_);
     if (control_.ended() && control_.count(common::key_field) == 0) fingerprint_.reset(); // most mail has no key
@@ -255,7 +283,7 @@ void Submission::end() {
         control_.finish(mended_);
         if (!header_is_known()) return;
         write_mended();
-        if (stage_ == Stage::over) return;
+        if (!writer_) return; // refused
         over_limit_ = !within_limits();
         if (over_limit_)
             return refuse(EX_TEMPFAIL, "you have submitted too much mail lately, try again later");
@@ -328,6 +356,24 @@ void Submission::report_refusal(const smtp::Reply& reply) {
     commit();
 }
 
+void Submission::break_off(std::string why) {
+    if (ended()) return;
+    if (stage_ != Stage::returning) refuse(EX_DATAERR, std::move(why));
+    if (stage_ == Stage::returning) hand_back(false);
+}
+
+// Refused, and nobody waits for the answer: its sender gets a report.
+void Submission::hand_back(bool complete) {
+    if (!admit()) return; // a later look finds it again
+    const auto now = common::Loop::now().wall;
+    auto made = returned_->make(*service_.config, std::move(envelope_), id_, now, std::chrono::minutes(0), complete);
+    envelope_ = std::move(made.envelope);
+    service_.log.info("{}: uid={} from=<{}>", id_.text(), uid_, envelope_.reverse_path);
+    writer_.emplace(service_.intake.write(id_, envelope_));
+    writer_->append(made.content);
+    commit();
+}
+
 void Submission::commit() {
     encoded_envelope_ = writer_->encoded_envelope();
     stage_ = Stage::committing;
@@ -362,12 +408,19 @@ void Submission::on_resume(std::function<void()> resume) {
     if (writer_) writer_->on_resume(std::move(resume));
 }
 
-void Submission::refuse(std::uint8_t status, std::string text) {
+void Submission::refuse(std::uint8_t status, std::string text, std::string_view code) {
     stage_ = Stage::over;
     writer_.reset();
     std::ranges::replace_if(text, [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; }, '?');
     service_.log.warning("{}submission by uid={} refused: {}", id_.valid() ? id_.text() + ": " : "", uid_,
                          text);
+    if (waits_ == Waits::nobody && status != EX_TEMPFAIL) {
+        returned_.emplace(std::string(code) + " " + text);
+        returned_->keep(std::exchange(beginning_, {}), taken_);
+        stage_ = all_here_ ? Stage::reviewing : Stage::returning;
+        if (all_here_) service_.loop.later([self = shared_from_this()] { self->hand_back(true); });
+        return;
+    }
     service_.loop.later(
         [self = shared_from_this(), status, text = std::move(text)] { self->answer({status, {}, text}); });
 }

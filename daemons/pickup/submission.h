@@ -5,10 +5,12 @@
 #include "daemons/common/idempotency/desk.h"
 #include "daemons/common/idempotency/fingerprint.h"
 #include "daemons/common/intake.h"
+#include "daemons/common/operators.h"
 #include "daemons/common/outbox.h"
 #include "daemons/common/pool_choice.h"
 #include "daemons/common/proto/submit.h"
 #include "daemons/common/rates.h"
+#include "daemons/pickup/returned.h"
 #include "daemons/pickup/review.h"
 #include "libsmtp/control_fields.h"
 #include "libsmtp/header_scan.h"
@@ -22,6 +24,9 @@
 
 namespace pickup {
 
+// Whether a message may come with its state (Import): an operator's may, and nobody else's.
+enum class Imports : std::uint8_t { refused, taken };
+
 // What submissions share. Outlives them; `config` is the one in force.
 struct Service {
     common::Loop& loop;
@@ -31,11 +36,12 @@ struct Service {
     common::Outbox& outbox;
     common::idempotency::Desk& keys;
     common::Rates rates = {};
+    common::Operators operators = {}; // who may import
     std::shared_ptr<const Advisers> advisers = {}; // of `config`
     std::set<std::shared_ptr<class Submission>> under_review = {}; // whether anybody waits for them or not
 };
 
-// Who is told what filters refuse: the program that waits, or by a report the sender.
+// Who is told of what is refused: the program that waits, or by a report the sender (or the postmaster).
 enum class Waits : std::uint8_t { program, nobody };
 
 class Submission : public std::enable_shared_from_this<Submission> {
@@ -43,8 +49,8 @@ public:
     // `answered` is called once, never from within take().
     using Answered = std::function<void(const proto::submit::Answer&)>;
     static std::shared_ptr<Submission> create(Service& service, uid_t uid, Answered answered,
-                                              Waits waits = Waits::program) {
-        return std::shared_ptr<Submission>(new Submission(service, uid, std::move(answered), waits));
+                                              Waits waits = Waits::program, Imports imports = Imports::refused) {
+        return std::shared_ptr<Submission>(new Submission(service, uid, std::move(answered), waits, imports));
     }
 
     // What arrives, in order. After an answer has been decided on the rest is swallowed.
@@ -52,8 +58,14 @@ public:
     // Nobody waits for the answer any more. What has not ended is forgotten; what has is committed all the
     // same.
     void abandon();
+    // Nobody waits, and what follows cannot be read: what was understood so far is returned to its sender.
+    void break_off(std::string why);
     // It was refused because its user has submitted enough for now.
     bool over_limit() const { return over_limit_; }
+    // It was refused because no mail at all can be taken now.
+    bool shut() const { return shut_; }
+    // Answered 0, and refused for good: what was committed is a message that its sender gets a report about.
+    const Returned* returned() const { return returned_ ? &*returned_ : nullptr; }
     // A filter or its key has put it off: it alone, nothing is wrong with others.
     bool put_off() const { return put_off_; }
     // All of it is here, or it was refused.
@@ -64,17 +76,18 @@ public:
     void on_resume(std::function<void()> resume);
 
 private:
-    enum class Stage : std::uint8_t { begin, envelope, header, content, reviewing, committing, over };
-    Submission(Service& service, uid_t uid, Answered answered, Waits waits)
-        : service_(service), uid_(uid), waits_(waits), answered_(std::move(answered)),
+    // returning: it was refused, nobody waits, and the rest of it is still to come.
+    enum class Stage : std::uint8_t { begin, envelope, header, content, returning, reviewing, committing, over };
+    Submission(Service& service, uid_t uid, Answered answered, Waits waits, Imports imports)
+        : service_(service), uid_(uid), waits_(waits), imports_(imports), answered_(std::move(answered)),
           control_(common::control_fields_of(common::Submitter::trusted, *service.config)) {}
 
     void begin(const proto::submit::Begin& begin);
     bool read_sender(const proto::submit::Begin& begin);
     bool read_recipients(const proto::submit::Begin& begin);
+    bool add_recipients(const std::vector<proto::submit::Recipient>& recipients);
     bool add_recipient(const std::string& address, const std::string& orcpt, std::uint8_t notify);
     void import(const proto::submit::Import& import);
-    bool may_import() const;
     void content(std::string_view bytes);
     void mend(const std::function<void(std::string&)>& fix);
     bool header_is_known();
@@ -88,20 +101,24 @@ private:
     void review();
     void reviewed(const Review::Outcome& outcome);
     void report_refusal(const smtp::Reply& reply);
+    bool admit();
+    void hand_back(bool complete);
     void commit();
     void committed(const spool::Result<spool::DurableReceipt>& receipt);
-    void refuse(std::uint8_t status, std::string text);
+    // `code`: of the report, where nobody waits.
+    void refuse(std::uint8_t status, std::string text, std::string_view code = "5.6.0");
     void answer(proto::submit::Answer answer);
 
     Service& service_;
     const uid_t uid_;
     const Waits waits_;
+    const Imports imports_;
     Answered answered_;
     Stage stage_ = Stage::begin;
     spool::QueueId id_;
     spool::Envelope envelope_;
     std::string sender_as_given_;
-    bool from_header_ = false, over_limit_ = false, put_off_ = false;
+    bool from_header_ = false, over_limit_ = false, put_off_ = false, shut_ = false;
     std::uint8_t header_notify_ = 0;
     std::optional<smtp::SubmissionFixup> fixup_;
     smtp::ControlFields control_;
@@ -111,7 +128,9 @@ private:
     std::optional<Review> review_;
     smtp::HeaderScan scan_;
     std::string encoded_envelope_;
-    bool importing_ = false;
+    bool importing_ = false, all_here_ = false;
+    std::optional<Returned> returned_;
+    std::string beginning_; // of the content as it came, while it may have to be returned
     std::string mended_; // content on its way from the fixup to the writer
     std::uint64_t taken_ = 0;
 };

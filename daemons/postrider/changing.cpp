@@ -1,5 +1,6 @@
 // The verbs that change something: messages by ids or filter words; pause, resume and force of queues, links,
 // pools or everything. The queue-manager has it durable before it answers.
+#include "daemons/common/config/units.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/postrider/choice.h"
 #include "daemons/postrider/command.h"
@@ -24,12 +25,14 @@ json with_why(std::string_view op, const Arguments& arguments) {
 // Sums up what the requests came to: with many ids there are several.
 struct Total {
     std::int64_t matched = 0, changed = 0, would_change = 0, skipped = 0;
+    std::int64_t in_flight = 0; // of those skipped: could not be removed, for they are being delivered
     std::int64_t kept = 0; // of what was to be tried: by a pause
     void add(const json& line) {
         matched += number_of(line, "matched");
         changed += number_of(line, "changed");
         would_change += number_of(line, "would_change");
         skipped += number_of(line, "skipped");
+        in_flight += number_of(line, "in_flight");
         kept += number_of(line, "kept");
     }
 };
@@ -57,6 +60,7 @@ int change(const Arguments& arguments, std::span<const std::string> words, json 
                     {"changed", total.changed},
                     {"would_change", total.would_change},
                     {"skipped", total.skipped},
+                    {"in_flight", total.in_flight},
                     {"kept", total.kept},
                     {"dry_run", dry}});
     else if (dry)
@@ -68,7 +72,10 @@ int change(const Arguments& arguments, std::span<const std::string> words, json 
                    total.kept > 0 ? fmt::format("; {} of them only when resumed, for a pause keeps them (see \"postrider status\")",
                                                 total.kept)
                                   : "");
-    return worst;
+    if (total.in_flight == 0 || worst != ok) return worst;
+    complain(fmt::format("{} being delivered and could not be stopped any more: not {}",
+                         total.in_flight == 1 ? "1 message is" : fmt::format("{} messages are", total.in_flight), done));
+    return already_so;
 }
 
 int plain(const Arguments& arguments, std::string_view op, std::string_view done) {
@@ -119,7 +126,17 @@ int message_hold(const Arguments& a) { return plain(a, op::hold, "held"); }
 int message_release(const Arguments& a) { return plain(a, op::release, "released"); }
 int message_remove(const Arguments& a) { return plain(a, op::remove, "removed"); }
 int message_retry(const Arguments& a) { return plain(a, op::force, "tried now"); }
-int message_expire(const Arguments& a) { return plain(a, op::expire, "expired"); }
+
+int message_expire(const Arguments& a) {
+    auto request = with_why(op::expire, a);
+    const auto after = a.option("--after");
+    if (!after) return change(a, a.words, std::move(request), "expired");
+    const auto life = config::parse_duration(*after);
+    if (!life || *life < std::chrono::seconds(1))
+        return complain(fmt::format("--after {}: expected a duration of at least 1s, such as 2d", *after)), usage;
+    request["after"] = std::chrono::ceil<std::chrono::seconds>(*life).count();
+    return change(a, a.words, std::move(request), "given " + *after + " to be delivered in");
+}
 
 int message_requeue(const Arguments& a) {
     auto request = with_why(op::requeue, a);

@@ -61,8 +61,8 @@ int explain(const spool::Error& error, const config::Config& config) {
     }
     complain(error.what);
     if (error.code != EACCES && error.code != EPERM) return unavailable;
-    complain(fmt::format("this is for root, the user the MTA runs as and members of its administrators' group "
-                         "(mta.admin_group): \"adduser NAME {}\", as root, puts somebody in; he logs in anew then",
+    complain(fmt::format("this is for root and members of the group {0} (mta.admin_group): \"adduser NAME {0}\", as root, "
+                         "adds a member, who then has to log in again",
                          config.mta.admin_group));
     return no_permission;
 }

@@ -185,7 +185,9 @@ void print_message(const json& m) {
     if (number_of(m, "expiry") > 0) print_fact("Expires", time_text(number_of(m, "expiry")));
     print_fact("Size", fmt::format("{} bytes", number_of(m, "size")));
     print_fact("Lane", text_of(m, "lane"));
-    print_fact("Policy", text_of(m, "policy"));
+    print_fact("Policy", text_of(m, "policy") + (text_of(m, "policy_values").empty()
+                                                     ? ""
+                                                     : fmt::format(" ({})", text_of(m, "policy_values"))));
     print_fact("Rerouted to", text_of(m, "rerouted_to"));
     print_fact("Client", text_of(m, "client"));
     print_fact("HELO", text_of(m, "helo"));

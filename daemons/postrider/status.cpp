@@ -86,6 +86,13 @@ void mail(Page& page, const json& q) {
         else if (entries > 0)
             page.fact("Suppressed", fmt::format("{} on the list; {} put there by refusals today", entries, today));
     }
+    for (const auto& each : list_of(q, "put_aside")) {
+        const auto there = number_of(each, "messages"), removed = number_of(each, "removed");
+        if (there + removed == 0) continue;
+        page.fact("Put aside", fmt::format("{} in {}/, {} bytes{}", there, text_of(each, "directory"), number_of(each, "bytes"),
+                                           removed == 0 ? "" : fmt::format("; {} removed since the start, too old or too much",
+                                                                           removed)));
+    }
     for (const auto& pause : list_of(q, "pauses")) {
         const auto name = text_of(pause, "name"), why = text_of(pause, "why");
         page.fact("Paused", fmt::format("{}{}{} by {}, {} ago{}", text_of(pause, "scope"),

@@ -17,6 +17,9 @@ constexpr Option of_cat[] = {{"--header", "", "the header only"}};
 constexpr Option of_top[] = {{"--interval", "SECONDS", "between two looks; 2"}};
 constexpr Option of_change[] = {{"--why", "TEXT", "kept and shown beside who did it"},
                                 {"--dry-run", "", "say how many it would be and change nothing"}};
+constexpr Option of_expire[] = {{"--why", "TEXT", "kept and shown beside who did it"},
+                                {"--dry-run", "", "say how many it would be and change nothing"},
+                                {"--after", "DURATION", "not now, but when they are so old, such as 2d"}};
 constexpr Option of_requeue[] = {{"--why", "TEXT", "kept and shown beside who did it"},
                                  {"--dry-run", "", "say how many it would be and change nothing"},
                                  {"--policy", "NAME", "the retry policy that holds from now on"}};
@@ -77,7 +80,7 @@ constexpr Verb table[] = {
     {"message hold", which, 1, any, of_change, "do not deliver until released", message_hold},
     {"message release", which, 1, any, of_change, "let held messages go", message_release},
     {"message remove", which, 1, any, of_change, "delete without telling anybody", message_remove},
-    {"message expire", which, 1, any, of_change, "give up now; the senders are told", message_expire},
+    {"message expire", which, 1, any, of_expire, "give up now, or at another age; the senders are told", message_expire},
     {"message retry", which, 1, any, of_change, "try now, whatever the ladder says", message_retry},
     {"message requeue", which, 1, any, of_requeue, "work the recipients out anew", message_requeue},
     {"message reroute", "[HOST]:PORT|back ID...|WORD...|-", 2, any, of_change,

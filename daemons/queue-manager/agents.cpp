@@ -20,11 +20,22 @@ void Agents::attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery
     const auto id = ++last_;
     const auto kind = kind_of(peer);
     channel->set_callbacks({
-        [this, id, kind](proto::delivery::Message&& message) { callbacks_.said(id, kind, std::move(message)); },
+        [this, id, kind](proto::delivery::Message&& message) { said(id, kind, std::move(message)); },
         [this, id](const std::string&) { detach(id); },
     });
-    agents_.emplace(id, Attached{peer, std::move(channel)});
+    agents_.emplace(id, Attached{peer, std::move(channel), Dones{proto::delivery::largest_done}});
     callbacks_.attached(id, kind);
+}
+
+// A result in parts is passed on when it is whole. It cannot be too long: recipients of a transaction are bounded, and so
+// are the words about each.
+void Agents::said(decide::queue::AgentId id, Agent kind, proto::delivery::Message&& message) {
+    auto* done = std::get_if<proto::delivery::Done>(&message);
+    if (done == nullptr || (done->part == 0 && !done->more)) return callbacks_.said(id, kind, std::move(message));
+    auto& from = agents_.at(id);
+    auto whole = from.dones.add(std::move(*done));
+    if (whole && !whole->complete) return from.channel->fail("a result for more recipients than a transaction has");
+    if (whole) callbacks_.said(id, kind, std::move(whole->message));
 }
 
 std::optional<decide::queue::AgentId> Agents::any(Agent kind) {

@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/listener.h"
+#include "daemons/common/ipc/parts.h"
 #include "daemons/common/loop.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/common/timer.h"
@@ -39,15 +40,22 @@ public:
     void attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel);
 
     // To an agent that has gone nothing is said: its end tells the engine all that was in flight.
-    template <class M> void send(decide::queue::AgentId agent, const M& message) {
+    template <class M> [[nodiscard]] ipc::Sent send(decide::queue::AgentId agent, const M& message) {
+        const auto found = agents_.find(agent);
+        return found == agents_.end() ? ipc::Sent::not_open : found->second.channel->send(message);
+    }
+    template <ipc::AlwaysFits M> void send(decide::queue::AgentId agent, const M& message) {
         if (auto found = agents_.find(agent); found != agents_.end()) found->second.channel->send(message);
     }
 
 private:
+    using Dones = ipc::Joined<proto::delivery::Done, &proto::delivery::Done::replies>;
     struct Attached {
         ipc::Peer peer;
         std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel;
+        Dones dones{proto::delivery::largest_done}; // of which parts have come
     };
+    void said(decide::queue::AgentId id, Agent kind, proto::delivery::Message&& message);
     struct Departed {
         decide::queue::AgentId id;
         ipc::Peer peer;

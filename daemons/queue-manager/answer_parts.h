@@ -12,8 +12,8 @@ class AnswerParts {
 public:
     explicit AnswerParts(std::size_t most = proto::categorize::largest_answer) : most_(most) {}
 
-    // The whole answer, if this is its last part. One that is beyond the bound comes out without outcomes, as an
-    // answer that fits no question.
+    // The whole answer, if this is its last part. One that is beyond the bound comes out without outcomes, as one
+    // that was refused.
     std::optional<proto::categorize::Categorized> add(proto::categorize::Categorized&& part);
     // The categorizer has gone: what has begun will not come to its end.
     void forget();

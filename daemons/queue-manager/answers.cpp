@@ -6,6 +6,8 @@
 #include "daemons/decide/queue/observed.h"
 #include "daemons/queue-manager/queue_manager.h"
 #include "daemons/queue-manager/soft_bounce.h"
+#include <algorithm>
+#include <fmt/ranges.h>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,6 +15,18 @@
 namespace queue_manager {
 
 using common::Loop;
+
+namespace {
+
+// In the same words for routes by which we authenticate in the same way; "" the usual one.
+std::string authentication_by(std::string_view rule, const config::Config& config) {
+    const auto route = std::ranges::find(config.routes, rule, &decide::RouteRule::pattern);
+    if (route == config.routes.end() || route->auth == decide::AuthRule{}) return {};
+    return fmt::format("{}{} {}", route->auth.never ? "never " : "", route->auth.without_tls ? "without TLS" : "",
+                       fmt::join(route->auth.mechanisms, ","));
+}
+
+} // namespace
 
 // ---- the categorizer, the router, the bounce daemon ----
 
@@ -24,10 +38,9 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
     Subject& asked = subject.mapped();
     const bool soft = config_->bounce.soft_bounce;
     auto judgement = judge(asked, soft ? softened(answer) : answer, Loop::now().wall);
-    if (!judgement) {
-        log_.error("{}: the categorizer's answer does not fit the question: asking again later", id.text());
-        return tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
-    }
+    if (!judgement)
+        return not_categorized(id, answer.refused.empty() ? "the categorizer's answer does not fit the question"
+                                                          : answer.refused);
     // Those that an expansion has brought are in the file only when that is written.
     if (judgement->records.empty()) {
         say_settled(id, judgement->recipients);
@@ -47,7 +60,7 @@ void QueueManager::categorized(const proto::categorize::Categorized& answer) {
                           return settle(id, judgement, asked);
                       }
                       failed_on_disk(id, written.error());
-                      tell([&](smtp::Now now, auto& out) { engine_.categorization_failed(id, now, out); });
+                      not_categorized(id, fmt::format("cannot be recorded: {}", written.error().what));
                   });
     turn_.schedule();
 }
@@ -73,10 +86,11 @@ void QueueManager::routed(const proto::route::Routed& said) {
     static_assert(static_cast<int>(RouteKind::permanent) == static_cast<int>(proto::route::Kind::permanent));
     const bool reached = kind == RouteKind::mx || kind == RouteKind::configured;
     if (reached) links_[answer.link] = hosts_of(answer);
-    if (reached) policies_.routed(answer);
+    if (reached) domains_.routed(answer);
+    const auto auth = authentication_by(answer.rule, *config_);
     tell([&](smtp::Now now, auto& out) {
         engine_.routed({answer.domain, answer.asked_pool, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
-                        reached ? nullptr : &reason, answer.connections, answer.rule, answer.secure},
+                        reached ? nullptr : &reason, answer.connections, answer.rule, auth, answer.secure},
                        now, out);
     });
 }
@@ -93,14 +107,14 @@ void QueueManager::reported(const proto::report::Reported& answer) {
     reported_how_ = answer.outcome == Outcome::submitted    ? spool::Reported::submitted
                     : answer.outcome == Outcome::not_wanted ? spool::Reported::not_wanted
                                                             : spool::Reported::kept_in_bad;
+    if (answer.outcome == Outcome::kept_in_bad) cleaner_.soon();
     tell([&](smtp::Now now, auto& out) {
         engine_.reported(
             {answer.request,
              later ? decide::queue::ReportOutcome::try_later : decide::queue::ReportOutcome::done,
              answer.outcome == Outcome::submitted ? answer.report_id : spool::QueueId{}, answer.text},
             now, out);
-    });
-}
+    });}
 
 // ---- agents ----
 
@@ -128,6 +142,8 @@ void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::d
         done(agent, kind, *finished);
     else if (auto* ended = std::get_if<Closed>(&message))
         closed(*ended);
+    else if (auto* back = std::get_if<Returned>(&message))
+        returned(*back);
     else if (auto* step = std::get_if<TryStep>(&message))
         trials_.said(agent, *step);
     else if (auto* tried = std::get_if<Tried>(&message))
@@ -164,17 +180,14 @@ void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::d
         early_.emplace(id, Early{agent, kind, done}); // told by an agent before the spool was read so far
         return;
     }
+    if (done.gone) return look_for_file(agent, kind, done);
     // Acknowledged when everything it leads to is written: until then the agent keeps it.
     acknowledgement_ = std::shared_ptr<void>(nullptr, [this, agent, delivery = done.delivery](void*) {
         agents_.send(agent, proto::delivery::Acknowledged{delivery});
     });
     Result result(done, kind);
-    if (done.gone || done.unreadable) {
-        if (done.unreadable) {
-            put_in_quarantine(id, "found damaged when it was to be delivered");
-        } else {
-            log_.warning("{}: its file has gone: nothing was delivered", id.text());
-        }
+    if (done.unreadable) {
+        put_in_quarantine(id, "found damaged when it was to be delivered");
         tell([&](smtp::Now now, auto& out) { engine_.forget(id, now, out); });
     } else if (auto failed = result.failed_attempts(); !failed.empty()) {
         record(id, std::move(failed));
@@ -186,6 +199,33 @@ void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::d
     acknowledgement_.reset();
 }
 
+// That an agent finds no file says something of the agent as well: it may have come between two places, or have lost its
+// way. Only what is not found here either has gone.
+void QueueManager::look_for_file(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& said) {
+    auto tried = said;
+    tried.gone = false;
+    const auto as_said = [this, agent, kind, tried](const std::string& found) {
+        log_.warning("{}: a delivery agent did not find its file; here {}: it is tried again", tried.queue_id.text(), found);
+        done(agent, kind, tried);
+    };
+    readings_.read(
+        said.queue_id, spool::Location::messages,
+        [as_said](const spool::MessageState&, std::uint64_t) { as_said("it is found"); },
+        [this, as_said, agent, kind, tried](const Readings::Failure& failure) {
+            using How = Readings::Failure::How;
+            if (failure.how == How::failed) return as_said("it cannot be read: " + failure.why);
+            if (failure.how == How::damaged) {
+                auto damaged = tried;
+                damaged.unreadable = true;
+                damaged.results.clear();
+                return done(agent, kind, damaged);
+            }
+            log_.critical("{}: its file has gone, nothing was delivered: forgotten", tried.queue_id.text());
+            tell([&](smtp::Now now, auto& out) { engine_.forget(tried.queue_id, now, out); });
+            agents_.send(agent, proto::delivery::Acknowledged{tried.delivery});
+        });
+}
+
 void QueueManager::closed(const proto::delivery::Closed& closed) {
     const auto reason = reason_of(closed.reason, closed.host);
     decide::queue::Closed event{.connection = closed.connection, .was_up = closed.was_up};
@@ -194,6 +234,28 @@ void QueueManager::closed(const proto::delivery::Closed& closed) {
                                       {closed.reason.stage, closed.reason.code, closed.reason.status}, reason);
     event.crowded = closed.crowded;
     tell([&](smtp::Now now, auto& out) { engine_.closed(event, now, out); });
+}
+
+void QueueManager::returned(const proto::delivery::Returned& back) {
+    tell([&](smtp::Now now, auto& out) { engine_.returned({back.connection, back.deliveries}, now, out); });
+    if (back.delivery != 0 && back.deliveries.empty()) stops_.too_late(back.queue_id);
+    turn_.schedule();
+}
+
+DeliveryStops::Hands QueueManager::hands_for_stops() {
+    return {.in_flight =
+                [this](spool::QueueId id) {
+                    const auto info = engine_.message(id, Loop::now());
+                    return info && info->active;
+                },
+            .stop =
+                [this](spool::QueueId id) {
+                    tell([&](smtp::Now now, auto& out) {
+                        engine_.hold(id, now, out);
+                        engine_.cut(id, now, out);
+                    });
+                },
+            .go_on = [this](spool::QueueId id) { tell([&](smtp::Now now, auto& out) { engine_.release(id, now, out); }); }};
 }
 
 } // namespace queue_manager

@@ -1,7 +1,9 @@
 // The queue-manager's hands: one overload for each thing the engine can want.
 #include "daemons/common/kill_point.h"
 #include "daemons/decide/mx.h"
+#include "daemons/decide/queue/observed.h"
 #include "daemons/queue-manager/queue_manager.h"
+#include "daemons/queue-manager/retry_values.h"
 #include <algorithm>
 #include <cassert>
 #include <fmt/chrono.h>
@@ -46,6 +48,7 @@ void QueueManager::perform(smtp::Now now) {
 
 void QueueManager::end_of_turn() {
     readings_.begin();
+    stops_.look();
     store_.flush();
     if (const auto due = engine_.next_timer())
         timer_.start(std::max(smtp::Duration::zero(), *due - common::Loop::now().monotonic));
@@ -68,7 +71,30 @@ void QueueManager::carry_out(const AskCategorizer& action, smtp::Now) {
                    [this, id = action.id, numbers = std::vector(numbers.begin(), numbers.end())](
                        const spool::MessageState& state, std::uint64_t size) {
                        ask_categorizer(id, subject_of(state, size, numbers));
-                   });
+                   },
+                   [this, id = action.id](const Readings::Failure& failure) { not_categorized(id, failure); });
+}
+
+// The question could not be put: the message waits, and says why; others do not.
+void QueueManager::not_categorized(spool::QueueId id, const Readings::Failure& failure) {
+    using How = Readings::Failure::How;
+    if (failure.how == How::failed) return not_categorized(id, fmt::format("its file cannot be read: {}", failure.why));
+    if (!engine_.message(id, common::Loop::now())) return; // finished or removed meanwhile
+    if (failure.how == How::damaged)
+        put_in_quarantine(id, "found damaged when its recipients were to be worked out: " + failure.why);
+    else
+        log_.critical("{}: its file has gone: forgotten", id.text());
+    tell([&](smtp::Now now, auto& out) { engine_.forget(id, now, out); });
+}
+
+void QueueManager::not_categorized(spool::QueueId id, std::string why) {
+    log_.warning("{}: its recipients were not worked out, and are later: {}", id.text(), why);
+    next_.push_back([this, id, why = std::move(why)] {
+        tell([&](smtp::Now now, auto& out) {
+            engine_.categorization_failed(id, {"4.3.0", why, {}, {}}, now, out);
+        });
+    });
+    if (!performing_) perform(common::Loop::now());
 }
 
 void QueueManager::ask_categorizer(spool::QueueId id, Subject subject) {
@@ -78,12 +104,30 @@ void QueueManager::ask_categorizer(spool::QueueId id, Subject subject) {
         if (!performing_) perform(common::Loop::now());
         return;
     }
-    categorizer_.ask(proto::categorize::Categorize{id.value, id, subject.reverse_path, subject.open});
+    using Parts = ipc::Parts<proto::categorize::Categorize, &proto::categorize::Categorize::recipients>;
+    using Part = Service<proto::categorize::Message>::Part;
+    proto::categorize::Categorize question{id.value, id, subject.reverse_path, subject.open};
     subjects_.insert_or_assign(id, std::move(subject));
+    categorizer_.ask_in_parts(id.value, [this, id, parts = Parts(std::move(question))]() mutable {
+        if (categorizer_.ask(parts.next()) == ipc::Sent::too_long) {
+            subjects_.erase(id);
+            not_categorized(id, "an address of it, or its sender's, is too long to be asked about");
+            return Part::last;
+        }
+        return parts.more() ? Part::more : Part::last;
+    });
 }
 
 void QueueManager::carry_out(const AskRoute& action, smtp::Now) {
-    router_.ask(proto::route::Route{0, std::string(action.domain), std::string(action.pool)});
+    const proto::route::Route question{0, std::string(action.domain), std::string(action.pool)};
+    if (router_.ask(question) != ipc::Sent::too_long) return;
+    next_.push_back([this, domain = question.domain.substr(0, 300), pool = question.pool, all = question.domain] {
+        log_.error("the name of a domain is too long for the router: {} …", domain);
+        const decide::queue::Reason reason{"5.1.2", "the name of the domain is too long", {}, {}};
+        tell([&](smtp::Now now, auto& out) {
+            engine_.routed({all, pool, decide::queue::RouteKind::permanent, {}, std::chrono::seconds(60), &reason}, now, out);
+        });
+    });
 }
 
 // ---- delivering ----
@@ -92,8 +136,16 @@ void QueueManager::carry_out(const OpenConnection& action, smtp::Now now) {
     const std::string name(action.link);
     const auto link = links_.find(name);
     auto connect = connect_to(name, link != links_.end() ? link->second : LinkHosts(), now);
+    if (!action.domain.empty()) connect.rule = domains_.rule_of(action.domain); // what it is for, not who came last
     connect.connection = action.connection;
-    agents_.send(action.agent, connect);
+    if (agents_.send(action.agent, connect) != ipc::Sent::too_long) return;
+    log_.error("link {}: it has too many hosts for a delivery agent: {}", name, connect.hosts.size());
+    next_.push_back([this, number = action.connection] { // as one that could not be made
+        const decide::queue::Reason reason{"4.3.5", "the list of its hosts is too long", {}, {}};
+        tell([&](smtp::Now now, auto& out) {
+            engine_.closed(decide::queue::failed(number, false, {smtp::Stage::none, 0, reason.status}, reason), now, out);
+        });
+    });
 }
 
 QueueManager::LinkHosts QueueManager::hosts_of(const proto::route::Routed& answer) {
@@ -102,37 +154,70 @@ QueueManager::LinkHosts QueueManager::hosts_of(const proto::route::Routed& answe
 
 proto::delivery::Connect QueueManager::connect_to(const std::string& link, const LinkHosts& hosts,
                                                   smtp::Now now) {
-    proto::delivery::Connect connect{.link = link, .mx = hosts.mx, .hosts = hosts.hosts, .rule = hosts.rule};
+    proto::delivery::Connect connect{
+        .link = link, .mx = hosts.mx, .hosts = hosts.hosts, .replies = replies_by(hosts.rule), .rule = hosts.rule};
     connect.pool = decide::pool_of_link(link);
     for (const auto& rest : resting_.of(link, now)) connect.resting.push_back(rest.source);
-    for (const auto& route : config_->routes)
-        if (route.pattern == hosts.rule)
-            for (const auto& each : route.replies) connect.replies.push_back(each.to_string());
     return connect;
+}
+
+std::vector<std::string> QueueManager::replies_by(std::string_view rule) const {
+    std::vector<std::string> out;
+    if (rule.empty()) return out;
+    const auto route = std::ranges::find(config_->routes, rule, &decide::RouteRule::pattern);
+    if (route != config_->routes.end())
+        for (const auto& each : route->replies) out.push_back(each.to_string());
+    return out;
 }
 
 void QueueManager::carry_out(const Deliver& action, smtp::Now) {
     const auto numbers = actions_.of(action.numbers);
     KILL_POINT("queue-manager.deliver");
-    agents_.send(action.agent, proto::delivery::Deliver{action.connection,
-                                                        action.delivery,
-                                                        action.id,
-                                                        action.location,
-                                                        {numbers.begin(), numbers.end()},
-                                                        to_wire(action.arrival),
-                                                        to_wire(action.queued), policies_.of(action.domain),
-                                                        action.secure});
+    const proto::delivery::Deliver order{action.connection,
+                                         action.delivery,
+                                         action.id,
+                                         action.location,
+                                         {numbers.begin(), numbers.end()},
+                                         to_wire(action.arrival),
+                                         to_wire(action.queued),
+                                         domains_.sts_of(action.domain),
+                                         action.secure,
+                                         replies_by(domains_.rule_of(action.domain))};
+    if (agents_.send(action.agent, order) != ipc::Sent::too_long) return;
+    next_.push_back([this, order] { // as a try that came to nothing
+        log_.error("{}: too many recipients for one transaction: {}", order.queue_id.text(), order.recipients.size());
+        const decide::queue::Reason reason{"4.3.5", "too many recipients for one transaction", {}, {}};
+        std::vector<decide::queue::Result> results;
+        for (const auto number : order.recipients) {
+            auto& result = results.emplace_back();
+            result.number = number;
+            result.outcome = Outcome::deferred;
+            result.reason = &reason;
+        }
+        tell([&](smtp::Now now, auto& out) {
+            engine_.done({order.connection, order.delivery, order.queue_id, results}, now, out);
+        });
+    });
 }
 
 void QueueManager::carry_out(const CloseConnection& action, smtp::Now) {
     agents_.send(action.agent, proto::delivery::Close{action.connection});
 }
 
+void QueueManager::carry_out(const Recall& action, smtp::Now) {
+    agents_.send(action.agent, proto::delivery::Recall{action.connection, 0, {}});
+}
+
+void QueueManager::carry_out(const CutDelivery& action, smtp::Now) {
+    agents_.send(action.agent, proto::delivery::Recall{action.connection, action.delivery, action.id});
+}
+
 // ---- recording ----
 
 void QueueManager::carry_out(const RecordDeferral& action, smtp::Now now) {
     const auto numbers = actions_.of(action.numbers);
-    auto attempt = result_ != nullptr ? result_->attempt(numbers) : std::nullopt;
+    const bool tried = result_ != nullptr && result_->event().id == action.id; // else its link's or queue's failure
+    auto attempt = tried ? result_->attempt(numbers) : std::nullopt;
     if (!attempt) { // no agent tried: the reason is our own
         attempt.emplace();
         attempt->recipients.assign(numbers.begin(), numbers.end());
@@ -232,10 +317,7 @@ void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
         reasons_missing = reasons_missing || each.expired || each.reason.status.empty();
     }
     reports_[action.request] = action.id;
-    if (!reasons_missing) {
-        bounce_.ask(out);
-        return;
-    }
+    if (!reasons_missing) return ask_bounce(std::move(out));
     readings_.read(action.id, action.location,
                    [this, out = std::move(out)](const spool::MessageState& state, std::uint64_t) mutable {
                        for (auto& recipient : out.recipients) {
@@ -245,8 +327,41 @@ void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
                            if (recipient.status.empty()) recipient.status = last.reply.status;
                            if (recipient.last_attempt == 0) recipient.last_attempt = to_wire(last.last_attempt);
                        }
-                       bounce_.ask(out);
+                       ask_bounce(std::move(out));
+                   },
+                   [this, request = action.request, id = action.id](const Readings::Failure& failure) {
+                       no_report(request, id, fmt::format("the message's file cannot be read: {}", failure.why));
                    });
+}
+
+void QueueManager::ask_bounce(proto::report::Report question) {
+    using Parts = ipc::Parts<proto::report::Report, &proto::report::Report::recipients>;
+    using Part = Service<proto::report::Message>::Part;
+    const auto shorten = [](std::string& text) {
+        if (text.size() <= proto::report::longest_text) return;
+        std::size_t end = proto::report::longest_text - 3;
+        while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end; // not within a character
+        text.replace(end, text.npos, "...");
+    };
+    for (auto& each : question.recipients)
+        for (auto* text : {&each.status, &each.diagnostic, &each.remote_reply, &each.remote_host}) shorten(*text);
+    const auto request = question.request;
+    bounce_.ask_in_parts(request, [this, request, id = question.queue_id, parts = Parts(std::move(question))]() mutable {
+        if (bounce_.ask(parts.next()) == ipc::Sent::too_long) { // not with texts so short
+            no_report(request, id, "what is to be reported is too long");
+            return Part::last;
+        }
+        return parts.more() ? Part::more : Part::last;
+    });
+}
+
+// The message waits, and says why; others' reports do not.
+void QueueManager::no_report(std::uint64_t request, spool::QueueId id, std::string why) {
+    next_.push_back([this, request, id, why = std::move(why)] {
+        if (!reports_.contains(request)) return; // bounce has gone meanwhile
+        reported({.request = request, .outcome = proto::report::Outcome::try_later, .report_id = id, .text = why});
+    });
+    if (!performing_) perform(common::Loop::now());
 }
 
 // ---- files ----
@@ -263,13 +378,7 @@ void QueueManager::carry_out(const Remove& action, smtp::Now) {
     // What is still to be said of it stands in its file, and comes first.
     readings_.when_read(action.id, [this, id = action.id, location = action.location, acknowledgement = acknowledgement_] {
         log_.info("{}: removed", id.text());
-        keys_.when_kept(id, [this, id, location, acknowledgement] {
-            store_.remove(id, location, [this, id, acknowledgement](spool::Result<> removed) {
-                if (!removed) return failed_on_disk(id, removed.error());
-                loader_.gone(id);
-            });
-            turn_.schedule();
-        });
+        keys_.when_kept(id, [this, id, location, acknowledgement] { remove_file(id, location, acknowledgement); });
     });
 }
 
@@ -305,7 +414,7 @@ void QueueManager::carry_out(const NoticeQueue& action, smtp::Now) {
 }
 
 void QueueManager::carry_out(const LinkState& action, smtp::Now) {
-    router_.ask(proto::route::LinkState{std::string(action.link), action.down});
+    static_cast<void>(router_.ask(proto::route::LinkState{std::string(action.link), action.down})); // its name is short
     log_.warning("link={} {}", action.link,
                  action.down ? "is down: its mail goes by the route's next one, if there is one"
                              : "is up again");
@@ -319,7 +428,9 @@ void QueueManager::carry_out(const NoticeReset& action, smtp::Now) {
 
 void QueueManager::carry_out(const RecordPolicy& action, smtp::Now now) {
     std::vector<spool::Property> records;
-    records.emplace_back(spool::ExpiryChanged{{}, std::string(action.policy), now.wall, "route", ""});
+    spool::ExpiryChanged changed{.policy = action.policy->name, .time = now.wall, .who = "route"};
+    changed.retry_values = values_of(*action.policy);
+    records.emplace_back(std::move(changed));
     record(action.id, std::move(records));
 }
 
@@ -327,6 +438,6 @@ void QueueManager::carry_out(const LinkForgotten& action, smtp::Now) {
     links_.erase(std::string(action.link));
 }
 
-void QueueManager::carry_out(const DomainForgotten& action, smtp::Now) { policies_.forgotten(action.domain); }
+void QueueManager::carry_out(const DomainForgotten& action, smtp::Now) { domains_.forgotten(action.domain); }
 
 } // namespace queue_manager

@@ -2,9 +2,9 @@
 #include "daemons/common/idn.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/common/suppression_list.h"
-#include "daemons/decide/expansion.h"
 #include "daemons/queue-manager/records.h"
 #include "libsmtp/reply.h"
+#include "libsmtp/text.h"
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -26,15 +26,28 @@ decide::queue::Reason refused_at_the_door(std::string_view verdict) {
             {}, {}};
 }
 
-// Commands may be slow, and are a user's affair: each user's have a queue of their own in the store.
-std::string store_of(std::string_view address, std::string_view user, std::string_view target, Mailboxes mailboxes) {
-    const bool command = target.empty() ? mailboxes == Mailboxes::commands : target.starts_with('|');
-    if (!command) return std::string(local_store);
-    return fmt::format("{}/{}", local_store, user.empty() ? address.substr(0, address.rfind('@')) : user);
+// Is it that user's own address, with an extension or without?
+bool is_of(std::string_view local_part, std::string_view user) {
+    const auto word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+    const auto name = smtp::lowered(user);
+    return local_part.starts_with(name) && (local_part.size() == name.size() || !word(local_part[name.size()]));
 }
 
-Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict,
-                        Mailboxes mailboxes) {
+// Every user's mailbox has a queue of its own in the store: it may be locked, their processes stopped, their commands
+// slow. What their .forward names has another. Of alias files each command and file has its own: they are served as one
+// user, and none of them is to wait for another, or for that user's mailbox. Virtual mailboxes are all written as the
+// same user: each of them has one.
+std::string store_of(std::string_view address, std::string_view user, std::string_view target) {
+    const auto at = std::min(address.rfind('@'), address.size());
+    const auto local_part = smtp::lowered(address.substr(0, at));
+    const bool virtual_mailbox = target.starts_with("maildir:") || target.starts_with("mbox:");
+    if (virtual_mailbox && at != address.size())
+        return fmt::format("{}/{}/{}", local_store, smtp::lowered(address.substr(at + 1)), local_part);
+    if (target.empty() || user.empty()) return fmt::format("{}/{}", local_store, user.empty() ? local_part : user);
+    return fmt::format("{}/{}/{}", local_store, user, is_of(local_part, user) ? "alias" : smtp::printable(target, 200));
+}
+
+Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recipient, const std::string& verdict) {
     Settled out{.number = number, .reverse_path = recipient.reverse_path, .delivered_to = recipient.delivered_to};
     out.address_number = decide::address_number(recipient.address, common::name_folding());
     out.by_file = true;
@@ -47,7 +60,7 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
         out.unsaid = true;
     } else if (recipient.fate == spool::Fate::local) {
         out.fate = Fate::local;
-        out.destination = store_of(recipient.address, recipient.user, recipient.target, mailboxes);
+        out.destination = store_of(recipient.address, recipient.user, recipient.target);
     } else if (recipient.fate == spool::Fate::discard) {
         out.fate = Fate::discard;
     } else {
@@ -77,7 +90,7 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
     out.address_number = decide::address_number(address, common::name_folding());
     if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
     if (out.fate == Fate::local)
-        out.destination = store_of(address, outcome.user, outcome.target, subject.mailboxes);
+        out.destination = store_of(address, outcome.user, outcome.target);
     if (out.fate == Fate::failed || out.fate == Fate::deferred)
         out.reason = {outcome.status, outcome.text, {}, {}};
     else if (subject.trace == spool::Trace::verify && out.fate == Fate::local)
@@ -118,30 +131,35 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
             ++open;
             continue;
         }
+        if (std::ranges::binary_search(subject.redone, number)) continue;
         const auto& recipient = state.recipients[number];
         const bool gets_it = recipient.status == spool::Status::pending || recipient.status == spool::Status::delivered;
         if (gets_it && recipient.fate != spool::Fate::failed && recipient.fate != spool::Fate::discard)
-            out.insert(decide::copy_key(recipient.address, recipient.user, recipient.target, recipient.envelope));
+            out.insert(decide::copy_key(
+                {recipient.address, recipient.user, recipient.target, recipient.transport, recipient.envelope},
+                subject.mailboxes));
     }
     return out;
 }
 
 // Of recipients that came out of the envelope's and have ended otherwise, or never were to get it: who comes out of the
 // same one again is not served, and nobody hears of it twice.
-std::string ended_key(std::uint32_t envelope, std::string_view address, std::string_view user, std::string_view target) {
-    return fmt::format("{} {}", envelope, decide::copy_key(address, user, target, envelope));
+std::string ended_key(const decide::Copy& copy, Mailboxes mailboxes) {
+    return fmt::format("{} {}", copy.origin, decide::copy_key(copy, mailboxes));
 }
 
 std::set<std::string> ends_of(const spool::MessageState& state, const Subject& subject) {
     std::set<std::string> out;
-    if (subject.open.back().index < subject.addressed) return out; // in the order of their numbers
+    if (subject.redone.empty() && subject.open.back().index < subject.addressed) return out; // in the order of their numbers
     for (std::uint32_t number = static_cast<std::uint32_t>(subject.addressed); number < subject.total; ++number) {
         const auto& recipient = state.recipients[number];
         using spool::Status;
         const bool ended = recipient.fate == spool::Fate::failed || recipient.fate == spool::Fate::discard ||
                            recipient.status == Status::failed || recipient.status == Status::expired ||
                            recipient.status == Status::discarded || recipient.status == Status::removed;
-        if (ended) out.insert(ended_key(recipient.envelope, recipient.address, recipient.user, recipient.target));
+        if (ended)
+            out.insert(ended_key({recipient.address, recipient.user, recipient.target, recipient.transport, recipient.envelope},
+                                 subject.mailboxes));
     }
     return out;
 }
@@ -149,18 +167,20 @@ std::set<std::string> ends_of(const spool::MessageState& state, const Subject& s
 // The outcomes for one recipient without those who have the message; nobody left is told as `nobody`.
 std::vector<const proto::categorize::Outcome*> without_copies(const Subject& subject,
                                                               const proto::categorize::Recipient& asked,
-                                                              std::uint32_t envelope,
+                                                              const Subject::Origin& origin,
                                                               std::vector<const proto::categorize::Outcome*> outcomes,
                                                               const proto::categorize::Outcome& nobody) {
     if (subject.copies.empty() && subject.ended.empty()) return outcomes;
-    const bool again = asked.index >= subject.addressed;
+    const bool again = asked.index >= subject.addressed || !origin.redone.empty();
+    const auto envelope = origin.envelope;
     std::erase_if(outcomes, [&](const auto* outcome) {
         using proto::categorize::Fate;
         if (outcome->fate == Fate::deferred) return false;
         const auto& address = outcome->changed ? outcome->address : asked.address;
         const bool gets_it = outcome->fate == Fate::local || outcome->fate == Fate::remote;
-        return (gets_it && subject.copies.contains(decide::copy_key(address, outcome->user, outcome->target, envelope))) ||
-               (again && subject.ended.contains(ended_key(envelope, address, outcome->user, outcome->target)));
+        const decide::Copy copy{address, outcome->user, outcome->target, outcome->transport, envelope};
+        return (gets_it && subject.copies.contains(decide::copy_key(copy, subject.mailboxes))) ||
+               (again && subject.ended.contains(ended_key(copy, subject.mailboxes)));
     });
     if (outcomes.empty()) outcomes.push_back(&nobody);
     return outcomes;
@@ -181,10 +201,28 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
     out.total = static_cast<std::uint32_t>(state.recipients.size());
     std::vector<std::uint32_t> asked(numbers.begin(), numbers.end());
     std::ranges::sort(asked);
+    const auto meant = [&](std::uint32_t number) {
+        return !state.recipients[number].accounted_for() &&
+               (numbers.empty() || std::ranges::binary_search(asked, number));
+    };
+    std::map<std::uint32_t, std::vector<std::uint32_t>> redone; // by origin in the envelope
+    for (std::uint32_t number = static_cast<std::uint32_t>(out.addressed); number < out.total; ++number) {
+        const auto& recipient = state.recipients[number];
+        const bool again = recipient.redo || (anew && recipient.fate != spool::Fate::failed);
+        const bool expanded = state.recipients[recipient.envelope].status == spool::Status::expanded;
+        if (!again || !expanded || recipient.status != spool::Status::pending || !meant(number)) continue;
+        redone[recipient.envelope].push_back(number);
+        out.redone.push_back(number);
+    }
     for (std::uint32_t number = 0; number < out.total; ++number) {
         const spool::RecipientState& recipient = state.recipients[number];
-        if (recipient.accounted_for()) continue;
-        if (!numbers.empty() && !std::ranges::binary_search(asked, number)) continue;
+        if (const auto again = redone.find(number); again != redone.end()) {
+            out.open.push_back({number, recipient.address});
+            out.origins.push_back({number, recipient.reverse_path, recipient.list, "", again->second});
+            continue;
+        }
+        if (!meant(number)) continue;
+        if (std::ranges::binary_search(out.redone, number)) continue;
         const bool unsettled = recipient.fate == spool::Fate::unknown ||
                                (anew && recipient.origin == number && recipient.fate != spool::Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled) {
@@ -195,7 +233,7 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
             if (recipient.origin == number && spool::wants_success(state.envelope_of(recipient).notify))
                 out.tell_success.push_back(number);
         } else {
-            out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason, mailboxes));
+            out.settled.push_back(settled_by_file(number, recipient, state.envelope.verdict_reason));
             if (out.settled.back().fate == Fate::discard)
                 out.discarded.push_back({number, recipient.address, state.envelope_of(recipient).address,
                                          {"2.0.0", "discarded", {}, {}}});
@@ -237,8 +275,9 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         nobody.fate = proto::categorize::Fate::discard;
         nobody.status = "2.1.5";
         nobody.text = fmt::format("<{}> leads to recipients that have the message already", asked.address);
-        const auto outcomes = without_copies(subject, asked, origin.envelope, std::move(found->second), nobody);
-        if (outcomes.size() == 1 && !outcomes.front()->changed) {
+        const auto outcomes = without_copies(subject, asked, origin, std::move(found->second), nobody);
+        const bool again = !origin.redone.empty();
+        if (!again && outcomes.size() == 1 && !outcomes.front()->changed) {
             const auto& outcome = *outcomes.front();
             if (!outcome.target.empty()) out.expanded = true; // no other place after a crash
             std::array where = {outcome.user, outcome.target, outcome.transport, outcome.reverse_path};
@@ -253,18 +292,26 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             continue;
         }
         const auto waits = [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; };
+        if (again && std::ranges::any_of(outcomes, waits)) { // what was found before stands until all of it is known
+            for (const auto number : origin.redone) settled(number, asked.address, **std::ranges::find_if(outcomes, waits), i);
+            continue;
+        }
         if (std::ranges::all_of(outcomes, waits)) { // the address as it stands is asked about again
             settled(asked.index, asked.address, *outcomes.front(), i);
             continue;
         }
-        expansion.replaced.push_back(asked.index);
-        if (const auto told = told_of_expansion(subject, asked.index, outcomes)) out.told.push_back(*told);
-        if (std::ranges::any_of(outcomes, [](auto* outcome) { return outcome->address.empty(); })) return {};
+        if (again)
+            expansion.replaced.insert(expansion.replaced.end(), origin.redone.begin(), origin.redone.end());
+        else
+            expansion.replaced.push_back(asked.index);
+        if (const auto told = told_of_expansion(subject, asked.index, outcomes); told && !again) out.told.push_back(*told);
+        const auto address_of = [&](const auto* outcome) { return again && !outcome->changed ? asked.address : outcome->address; };
+        if (std::ranges::any_of(outcomes, [&](auto* outcome) { return address_of(outcome).empty(); })) return {};
         for (const auto* outcome : outcomes) { // those that wait (bounce.soft_bounce) do so by themselves
-            expansion.added.push_back({asked.index, recorded(outcome->fate), outcome->address, outcome->user,
+            expansion.added.push_back({asked.index, recorded(outcome->fate), address_of(outcome), outcome->user,
                                        path_of(*outcome, origin), outcome->target, outcome->transport,
                                        outcome->list || origin.list, outcome->delivered_to});
-            settled(next_number, outcome->address, *outcome, i);
+            settled(next_number, address_of(outcome), *outcome, i);
             if (outcome->fate == proto::categorize::Fate::failed)
                 failed[{outcome->status, outcome->text}].push_back(next_number);
             ++next_number;

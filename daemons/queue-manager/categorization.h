@@ -2,6 +2,7 @@
 // to: records for the file, and the final recipients for the engine. Pure.
 #pragma once
 #include "daemons/common/proto/categorize.h"
+#include "daemons/decide/expansion.h"
 #include "daemons/decide/queue/events.h"
 #include "libspool/message_state.h"
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace queue_manager {
 struct Settled {
     decide::queue::RecipientNumber number = 0;
     decide::queue::Fate fate = decide::queue::Fate::remote;
-    std::string destination;  // remote: the domain, lower case; local: "local"; of commands "local/ann"
+    std::string destination;  // remote: the domain, lower case; local: "local/ann"
     std::string reverse_path; // of its own; "" = the message's
     std::string delivered_to; // as in spool::AddedRecipient
     decide::queue::Reason reason;
@@ -26,8 +27,7 @@ struct Settled {
     bool unsaid = false;              // no line of the log has said so yet
 };
 
-// What users' mailboxes are to this system: files, or commands that take their mail (local.mailbox_command).
-enum class Mailboxes : std::uint8_t { files, commands };
+using decide::Mailboxes;
 
 // One that is thrown away, as the log tells of it.
 struct Discarded {
@@ -45,12 +45,14 @@ struct Subject {
         std::string reverse_path;   // that it has from there, with a list's; "" = the message's
         bool list = false;
         std::string written;        // that recipient's address, where it is another; "" = the one asked about
+        std::vector<std::uint32_t> redone; // expanded before: what is left of that, and gives way to what comes now
     };
     std::vector<Origin> origins; // of `open`, in its order
     // The envelope's address that open[i] comes from.
     const std::string& written(std::size_t i) const {
         return origins[i].written.empty() ? open[i].address : origins[i].written;
     }
+    std::vector<std::uint32_t> redone; // of all origins, by number
     std::vector<Settled> settled; // answered by the file itself: categorized before, or failed
     std::vector<Discarded> discarded; // of `settled`
     std::uint32_t total = 0;      // recipient numbers in use
@@ -64,8 +66,8 @@ struct Subject {
     std::size_t addressed = 0;
     smtp::WallTime arrival{};
 
-    // `anew`: what the file says of the recipients' fates is not trusted (queue.recategorize_on_start); what
-    // an expansion brought is not expanded once more all the same.
+    // `anew`: what the file says of the recipients' fates is not trusted (queue.recategorize_on_start). For what an
+    // expansion brought its origin in the envelope is asked about: those who have the message do not get it again.
     // `numbers`: only these recipients are meant; empty: all. The others count among who has the message.
     static Subject of(const spool::MessageState& state, std::uint64_t size, bool anew = false,
                       std::span<const std::uint32_t> numbers = {}, Mailboxes mailboxes = Mailboxes::files);

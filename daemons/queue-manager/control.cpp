@@ -42,9 +42,9 @@ nlohmann::json suppression_of(const Suppressions::Figures& figures) {
 
 } // namespace
 
-void Control::listen(common::Fd fd) {
+void Control::listen(common::Fd fd, common::Operators operators) {
     server_ = std::make_unique<ipc::JsonServer>(
-        hands_.loop, hands_.log, std::move(fd),
+        hands_.loop, hands_.log, std::move(fd), operators,
         [this](const Request& request, const json& body) { handle(request, body); });
 }
 
@@ -124,6 +124,12 @@ nlohmann::json Control::status() const {
     for (const auto& pause : pauses_) pauses.push_back(json_of(pause));
     json unlinked = json::array();
     for (const auto& mail : hands_.engine.unlinked(most_links_shown)) unlinked.push_back(json_of(mail));
+    json put_aside = json::array();
+    for (const auto& each : situation.put_aside)
+        put_aside.push_back({{"directory", each.directory},
+                             {"messages", each.kept.things},
+                             {"bytes", each.kept.bytes},
+                             {"removed", each.kept.removed}});
     for (const auto& [name, present] : situation.services) services[name] = present;
     json oldest = {{"id", ""}, {"arrival", 0}};
     if (const auto message = hands_.engine.oldest(now))
@@ -155,6 +161,7 @@ nlohmann::json Control::status() const {
             {"active", counts.active},
             {"held", counts.held},
             {"reports", counts.reports},
+            {"put_aside", std::move(put_aside)},
             {"connections", counts.connections},
             {"services", std::move(services)},
             {"links", std::move(shown)},

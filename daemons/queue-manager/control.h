@@ -6,9 +6,11 @@
 #include "daemons/decide/queue/engine.h"
 #include "daemons/decide/resting.h"
 #include "daemons/decide/queue/filter.h"
+#include "daemons/queue-manager/delivery_stops.h"
 #include "daemons/queue-manager/inquiry.h"
 #include "daemons/queue-manager/own_doing.h"
 #include "daemons/queue-manager/pauses.h"
+#include "daemons/queue-manager/put_aside_cleaner.h"
 #include "daemons/queue-manager/suppressions.h"
 #include "daemons/queue-manager/trials.h"
 #include "libspool/commit_pool.h"
@@ -31,6 +33,7 @@ struct Situation {
     double in = 0, out = 0;                    // messages a second
     std::vector<std::pair<std::string, bool>> services;
     std::vector<std::string> troubles;
+    std::vector<PutAsideCleaner::Place> put_aside;
 };
 
 class Control {
@@ -51,9 +54,12 @@ public:
         std::function<void()> written;               // something is to be flushed at the end of the turn
         std::function<void(spool::QueueId)> write_down; // what its file does not say yet, before its other records
         std::function<void(spool::QueueId)> removed; // the engine has forgotten it: remove its file
+        // Ends what is in flight of it, if it can be: nothing of it is begun until it is removed, or this has failed.
+        std::function<void(const decide::queue::MessageInfo&, DeliveryStops::Then)> stop_delivery;
         std::function<bool(spool::QueueId)> foreign; // an agent of an earlier queue-manager has it in flight
         std::function<std::string(std::string_view)> bad_next_hop; // what is wrong with it; "" nothing
-        std::function<bool(std::string_view)> knows_policy;
+        // Its values now; none: there is no such policy.
+        std::function<std::optional<decide::queue::RetryPolicy>(std::string_view)> policy_named;
         std::function<bool(std::string_view)> routed; // a link that some [route] leads to
         std::function<bool(std::string_view)> knows_pool; // of the configuration
         // Source addresses that rest for a link.
@@ -66,7 +72,7 @@ public:
 
     // `pauses`: as the file had them; the engine has been told.
     Control(Hands hands, Pauses pauses) : hands_(std::move(hands)), pauses_(std::move(pauses)) {}
-    void listen(common::Fd fd);
+    void listen(common::Fd fd, common::Operators operators);
     // By whom and why, if everything is paused.
     std::optional<std::string> everything_paused() const;
     // What an operator's pause keeps has that for its reason, and what is scheduled its time.
@@ -83,6 +89,9 @@ private:
         decide::queue::MessageInfo info;
         std::optional<spool::MessageState> state;
         bool read = false; // the file was asked for
+        // Of one whose delivery was stopped: who is left of its recipients, and whether it goes on if it stays.
+        std::optional<std::vector<std::uint32_t>> left = {};
+        bool goes_on = false;
     };
     // A walk over the messages of a selection, a batch at a time.
     struct Walk {
@@ -98,9 +107,12 @@ private:
     // A change to the messages of a selection.
     struct Change {
         Request request;
-        std::string op, who, why, lane, policy, to;
+        std::string op, who, why, lane, to;
+        std::optional<decide::queue::RetryPolicy> policy; // requeue
+        smtp::Duration after{};                           // expire: when so old; {}: now
         bool dry_run = false;
         std::uint64_t matched = 0, changed = 0, skipped = 0;
+        std::uint64_t in_flight = 0; // of those skipped: could not be removed, for they are being delivered
         std::uint64_t kept = 0; // to be tried, of what was changed, when a pause ends
         std::string why_not;  // the first of those that were skipped
         std::string failure;  // of the disk
@@ -132,7 +144,11 @@ private:
     void change_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk,
                       std::vector<Chosen> chosen);
     std::vector<spool::Property> records_of(const Change& change, const Chosen& chosen) const;
+    void stopped_or_not(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, Chosen chosen,
+                        bool stopped);
+    void write_change(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, const Chosen& chosen);
     bool apply(const Change& change, spool::QueueId id); // to the engine; false: it was so, or has gone
+    void carry_out(Change& change, spool::QueueId id); // and counted
     std::string why_not(const Change& change, const Chosen& chosen) const; // it is not changed; "" it is
     bool paused(spool::QueueId id) const; // all of it
     void finish(const std::shared_ptr<Change>& change, bool by_filter);

@@ -3,6 +3,7 @@
 #include "daemons/common/proto/control.h"
 #include "daemons/queue-manager/control.h"
 #include "daemons/queue-manager/control_text.h"
+#include "daemons/queue-manager/retry_values.h"
 #include "libspool/message_reader.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr std::size_t batch = 128;       // messages read at a time
 constexpr std::size_t looked_at = 2'000; // of which the queue itself can tell that they do not match
+constexpr std::chrono::seconds longest_lifetime = std::chrono::hours(24 * 365); // as queue.expiry
 
 std::string text(const nlohmann::json& body, const char* key) {
     const auto found = body.find(key);
@@ -49,6 +51,10 @@ std::vector<std::uint32_t> open_recipients(const spool::MessageState& state) {
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number)
         if (!state.recipients[number].accounted_for()) out.push_back(number);
     return out;
+}
+
+bool scheduled(const MessageInfo& info) {
+    return std::ranges::any_of(info.deliveries, [](const auto& each) { return each.waiting == Waiting::scheduled; });
 }
 
 } // namespace
@@ -157,20 +163,25 @@ void Control::change_messages(const Request& request, const json& body, std::str
     change->op = std::move(what);
     change->why = text(body, "why");
     change->lane = text(body, "lane");
-    change->policy = text(body, "policy");
+    const auto policy = text(body, "policy");
+    if (!policy.empty()) change->policy = hands_.policy_named(policy);
+    const auto after = body.value("after", std::int64_t{0});
     change->to = text(body, "to");
     change->dry_run = body.value("dry_run", false);
     if (change->op == op::reprioritise && !lane_of(change->lane))
         return refuse(request, "the lanes are high, normal and bulk", code::bad_request);
-    if (change->op == op::requeue && !change->policy.empty() && !hands_.knows_policy(change->policy))
-        return refuse(request, fmt::format("there is no retry policy \"{}\"", change->policy),
+    if (!policy.empty() && !change->policy)
+        return refuse(request, fmt::format("there is no retry policy \"{}\"", policy), code::bad_request);
+    if (after < 0 || after > longest_lifetime.count())
+        return refuse(request, fmt::format("\"after\": {} is not a number of seconds, at most {}", after, longest_lifetime.count()),
                       code::bad_request);
+    change->after = std::chrono::seconds(after);
     if (change->op == op::reroute && !change->to.empty())
         if (const auto wrong = hands_.bad_next_hop(change->to); !wrong.empty())
             return refuse(request, wrong, code::bad_request);
     auto walk = selection(request, body, false);
     if (!walk) return;
-    walk->read_files = !change->dry_run && change->op != op::force;
+    walk->read_files = !change->dry_run && change->op != op::force; // of what is forced, only what is scheduled is written
     walk->take = [this, change](const std::shared_ptr<Walk>& self, std::vector<Chosen> chosen) {
         change_batch(change, self, std::move(chosen));
     };
@@ -205,12 +216,18 @@ bool Control::paused(spool::QueueId id) const {
 std::vector<spool::Property> Control::records_of(const Change& change, const Chosen& chosen) const {
     const auto now = common::Loop::now().wall;
     std::vector<spool::Property> out;
-    const auto open = open_recipients(*chosen.state);
+    const auto open = chosen.left    ? *chosen.left
+                      : chosen.state ? open_recipients(*chosen.state)
+                                     : std::vector<std::uint32_t>{};
     if (change.op == op::hold || change.op == op::release) {
         out.emplace_back(spool::Held{change.op == op::hold, now, change.who, change.why});
     } else if (change.op == op::remove) {
         out.emplace_back(spool::Decided{
             open, spool::Status::removed, now, {.status = {}, .text = change.why}, change.who});
+    } else if (change.op == op::expire && change.after > smtp::Duration{}) {
+        spool::ExpiryChanged changed{.time = now, .who = change.who, .why = change.why};
+        changed.lifetime = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(change.after).count());
+        out.emplace_back(std::move(changed));
     } else if (change.op == op::expire) {
         out.emplace_back(spool::ExpiryChanged{now, "", now, change.who, change.why});
         if (chosen.info.held) out.emplace_back(spool::Held{false, now, change.who, change.why});
@@ -220,7 +237,16 @@ std::vector<spool::Property> Control::records_of(const Change& change, const Cho
         out.emplace_back(spool::Rerouted{change.to, now, change.who, change.why});
         out.emplace_back(spool::Rescheduled{open, {}, 0});
     } else if (change.op == op::requeue) {
-        out.emplace_back(spool::Requeued{open, change.policy, now, change.who, change.why});
+        spool::Requeued requeued{open, "", now, change.who, change.why};
+        if (change.policy) {
+            requeued.policy = change.policy->name;
+            requeued.retry_values = values_of(*change.policy);
+        }
+        requeued.redo = true;
+        out.emplace_back(std::move(requeued));
+    } else if (change.op == op::force) { // else a restart would have it wait for its time again
+        spool::Rescheduled now_free{.free_from = now};
+        out.emplace_back(std::move(now_free));
     }
     return out;
 }
@@ -232,15 +258,24 @@ bool Control::apply(const Change& change, spool::QueueId id) {
         if (change.op == op::hold) done = engine.hold(id, now, out);
         if (change.op == op::release) done = engine.release(id, now, out);
         if (change.op == op::remove) done = engine.forget(id, now, out);
-        if (change.op == op::expire) done = engine.expire(id, now, out);
+        if (change.op == op::expire)
+            done = change.after > smtp::Duration{} ? engine.change_lifetime(id, change.after, now, out)
+                                                   : engine.expire(id, now, out);
         if (change.op == op::reprioritise) done = engine.change_lane(id, *lane_of(change.lane), now, out);
-        if (change.op == op::reroute || change.op == op::requeue) done = engine.requeue(id, now, out);
+        if (change.op == op::reroute) done = engine.requeue(id, now, out);
+        if (change.op == op::requeue) done = engine.requeue(id, now, out, change.policy ? &*change.policy : nullptr);
     });
     if (done && change.op != op::force)
         hands_.log.info("{}: {} by {}{}{}", id.text(), change.op, change.who, change.why.empty() ? "" : ": ",
                         change.why);
     if (done && change.op == op::remove) hands_.removed(id);
     return done;
+}
+
+void Control::carry_out(Change& change, spool::QueueId id) {
+    const bool done = apply(change, id);
+    ++(done ? change.changed : change.skipped);
+    if (done && change.op == op::force && paused(id)) ++change.kept;
 }
 
 void Control::change_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk,
@@ -253,26 +288,61 @@ void Control::change_batch(const std::shared_ptr<Change>& change, const std::sha
             if (++change->skipped == 1) change->why_not = fmt::format("{} {}", id.text(), why);
         } else if (change->dry_run) {
             ++change->changed;
-        } else if (change->op == op::force) {
-            const bool done = apply(*change, id);
-            ++(done ? change->changed : change->skipped);
-            if (done && paused(id)) ++change->kept;
+        } else if (change->op == op::force && !scheduled(each.info)) {
+            carry_out(*change, id);
+        } else if (change->op == op::remove && each.info.active) {
+            ++change->open;
+            hands_.stop_delivery(each.info, [this, change, walk, each = std::move(each)](bool stopped) {
+                stopped_or_not(change, walk, each, stopped);
+            });
         } else {
             ++change->open;
-            hands_.write_down(id);
-            hands_.store.append(id, each.info.location, records_of(*change, each), spool::Sync::yes,
-                                [this, change, walk, id](spool::Result<> written) {
-                                    if (written)
-                                        ++(apply(*change, id) ? change->changed : change->skipped);
-                                    else if (written.error().code == ENOENT)
-                                        ++change->skipped; // finished meanwhile
-                                    else
-                                        change->failure = written.error().what;
-                                    after_batch(change, walk);
-                                });
+            write_change(change, walk, each);
         }
     }
     hands_.written();
+    after_batch(change, walk);
+}
+
+void Control::write_change(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, const Chosen& chosen) {
+    const auto id = chosen.info.id;
+    hands_.write_down(id);
+    hands_.store.append(id, chosen.info.location, records_of(*change, chosen), spool::Sync::yes,
+                        [this, change, walk, id, goes_on = chosen.goes_on](spool::Result<> written) {
+                            if (!written && goes_on)
+                                hands_.tell([&](auto& engine, smtp::Now now, auto& out) { engine.release(id, now, out); });
+                            if (written)
+                                carry_out(*change, id);
+                            else if (written.error().code == ENOENT)
+                                ++change->skipped; // finished meanwhile
+                            else
+                                change->failure = written.error().what;
+                            after_batch(change, walk);
+                        });
+}
+
+// It was in flight when it was to be removed. What has been delivered meanwhile is not among what is removed.
+void Control::stopped_or_not(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk, Chosen chosen,
+                             bool stopped) {
+    const auto id = chosen.info.id;
+    auto info = hands_.engine.message(id, common::Loop::now());
+    if (stopped && info) {
+        auto& left = chosen.left.emplace();
+        for (const auto number : open_recipients(*chosen.state))
+            if (std::ranges::any_of(info->deliveries, [&](const auto& each) {
+                    return each.recipients.empty() || std::ranges::count(each.recipients, number) > 0;
+                }))
+                left.push_back(number);
+        chosen.goes_on = !chosen.info.held;
+        chosen.info = *std::move(info);
+        write_change(change, walk, chosen);
+        return hands_.written();
+    }
+    ++change->skipped;
+    ++change->in_flight;
+    auto why = stopped ? fmt::format("{} was being delivered, and has been", id.text())
+                       : fmt::format("{} is being delivered now and cannot be stopped any more", id.text());
+    if (change->skipped == 1) change->why_not = std::move(why);
     after_batch(change, walk);
 }
 
@@ -301,6 +371,7 @@ void Control::finish(const std::shared_ptr<Change>& change, bool by_filter) {
     server_->send(request.peer, {{"matched", change->matched},
                                  {"changed", change->dry_run ? 0 : change->changed},
                                  {"skipped", change->skipped},
+                                 {"in_flight", change->in_flight},
                                  {"kept", change->kept},
                                  {"would_change", change->changed},
                                  {"dry_run", change->dry_run}});

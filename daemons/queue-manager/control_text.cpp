@@ -1,6 +1,8 @@
 #include "daemons/queue-manager/control_text.h"
 #include "daemons/queue-manager/control_advice.h"
 #include "daemons/queue-manager/own_doing.h"
+#include "daemons/queue-manager/retry_values.h"
+#include "daemons/decide/queue/ladder.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/decide/mx.h"
 #include <algorithm>
@@ -298,6 +300,8 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, Detail d
     out["envelope_id"] = e.envid;
     out["idempotency_key"] = e.idempotency_key;
     out["policy"] = state.retry_policy;
+    out["policy_values"] =
+        state.retry_values ? decide::queue::text_of(policy_of(state.retry_policy, *state.retry_values)) : "";
     out["problem"] = state.problem;
     out["held_by"] = state.held_by;
     out["held_why"] = state.held_why;

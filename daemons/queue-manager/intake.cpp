@@ -1,6 +1,7 @@
 #include "daemons/queue-manager/intake.h"
 #include "daemons/decide/report_wishes.h"
 #include "daemons/queue-manager/records.h"
+#include "daemons/queue-manager/retry_values.h"
 #include <optional>
 
 namespace queue_manager {
@@ -39,17 +40,24 @@ Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
     event_.location = location;
     event_.size = size;
     event_.arrival = envelope.arrival;
-    event_.not_before = envelope.not_before.value_or(smtp::WallTime{});
-    event_.expiry = state.expiry ? *state.expiry : envelope.expiry.value_or(smtp::WallTime{});
+    event_.not_before = state.free_from ? *state.free_from : envelope.not_before.value_or(smtp::WallTime{});
+    event_.expiry = state.expiry.value_or(smtp::WallTime{});
+    event_.lifetime = std::chrono::seconds(state.lifetime);
     event_.lane = lane_of(state);
     event_.sender =
         envelope.reverse_path.empty() ? decide::queue::Sender::null : decide::queue::Sender::ordinary;
     event_.submitter = envelope.submitter;
     event_.pool = envelope.pool;
     event_.retry_policy = state.retry_policy;
+    if (state.retry_values) {
+        policy_ = policy_of(state.retry_policy, *state.retry_values);
+        event_.policy = &policy_;
+    }
     event_.recipients = static_cast<std::uint32_t>(state.recipients.size());
     event_.delay_notice_sent = state.delay_notice_sent;
     event_.trace = static_cast<decide::queue::Trace>(envelope.trace); // the same in the same order
+    static_assert(static_cast<int>(spool::Trace::first_try) == static_cast<int>(decide::queue::Trace::first_try) &&
+                  static_cast<int>(spool::Trace::verify) == static_cast<int>(decide::queue::Trace::verify));
     event_.held = state.held; // by its filter's verdict at first
 
     std::optional<decide::ReportWishes> wishes; // rarely needed: what is new is open

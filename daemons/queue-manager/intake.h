@@ -29,6 +29,7 @@ private:
     std::vector<decide::queue::Restored> restored_;
     std::vector<decide::queue::Reason> reasons_; // of unreported_
     std::vector<decide::queue::Unreported> unreported_;
+    decide::queue::RetryPolicy policy_; // if its values are on record
     bool finished_ = false;
 };
 

@@ -1,4 +1,5 @@
 #include "daemons/queue-manager/listing.h"
+#include "daemons/common/local_socket.h"
 #include "libspool/message_reader.h"
 #include <algorithm>
 #include <cerrno>
@@ -46,20 +47,51 @@ proto::showq::Entry entry_of(const MessageInfo& info, const spool::MessageState&
 // One connected reader. Shared with the job that reads files for it: the client may hang up meanwhile.
 class Listing::Client : public std::enable_shared_from_this<Client> {
 public:
-    Client(Listing& listing, common::Fd fd) : listing_(listing), fd_(std::move(fd)) {
+    Client(Listing& listing, common::Fd fd, uid_t uid)
+        : listing_(listing), fd_(std::move(fd)), uid_(uid), patience_(listing.loop_, [this] { give_up(); }) {
         proto::showq::append_start(out_);
     }
 
+    uid_t uid() const { return uid_; }
     bool start() {
         poll_ = common::make_poll(listing_.loop_.uv(), this, fd_.number());
         if (!poll_) return false;
         pump();
         return true;
     }
-    void detach() { poll_.reset(); }
+    void detach() {
+        poll_.reset();
+        patience_.stop();
+    }
+
+    void fetch() {
+        while (infos_.size() < batch && !all_seen_) {
+            auto info = listing_.next_(cursor_);
+            if (info) infos_.push_back(*std::move(info));
+            all_seen_ = cursor_ == 0;
+        }
+        ++listing_.gathering_;
+        auto& pool = listing_.pool_;
+        pool.post([&pool, most = listing_.limits_.text, infos = std::exchange(infos_, {}),
+                   self = shared_from_this()]() mutable {
+            std::string text;
+            std::size_t done = 0;
+            while (done < infos.size() && text.size() < most) {
+                const auto& info = infos[done++];
+                auto reader =
+                    spool::MessageReader::open(pool.disk(), info.id, info.location, spool::ReadLock::none);
+                if (reader) proto::showq::append(entry_of(info, reader->state()), text); // else it has just gone
+            }
+            infos.erase(infos.begin(), infos.begin() + static_cast<std::ptrdiff_t>(done));
+            pool.complete([text = std::move(text), infos = std::move(infos), self = std::move(self)]() mutable {
+                if (self->poll_) self->fetched(std::move(text), std::move(infos));
+            });
+        });
+        fetching_ = true;
+    }
 
 private:
-    // Write what there is; then fetch more; then end.
+    // Write what there is; then fetch more, when it is this one's turn; then end.
     void pump() {
         while (sent_ < out_.size()) {
             const auto n = ::send(fd_.number(), out_.data() + sent_, out_.size() - sent_, MSG_NOSIGNAL);
@@ -67,67 +99,83 @@ private:
             if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return wait_for_room();
             if (n <= 0) return end();
             sent_ += static_cast<std::size_t>(n);
+            patience_.stop();
         }
         uv_poll_stop(poll_.get());
-        out_.clear();
-        sent_ = 0;
-        if (ended_) return end();
-        fetch();
+        forget_text();
+        if (all_seen_ && infos_.empty() && ended_) return end();
+        listing_.waiting_.push_back(weak_from_this());
+        listing_.turn_.schedule();
     }
 
     void wait_for_room() {
+        if (!patience_.armed()) patience_.start(listing_.limits_.patience);
         uv_poll_start(poll_.get(), UV_WRITABLE, [](uv_poll_t* poll, int, int) {
             if (auto* self = common::owner_of<Client>(poll)) self->pump();
         });
     }
 
-    void fetch() {
-        std::vector<MessageInfo> infos;
-        while (infos.size() < batch) {
-            auto info = listing_.next_(cursor_);
-            if (info) infos.push_back(*std::move(info));
-            if (cursor_ == 0) {
-                ended_ = true;
-                break;
-            }
-        }
-        auto& pool = listing_.pool_;
-        pool.post([&pool, infos = std::move(infos), self = shared_from_this()]() mutable {
-            std::string text;
-            for (const auto& info : infos) {
-                auto reader =
-                    spool::MessageReader::open(pool.disk(), info.id, info.location, spool::ReadLock::none);
-                if (reader) proto::showq::append(entry_of(info, reader->state()), text); // else it has just gone
-            }
-            pool.complete([text = std::move(text), self = std::move(self)]() mutable {
-                if (self->poll_) self->fetched(std::move(text));
-            });
-        });
-    }
-
-    void fetched(std::string text) {
+    void fetched(std::string text, std::vector<MessageInfo> rest) {
+        --listing_.gathering_;
+        fetching_ = false;
+        infos_ = std::move(rest);
         out_ = std::move(text);
-        if (ended_) proto::showq::append_end(out_);
+        if (all_seen_ && infos_.empty()) {
+            proto::showq::append_end(out_);
+            ended_ = true;
+        }
+        listing_.unread_ += out_.size();
+        counted_ = out_.size();
+        listing_.turn_.schedule();
         pump();
     }
 
+    void forget_text() {
+        out_ = {};
+        sent_ = 0;
+        listing_.unread_ -= std::exchange(counted_, 0);
+    }
+
+    void give_up() {
+        listing_.log_.warning("showq: a listing for uid={} was ended: nothing of it was read for {} s", uid_,
+                              std::chrono::duration_cast<std::chrono::seconds>(listing_.limits_.patience).count());
+        listing_.loop_.later([self = shared_from_this()] {}); // its own timer calls
+        end();
+    }
+
     void end() {
-        poll_.reset();
+        detach();
+        forget_text();
+        if (std::exchange(fetching_, false)) --listing_.gathering_;
+        listing_.turn_.schedule();
         listing_.clients_.remove_if([this](auto& each) { return each.get() == this; });
     }
 
     Listing& listing_;
     common::Fd fd_;
+    const uid_t uid_;
     common::Handle<uv_poll_t> poll_;
+    common::Timer patience_; // while the client does not read
     std::string out_;
-    std::size_t sent_ = 0;
+    std::size_t sent_ = 0, counted_ = 0;
+    std::vector<MessageInfo> infos_; // seen, and not yet read
     std::uint32_t cursor_ = 0;
-    bool ended_ = false;
+    bool all_seen_ = false, ended_ = false, fetching_ = false;
 };
 
-Listing::Listing(common::Loop& loop, common::Log& log, spool::CommitPool& pool, common::Fd fd, Next next)
-    : loop_(loop), log_(log), pool_(pool), next_(std::move(next)), fd_(std::move(fd)),
-      pause_(loop, [this] { listen(); }) {
+// In the order in which they have read what they had.
+void Listing::go_on() {
+    while (!waiting_.empty() && gathering_ < limits_.gathering && unread_ < limits_.unread) {
+        const auto client = waiting_.front().lock();
+        waiting_.pop_front();
+        if (client && std::ranges::find(clients_, client) != clients_.end()) client->fetch();
+    }
+}
+
+Listing::Listing(common::Loop& loop, common::Log& log, spool::CommitPool& pool, common::Fd fd, Next next,
+                 const Limits& limits)
+    : loop_(loop), log_(log), pool_(pool), next_(std::move(next)), fd_(std::move(fd)), limits_(limits),
+      pause_(loop, [this] { listen(); }), turn_(loop, [this] { go_on(); }) {
     if (!fd_) return;
     poll_ = common::make_poll(loop.uv(), this, fd_.number());
     listen();
@@ -155,7 +203,15 @@ void Listing::accept() {
         log_.warning("showq: {} listings at a time are enough: one more client was turned away", max_clients);
         return;
     }
-    clients_.push_back(std::make_shared<Client>(*this, std::move(fd)));
+    const auto who = common::peer_credentials(fd.number());
+    const auto uid = who ? who->uid : 0;
+    const auto same = std::ranges::count_if(clients_, [&](auto& each) { return each->uid() == uid; });
+    if (uid != 0 && static_cast<std::size_t>(same) >= limits_.per_user) {
+        log_.warning("showq: {} listings at a time are enough for one user: one more client of uid={} was turned away",
+                     limits_.per_user, uid);
+        return;
+    }
+    clients_.push_back(std::make_shared<Client>(*this, std::move(fd), uid));
     auto client = clients_.back();
     if (serving_ && !client->start()) clients_.remove(client);
 }

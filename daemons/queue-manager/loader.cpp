@@ -38,6 +38,10 @@ void Loader::load_writer(std::uint8_t slot) {
     start(std::make_shared<Scan>(spool::RecoveryScan::writer(pool_.disk(), slot), false));
 }
 
+void Loader::load_unread() {
+    start(std::make_shared<Scan>(spool::RecoveryScan::again(pool_.disk(), std::exchange(unread_, {})), false));
+}
+
 void Loader::start(std::shared_ptr<Scan> scan) {
     ++scans_;
     advance(scan);
@@ -90,6 +94,8 @@ void Loader::take(const std::shared_ptr<Part>& part, spool::ScanBatch batch) {
     for (auto& each : batch.found) found(std::move(each));
     for (auto& aside : batch.put_aside) callbacks_.put_aside(aside);
     for (auto& error : batch.errors) callbacks_.unreadable(error);
+    unread_.merge(batch.unread);
+    if (!unread_.empty() && callbacks_.unread) callbacks_.unread();
     if (!part->scan.finished()) return step(part);
     part_ended(part->of);
 }

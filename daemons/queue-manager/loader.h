@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
@@ -21,6 +23,7 @@ public:
         std::function<void(const spool::PutAside&)> put_aside;
         std::function<void(const spool::Error&)> unreadable;
         std::function<void()> all_loaded; // the scan of everything has ended
+        std::function<void()> unread = {}; // some could not be read, and may be later: load_unread()
     };
 
     Loader(spool::CommitPool& pool, Callbacks callbacks) : pool_(pool), callbacks_(std::move(callbacks)) {}
@@ -29,6 +32,9 @@ public:
     // nobody delivers, come before everything else and only once; the rest is for the directories to tell.
     void load_everything(std::vector<spool::SnapshotMessage> first = {});
     void load_writer(std::uint8_t slot);
+    // What could not be read so far, again.
+    void load_unread();
+    bool has_unread() const { return !unread_.empty(); }
     // The scan of everything has not ended: an id that is not known yet may still turn up.
     bool loading() const { return loading_; }
 
@@ -66,6 +72,7 @@ private:
     Callbacks callbacks_;
     bool loading_ = false;
     int scans_ = 0;
+    std::set<std::string> unread_; // directories
     std::unordered_set<spool::QueueId> finished_; // until gone, and while a scan runs
     std::vector<spool::QueueId> gone_;            // during a scan
     std::unordered_set<spool::QueueId> untold_;   // found, and their writers live

@@ -17,6 +17,8 @@ namespace {
 // What is delivered lies in the spool for so long at most: after a crash within that time it goes out twice.
 constexpr auto gather_for = 5ms;
 
+constexpr smtp::Duration removal_pause = 5s;
+
 std::uint64_t fresh_seed() {
     std::random_device device;
     return static_cast<std::uint64_t>(device()) << 32 | device();
@@ -33,6 +35,7 @@ spool::Result<std::unique_ptr<QueueManager>> QueueManager::create(common::Surrou
     std::unique_ptr<QueueManager> self(new QueueManager(surroundings, orders.config, std::move(disk)));
     self->handed_ = std::move(orders.listeners);
     self->expected_ = std::move(orders.expected);
+    self->operators_ = orders.operators;
     self->take_lock();
     return self;
 }
@@ -44,8 +47,8 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
       pool_(*disk_, config.spool.sync_threads, [this] { wake_.signal(); }), store_(pool_),
       readings_(pool_, [this] { turn_.schedule(); },
                 [this](spool::QueueId id, const std::string& why) {
-                    log_.error("{}: {}", id.text(), why);
-                    trouble("spool", id.text() + ": " + why);
+                    if (!why.empty()) log_.error("{}: its file cannot be read: {}", id.text(), why);
+                    trouble("reading", why.empty() ? "" : id.text() + ": its file cannot be read: " + why);
                 }),
       loader_(pool_, {[this](spool::Found&& message) { found(std::move(message)); },
                       [this](const spool::PutAside& aside) { put_aside(aside); },
@@ -53,7 +56,12 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                           log_.error("spool: {}: left where it is", error.what);
                           trouble("spool", error.what);
                       },
-                      [this] { all_loaded(); }}),
+                      [this] { all_loaded(); },
+                      [this] {
+                          if (reading_retry_.armed()) return;
+                          reading_pause_ = std::clamp<smtp::Duration>(2 * reading_pause_, 1s, 1h);
+                          reading_retry_.start(reading_pause_);
+                      }}),
       keys_(surroundings.loop, log_, pool_, config, [this](std::string text) { trouble("idempotency", std::move(text)); }),
       engine_(engine_settings(config), fresh_seed(), Loop::now()),
       timer_(surroundings.loop, [this] { tell([&](smtp::Now now, auto& out) { engine_.timer(now, out); }); }),
@@ -66,10 +74,18 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                         for (const auto& [id, location] : locked_) wait_for_agent(id, location);
                     }),
       reserve_retry_(surroundings.loop, [this] { restore_reserve(); }),
+      removal_retry_(surroundings.loop, [this] { remove_again(); }),
+      reading_retry_(surroundings.loop, [this] { read_again(); }),
+      unread_retry_(surroundings.loop,
+                    [this] {
+                        for (const auto& [id, since] : std::exchange(unread_, {})) read_submitted(id, since);
+                    }),
       scrub_(surroundings.loop, pool_,
              {[this](std::uint32_t& cursor) { return engine_.next_message(cursor, Loop::now()); },
               [this] { return engine_.counts().messages; },
               [this](spool::QueueId id, const std::string& why) { rotten(id, why); }}),
+      cleaner_(surroundings.loop, log_, *disk_, pool_,
+               [this](std::string text) { trouble("put aside", std::move(text)); }),
       agents_(surroundings.loop,
               {[this](decide::queue::AgentId id, Agent kind) {
                    const bool local = kind == Agent::local;
@@ -126,7 +142,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                                       if (auto* answer = std::get_if<proto::route::Routed>(&message))
                                           routed(*answer);
                                       else if (auto* changed = std::get_if<proto::route::StsChanged>(&message))
-                                          policies_.changed(changed->sts);
+                                          domains_.changed(changed->sts);
                                   }}),
       bounce_(surroundings.loop, {[this] {
                                       tell([&](smtp::Now now, auto& out) {
@@ -269,10 +285,7 @@ void QueueManager::accept(spool::QueueId id, spool::Location location, std::uint
     if (locked_.contains(id)) intake.is_elsewhere();
     keys_.seen(id, state.envelope);
     if (intake.finished())
-        return keys_.when_kept(id, [this, id, location] {
-            store_.remove(id, location);
-            turn_.schedule();
-        });
+        return keys_.when_kept(id, [this, id, location] { remove_file(id, location); });
     accepting_ = &state;
     accepting_size_ = size;
     bool fresh = false;
@@ -304,6 +317,7 @@ void QueueManager::all_loaded() {
     pool_.post([] { common::give_memory_back(); }); // with a million messages that takes its time
     listing_->serve();
     scrub_.every(config_->spool.scrub_interval);
+    cleaner_.soon();
 }
 
 void QueueManager::rotten(spool::QueueId id, const std::string& why) {
@@ -316,7 +330,10 @@ void QueueManager::rotten(spool::QueueId id, const std::string& why) {
 void QueueManager::put_in_quarantine(spool::QueueId id, const std::string& why) {
     log_.critical("{}: {}: moved to quarantine/: look at it by hand", id.text(), why);
     trouble("quarantine", "damaged messages lie in quarantine/, the last one " + id.text());
-    store_.quarantine(id, spool::Location::messages, why);
+    store_.quarantine(id, spool::Location::messages, why, [this, id](spool::Result<> moved) {
+        if (!moved) failed_on_disk(id, moved.error());
+        cleaner_.soon();
+    });
     turn_.schedule();
 }
 
@@ -353,6 +370,32 @@ void QueueManager::record(spool::QueueId id, std::vector<spool::Property> proper
 void QueueManager::write_down() {
     for (auto& [id, unchanged] : unwritten_.passed()) record(id, {std::move(unchanged)});
     if (!unwritten_.empty()) writing_down_.start(Unwritten::a_while);
+}
+
+void QueueManager::remove_file(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement) {
+    store_.remove(id, location, [this, id, location, acknowledgement](spool::Result<> removed) {
+        if (removed) {
+            loader_.gone(id);
+            if (unremoved_.empty()) trouble("removal", "");
+            return;
+        }
+        if (unremoved_.empty())
+            log_.critical("{}: it is finished and its file cannot be removed: {}: trying again", id.text(), removed.error().what);
+        trouble("removal", "finished messages cannot be removed: " + removed.error().what);
+        unremoved_.emplace_back(id, location);
+        if (!removal_retry_.armed()) removal_retry_.start(removal_pause);
+    });
+    turn_.schedule();
+}
+
+void QueueManager::remove_again() {
+    for (const auto& [id, location] : std::exchange(unremoved_, {})) remove_file(id, location);
+}
+
+void QueueManager::read_again() {
+    if (loader_.loading()) return reading_retry_.start(reading_pause_);
+    trouble("spool", "");
+    loader_.load_unread();
 }
 
 void QueueManager::failed_on_disk(spool::QueueId id, const spool::Error& error) {

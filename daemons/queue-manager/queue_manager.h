@@ -16,7 +16,8 @@
 #include "daemons/queue-manager/answer_parts.h"
 #include "daemons/queue-manager/categorization.h"
 #include "daemons/queue-manager/control.h"
-#include "daemons/queue-manager/domain_policies.h"
+#include "daemons/queue-manager/delivery_stops.h"
+#include "daemons/queue-manager/routed_domains.h"
 #include "daemons/queue-manager/inquiry.h"
 #include "daemons/queue-manager/keys.h"
 #include "daemons/queue-manager/listing.h"
@@ -25,6 +26,7 @@
 #include "daemons/queue-manager/rate.h"
 #include "daemons/queue-manager/readings.h"
 #include "daemons/queue-manager/records.h"
+#include "daemons/queue-manager/put_aside_cleaner.h"
 #include "daemons/queue-manager/scrub.h"
 #include "daemons/queue-manager/service.h"
 #include "daemons/queue-manager/suppressions.h"
@@ -74,7 +76,9 @@ private:
     // ---- what comes in ----
     void attach_writer(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::submission::Message>> channel);
     void detach_writer(std::uint8_t slot);
+    std::string obstacle_of_writers() const;
     void submitted(std::uint8_t slot, const proto::submission::Submitted& message);
+    void read_submitted(spool::QueueId id, decide::queue::Since since);
     void try_now(std::uint8_t slot, const proto::submission::TryNow& message);
     void accept(spool::QueueId id, spool::Location location, std::uint64_t size,
                 const spool::MessageState& state, decide::queue::Since since);
@@ -89,7 +93,10 @@ private:
     void routed(const proto::route::Routed& answer);
     void agent_said(decide::queue::AgentId agent, Agent kind, proto::delivery::Message&& message);
     void done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done);
+    void look_for_file(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& said);
     void closed(const proto::delivery::Closed& closed);
+    void returned(const proto::delivery::Returned& returned);
+    DeliveryStops::Hands hands_for_stops();
     void source_refused(const proto::delivery::SourceRefused& refused);
     void source_taken(std::string_view link, std::string_view source, decide::Resting::Of what);
     void reported(const proto::report::Reported& answer);
@@ -106,6 +113,8 @@ private:
     void carry_out(const decide::queue::OpenConnection& action, smtp::Now now);
     void carry_out(const decide::queue::Deliver& action, smtp::Now now);
     void carry_out(const decide::queue::CloseConnection& action, smtp::Now now);
+    void carry_out(const decide::queue::Recall& action, smtp::Now now);
+    void carry_out(const decide::queue::CutDelivery& action, smtp::Now now);
     void carry_out(const decide::queue::RecordDeferral& action, smtp::Now now);
     void carry_out(const decide::queue::RecordOutcome& action, smtp::Now now);
     void carry_out(const decide::queue::RecordSuspect& action, smtp::Now now);
@@ -128,6 +137,10 @@ private:
     void carry_out(const decide::queue::NoticeReset& action, smtp::Now now);
     void carry_out(const decide::queue::RecordPolicy& action, smtp::Now now);
 
+    void not_categorized(spool::QueueId id, const Readings::Failure& failure);
+    void not_categorized(spool::QueueId id, std::string why);
+    void ask_bounce(proto::report::Report question);
+    void no_report(std::uint64_t request, spool::QueueId id, std::string why);
     Subject subject_of(const spool::MessageState& state, std::uint64_t size, std::span<const std::uint32_t> numbers) const;
     void ask_categorizer(spool::QueueId id, Subject subject);
     // The delivery lines of recipients that no agent tried: relay=none. They are written when all is carried out
@@ -148,6 +161,10 @@ private:
     void record(spool::QueueId id, std::vector<spool::Property> properties,
                 spool::Sync sync = spool::Sync::no);
     void write_down(); // what has been unwritten for a while
+    // Every recipient is accounted for. A file that cannot go now goes later: a restart would deliver it again.
+    void remove_file(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement = {});
+    void remove_again();
+    void read_again(); // what could not be read when the spool was loaded
     void failed_on_disk(spool::QueueId id, const spool::Error& error);
     // No room for what must be written: give up some of the reserve; take it back when there is room again.
     void relieve();
@@ -162,6 +179,8 @@ private:
 
     struct Writer {
         std::uint64_t serial = 0; // which of the connections that slot has had
+        proto::Role role{};
+        std::string obstacle; // why it takes no mail; "" it does
         std::unique_ptr<ipc::Channel<proto::submission::Message>> channel;
     };
     struct Early {
@@ -177,6 +196,8 @@ private:
     static LinkHosts hosts_of(const proto::route::Routed& answer);
     // What a connection of that link, to those hosts, needs to know, but for its number.
     proto::delivery::Connect connect_to(const std::string& link, const LinkHosts& hosts, smtp::Now now);
+    // What the route of that pattern says of replies, as Deliver has it.
+    std::vector<std::string> replies_by(std::string_view rule) const;
     Trials::Hands hands_for_trials();
 
     common::Surroundings& around_;
@@ -202,12 +223,18 @@ private:
     common::TurnHook turn_;
     common::Timer gathering_; // until moves and removals that wait for company are carried out
     common::Timer writing_down_; // of what is unwritten
-    common::Timer lock_retry_, unlock_retry_, reserve_retry_;
+    common::Timer lock_retry_, unlock_retry_, reserve_retry_, removal_retry_, reading_retry_;
+    std::vector<std::pair<spool::QueueId, spool::Location>> unremoved_;
+    smtp::Duration reading_pause_{}; // until the next try to read what could not be read
+    std::map<spool::QueueId, decide::queue::Since> unread_; // taken over, and their files could not be read
+    common::Timer unread_retry_;
     Scrub scrub_;
+    PutAsideCleaner cleaner_;
     std::unique_ptr<common::Timer> stopper_;
 
     std::vector<common::HandedListener> handed_; // until the lock is ours
     ipc::ExpectedTokens expected_;
+    common::Operators operators_;
     std::unique_ptr<ipc::Listener> listener_;
     std::unique_ptr<Listing> listing_;
     std::unique_ptr<Control> control_;
@@ -219,17 +246,18 @@ private:
     AnswerParts answer_parts_;
     Service<proto::route::Message> router_;
     Service<proto::report::Message> bounce_;
-    Inquiry inquiry_{{[this](const auto& question) { return categorizer_.ask(question); },
-                      [this](const auto& question) { return router_.ask(question); }}};
+    Inquiry inquiry_{{[this](const auto& question) { return categorizer_.ask(question) == ipc::Sent::yes; },
+                      [this](const auto& question) { return router_.ask(question) == ipc::Sent::yes; }}};
 
     Trials trials_{hands_for_trials()};
+    DeliveryStops stops_{around_.loop, hands_for_stops()};
 
     // Of the messages the categorizer is being asked about (max_pending_categorizations of them).
     std::unordered_map<spool::QueueId, Subject> subjects_;
     Unwritten unwritten_;
     std::unordered_map<std::string, LinkHosts> links_;
     decide::Resting resting_; // source addresses; a restart forgets
-    DomainPolicies policies_;
+    RoutedDomains domains_;
     Measurement measurement_;
     std::map<std::uint64_t, spool::QueueId> reports_;  // asked of bounce: request → message
     std::unordered_multimap<spool::QueueId, Early> early_; // told before the spool was read so far

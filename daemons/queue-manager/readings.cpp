@@ -6,9 +6,19 @@
 
 namespace queue_manager {
 
-void Readings::read(spool::QueueId id, spool::Location hint, Then then) {
+namespace {
+
+Readings::Failure failure_of(const spool::ReadError& error) {
+    using How = Readings::Failure::How;
+    const auto* world = std::get_if<spool::Error>(&error);
+    return {world == nullptr ? How::damaged : world->code == ENOENT ? How::gone : How::failed, spool::text_of(error)};
+}
+
+} // namespace
+
+void Readings::read(spool::QueueId id, spool::Location hint, Then then, Failed failed) {
     const auto [place, fresh] = readings_.try_emplace(id);
-    place->second.next.push_back(std::move(then));
+    place->second.next.push_back({std::move(then), std::move(failed)});
     if (!fresh) return;
     fresh_.emplace_back(id, hint);
     soon_();
@@ -30,19 +40,22 @@ void Readings::start(spool::QueueId id, spool::Location hint) {
     pool_.post([this, &pool = pool_, id, hint] { // by then this may have gone; the pool has not
         auto reader = spool::MessageReader::open(pool.disk(), id, hint, spool::ReadLock::none);
         std::optional<spool::MessageState> state;
-        std::string why;
+        Failure failure;
         std::uint64_t size = 0;
         if (reader) {
             size = reader->size();
             state = std::move(*reader).state();
-        } else if (const auto* error = std::get_if<spool::Error>(&reader.error()); !error || error->code != ENOENT) {
-            why = spool::text_of(reader.error());
+        } else {
+            failure = failure_of(reader.error());
         }
-        pool.complete([this, id, hint, state = std::move(state), size, why = std::move(why)] {
+        pool.complete([this, id, hint, state = std::move(state), size, failure = std::move(failure)] {
             auto served = std::exchange(readings_.at(id).served, {});
-            if (!why.empty()) unreadable_(id, why);
-            for (auto& then : served)
-                if (state) then(*state, size);
+            const bool unreadable = !state && failure.how != Failure::How::gone;
+            if (unreadable || (state && told_)) unreadable_(id, failure.why);
+            if (unreadable || state) told_ = unreadable;
+            for (auto& each : served)
+                if (state) each.then(*state, size);
+                else if (each.failed) each.failed(failure);
             if (!readings_.at(id).next.empty()) return start(id, hint);
             auto done = readings_.extract(id);
             for (auto& then : done.mapped().after) then();

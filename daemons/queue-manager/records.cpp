@@ -55,7 +55,7 @@ Result::Result(const proto::delivery::Done& done, Agent agent) : done_(done), ag
             if (each.reply < reasons_.size()) result.reason = &reasons_[each.reply];
         } else if (each.reply < done.replies.size()) {
             const auto& reply = done.replies[each.reply];
-            const decide::Observation seen{reply.stage, reply.code, reply.status};
+            const decide::Observation seen{reply.stage, reply.code, reply.status, done_.final_delivery};
             result = observed(each.recipient, result.outcome, seen, reasons_[each.reply]);
             event_.dropped = event_.dropped || decide::dropped(seen);
         }
@@ -77,6 +77,13 @@ decide::queue::SuccessReport Result::success(const proto::delivery::RecipientRes
     if (!result.report_success || result.outcome != proto::delivery::Outcome::delivered) return SuccessReport::none;
     return agent_ == Agent::local || done_.final_delivery ? SuccessReport::delivered : SuccessReport::relayed;
 }
+
+static_assert(static_cast<int>(spool::Outcome::delivered) == static_cast<int>(proto::delivery::Outcome::delivered) &&
+              static_cast<int>(spool::Outcome::deferred) == static_cast<int>(proto::delivery::Outcome::deferred) &&
+              static_cast<int>(spool::Outcome::failed) == static_cast<int>(proto::delivery::Outcome::failed));
+static_assert(static_cast<int>(spool::Success::untold) == static_cast<int>(decide::queue::SuccessReport::none) &&
+              static_cast<int>(spool::Success::delivered) == static_cast<int>(decide::queue::SuccessReport::delivered) &&
+              static_cast<int>(spool::Success::relayed) == static_cast<int>(decide::queue::SuccessReport::relayed));
 
 spool::Attempt Result::record(const proto::delivery::RecipientResult& result) const {
     spool::Attempt attempt;

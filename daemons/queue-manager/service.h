@@ -3,6 +3,7 @@
 #pragma once
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/loop.h"
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,7 @@ public:
         channel_->set_callbacks({
             callbacks_.answer,
             [this](const std::string&) { detach(); },
+            [this] { go_on(); },
         });
         callbacks_.up();
     }
@@ -35,13 +37,39 @@ public:
 
     // Nothing is said while nobody is there: the engine asks again when the service is up.
     template <class Question>
-    bool ask(const Question& question) {
+    [[nodiscard]] ipc::Sent ask(const Question& question) {
+        return channel_ ? channel_->send(question) : ipc::Sent::not_open;
+    }
+    template <ipc::AlwaysFits Question>
+    void ask(const Question& question) {
         if (channel_) channel_->send(question);
-        return channel_ != nullptr;
+    }
+
+    // A question in parts: `next` asks one of them each time it is called. Several such questions take turns, and are
+    // asked as fast as the service takes them, so that a short one never waits for a long one. A question of the same
+    // number takes the place of an earlier one. The first part is asked from within.
+    enum class Part : std::uint8_t { more, last };
+    void ask_in_parts(std::uint64_t number, std::move_only_function<Part()> next) {
+        if (!channel_) return;
+        std::erase_if(long_, [&](const Long& each) { return each.number == number; });
+        long_.push_back({number, std::move(next)});
+        go_on();
     }
 
 private:
+    struct Long {
+        std::uint64_t number = 0;
+        std::move_only_function<Part()> next;
+    };
+    void go_on() {
+        while (channel_ && !long_.empty() && !channel_->congested()) {
+            auto one = std::move(long_.front());
+            long_.pop_front();
+            if (one.next() == Part::more) long_.push_back(std::move(one));
+        }
+    }
     void detach() {
+        long_.clear();
         // The callback that is running may be the channel's own: it may only go when the turn ends.
         loop_.later([gone = std::shared_ptr<ipc::Channel<Message>>(std::move(channel_))] {});
         callbacks_.down();
@@ -50,6 +78,7 @@ private:
     common::Loop& loop_;
     Callbacks callbacks_;
     std::unique_ptr<ipc::Channel<Message>> channel_;
+    std::deque<Long> long_; // whose turn is next first
 };
 
 } // namespace queue_manager

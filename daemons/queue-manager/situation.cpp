@@ -1,29 +1,15 @@
 // What the queue-manager tells its control side of itself, and what it lends it.
 #include "daemons/common/by_address.h"
+#include "daemons/common/config/own_listener.h"
 #include "daemons/decide/rerouting.h"
 #include "daemons/queue-manager/queue_manager.h"
+#include "daemons/queue-manager/retry_values.h"
 #include <algorithm>
 #include <fmt/format.h>
 
 namespace queue_manager {
 
 namespace {
-
-// Mail for ourselves sent to ourselves would come back for ever.
-bool is_ours(const decide::NextHop& hop, const config::Config& config) {
-    const auto address = common::IpAddress::parse(hop.name);
-    for (const auto& listener : config.listeners)
-        for (const auto& endpoint : listener.addresses) {
-            if (endpoint.port != hop.port) continue;
-            if (hop.name == config.mta.hostname || hop.name == "localhost") return true;
-            if (address &&
-                (*address == endpoint.address ||
-                 (endpoint.address == common::IpAddress{} && address->is_loopback()) ||
-                 (endpoint.address == common::IpAddress::parse("0.0.0.0") && address->is_loopback())))
-                return true;
-        }
-    return false;
-}
 
 // From any pool that there is.
 bool routed_to(std::string_view link, const config::Config& config) {
@@ -45,7 +31,7 @@ std::string bad_next_hop(std::string_view text, const config::Config& config) {
         return fmt::format("\"{}\" is no next hop: say [host]:port, [address]:port, lmtp:/path, a domain for its MX hosts, or "
                            "the name of a [route]",
                            text);
-    if (hop->kind == decide::NextHop::Kind::host && is_ours(*hop, config))
+    if (config::own_listener(config, *hop))
         return fmt::format("{} is this system itself: the mail would come back for ever", text);
     return "";
 }
@@ -86,19 +72,16 @@ void QueueManager::begin_control(common::Fd fd) {
                 [this](spool::QueueId id) {
                     loader_.finished(id);
                     log_.info("{}: removed", id.text());
-                    store_.remove(id, spool::Location::messages, [this, id](spool::Result<> removed) {
-                        if (!removed) return failed_on_disk(id, removed.error());
-                        loader_.gone(id);
-                    });
-                    turn_.schedule();
+                    keys_.when_kept(id, [this, id] { remove_file(id, spool::Location::messages); });
+                },
+            .stop_delivery =
+                [this](const decide::queue::MessageInfo& info, DeliveryStops::Then then) {
+                    using Before = DeliveryStops::Before;
+                    stops_.stop(info.id, info.held ? Before::held : Before::free, std::move(then));
                 },
             .foreign = [this](spool::QueueId id) { return locked_.contains(id); },
             .bad_next_hop = [this](std::string_view text) { return bad_next_hop(text, *config_); },
-            .knows_policy =
-                [this](std::string_view name) {
-                    return name == "exchange" || std::ranges::count(config_->queue.policies, name,
-                                                                    &decide::queue::RetryPolicy::name) > 0;
-                },
+            .policy_named = [this](std::string_view name) { return policy_named(name, config_->queue.policies); },
             .routed = [this](std::string_view link) { return routed_to(link, *config_); },
             .knows_pool = [this](std::string_view name) { return config_->pool(name) != nullptr; },
             .resting = [this](std::string_view link) { return resting_.of(link, common::Loop::now()); },
@@ -109,7 +92,7 @@ void QueueManager::begin_control(common::Fd fd) {
             .abandon = [this](std::uint64_t number) { trials_.abandon(number); },
         },
         *std::move(pauses));
-    if (fd) control_->listen(std::move(fd));
+    if (fd) control_->listen(std::move(fd), operators_);
 }
 
 Trials::Hands QueueManager::hands_for_trials() {
@@ -127,8 +110,8 @@ Trials::Hands QueueManager::hands_for_trials() {
         .send =
             [this](const proto::delivery::Try& order) {
                 const auto agent = agents_.any(Agent::smtp_client);
-                if (agent) agents_.send(*agent, order);
-                return agent;
+                const bool sent = agent && agents_.send(*agent, order) == ipc::Sent::yes;
+                return sent ? agent : std::nullopt;
             },
         .end = [this](Trials::AgentId agent,
                       const proto::delivery::EndTry& order) { agents_.send(agent, order); },
@@ -165,6 +148,7 @@ Situation QueueManager::situation() {
                     {"router", router_.present()},
                     {"bounce", bounce_.present()}};
     for (const auto& [about, text] : troubles_) out.troubles.push_back(text);
+    for (const auto& place : cleaner_.places()) out.put_aside.push_back(place);
     const auto space = disk_->space();
     bool writer = false;
     for (const auto& [slot, each] : writers_) writer = writer || each.channel != nullptr;
@@ -174,6 +158,8 @@ Situation QueueManager::situation() {
         out.not_accepting = "nobody who takes mail in is connected (smtpd, pickup)";
     else if (!space)
         out.not_accepting = space.error().what;
+    else if (disk_->read_only())
+        out.not_accepting = "the spool's file system is read-only";
     else if (space->bytes_free < config_->spool.minimum_free)
         out.not_accepting =
             fmt::format("{} bytes are free on the spool's disk, {} must be (spool.minimum_free)",
@@ -182,6 +168,7 @@ Situation QueueManager::situation() {
         out.not_accepting =
             fmt::format("{} inodes are free on the spool's disk, {} must be (spool.minimum_free_inodes)",
                         space->files_free, config_->spool.minimum_free_inodes);
+    if (out.not_accepting.empty()) out.not_accepting = obstacle_of_writers();
     if (out.not_delivering.empty() && control_ && control_->everything_paused())
         out.not_delivering = *control_->everything_paused();
     if (out.not_delivering.empty() && agents_.empty()) out.not_delivering = "no delivery agent is connected";

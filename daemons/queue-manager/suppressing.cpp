@@ -99,7 +99,7 @@ void QueueManager::carry_out(const decide::queue::AskSuppressions& action, smtp:
                         now = Loop::now().wall](const common::SuppressionList* list) {
         const auto found = list ? look_up(*list, pool_.disk(), id, location, numbers, local, now) : Found{};
         pool_.complete([this, answer, id, found] {
-            if (found.gone) return; // finished meanwhile
+            if (found.gone) return answer(false, {}); // finished meanwhile, or it is looked for again
             if (!found.why.empty()) log_.error("{}: whether it may go to its recipients is not known: {}", id.text(), found.why);
             if (config_->bounce.soft_bounce && !found.suppressed.empty()) { // kept, and asked again
                 for (const auto& [number, reason] : found.suppressed)

@@ -273,22 +273,38 @@ void Router::finish(const std::string& domain, const std::string& policy_domain,
 }
 
 void Router::policy_changed(const std::string& domain, const StsPolicy* policy) {
-    queue_manager_.send(proto::route::StsChanged{policy ? said(domain, *policy) : proto::route::StsPolicy{domain}});
+    // A policy is 64 KiB at most. Nothing is said while the queue-manager is away: it asks again for every domain.
+    static_cast<void>(
+        queue_manager_.send(proto::route::StsChanged{policy ? said(domain, *policy) : proto::route::StsPolicy{domain}}));
+}
+
+bool Router::is_ourselves(const std::string& name, std::uint16_t port) const {
+    const auto address = common::IpAddress::parse(name == "localhost" ? "127.0.0.1" : name);
+    return address ? ourselves_.is_address(*address, port) : ourselves_.is_name(name) && ourselves_.listens_on(port);
 }
 
 // Those that are not this very system.
 std::vector<decide::NextHop> Router::others(std::vector<decide::NextHop> hosts) const {
-    std::erase_if(hosts, [this](const decide::NextHop& hop) {
-        const auto address = common::IpAddress::parse(hop.name);
-        return address ? ourselves_.is_address(*address, hop.port)
-                       : ourselves_.is_name(hop.name) && ourselves_.listens_on(hop.port);
-    });
+    std::erase_if(hosts, [this](const decide::NextHop& hop) { return is_ourselves(hop.name, hop.port); });
     return hosts;
 }
 
-void Router::answer(const Question& question, const std::string& domain, const Found& found,
+// Hosts that a rule names: where all of them are this very system, mail would come back until its hops are counted.
+Found Router::without_ourselves(const std::string& domain, Found found) const {
+    if (found.destination.kind != decide::Destination::Kind::configured) return found;
+    std::erase_if(found.destination.hosts,
+                  [this](const decide::Host& host) { return is_ourselves(host.name, host.port); });
+    if (found.destination.hosts.empty())
+        found.destination = decide::Destination::refuse(
+            decide::Destination::Kind::permanent, "5.4.6",
+            fmt::format("mail for {} loops back to myself: its next hop is a listener of this system", domain));
+    return found;
+}
+
+void Router::answer(const Question& question, const std::string& domain, const Found& given,
                     const std::string& rule, const proto::route::StsPolicy& sts) {
     proto::route::Routed routed;
+    const auto found = without_ourselves(domain, given);
     const auto* by = rule.empty() ? nullptr : routes_.named(rule);
     routed.request = question.request;
     routed.domain = domain;
@@ -309,7 +325,14 @@ void Router::answer(const Question& question, const std::string& domain, const F
     routed.text = destination.text;
     routed.records_of = found.records_of;
     routed.by_srv = found.by_srv;
-    queue_manager_.send(routed);
+    if (queue_manager_.send(routed) != ipc::Sent::too_long) return;
+    routed.text = fmt::format("the list of its hosts is too long: {} of them", routed.hosts.size());
+    surroundings_.log.warning("{}: {}", domain, routed.text);
+    routed.kind = proto::route::Kind::temporary;
+    routed.status = "4.4.3";
+    routed.hosts.clear();
+    routed.sts = {};
+    static_cast<void>(queue_manager_.send(routed));
 }
 
 } // namespace router

@@ -59,6 +59,8 @@ private:
                  Question question);
     void start_waiting();
     void found(const std::string& domain, Found found);
+    bool is_ourselves(const std::string& name, std::uint16_t port) const;
+    Found without_ourselves(const std::string& domain, Found found) const;
     std::vector<decide::NextHop> others(std::vector<decide::NextHop> hosts) const;
     std::string policy_domain(const std::string& domain, const Job& job) const;
     void finish(const std::string& domain, const std::string& policy_domain, const StsPolicy* policy);

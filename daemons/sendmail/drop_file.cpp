@@ -12,10 +12,13 @@ namespace sendmail {
 using spool::Error;
 using spool::Result;
 
+static constexpr std::uint64_t look_every = 1024 * 1024; // bytes
+
 Result<DropFile> DropFile::create(const std::string& directory) {
     DropFile drop;
     drop.directory_ = common::Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!drop.directory_) return std::unexpected(Error::from_errno(directory));
+    drop.limits_ = common::published_drop_limits(drop.directory_.number());
     std::random_device random;
     for (int n = 0;; ++n) {
         const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -35,6 +38,7 @@ Result<DropFile> DropFile::create(const std::string& directory) {
     }
     if (::flock(drop.file_.number(), LOCK_EX | LOCK_NB) != 0 || ::fchmod(drop.file_.number(), 0644) != 0)
         return std::unexpected(Error::from_errno(directory + "/" + drop.name_));
+    TRY(common::room_in_drop(drop.directory_.number(), drop.limits_, ::getuid(), 0)); // this one is counted
     return drop;
 }
 
@@ -43,6 +47,11 @@ DropFile::~DropFile() {
 }
 
 Result<> DropFile::write(std::string_view bytes) {
+    unlooked_ += bytes.size();
+    if (unlooked_ > look_every) {
+        TRY(common::room_in_drop(directory_.number(), limits_, ::getuid(), bytes.size()));
+        unlooked_ = 0;
+    }
     while (!bytes.empty()) {
         const auto n = ::write(file_.number(), bytes.data(), bytes.size());
         if (n < 0 && errno == EINTR) continue;
@@ -53,6 +62,7 @@ Result<> DropFile::write(std::string_view bytes) {
 }
 
 Result<> DropFile::finish() {
+    TRY(common::room_in_drop(directory_.number(), limits_, ::getuid(), 0));
     if (::fsync(file_.number()) != 0 || ::fsync(directory_.number()) != 0)
         return std::unexpected(Error::from_errno("writing to the drop directory"));
     name_.clear();

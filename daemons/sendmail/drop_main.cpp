@@ -18,8 +18,6 @@
 
 namespace {
 
-constexpr std::uint64_t largest = std::uint64_t{4} << 30;
-
 int fail(int status, const std::string& text) {
     std::fprintf(stderr, "postrider-drop: %s\n", text.c_str());
     return status;
@@ -32,20 +30,23 @@ std::string why_not_let_in() {
     return ": postrider-drop must belong to the directory's group (mta.drop_group) and be set-gid to it, mode 2755";
 }
 
-// What is copied is a beginning, content and an end: an answer, a second beginning or nonsense is not.
+// What is copied is a beginning, recipients, content and an end: an answer, a second beginning or nonsense is not.
 class Order {
 public:
     bool take(const proto::submit::Message& message) {
         using namespace proto::submit;
         if (ended_ || std::holds_alternative<Answer>(message)) return false;
         if (std::holds_alternative<Begin>(message)) return !std::exchange(begun_, true);
+        if (const auto* content = std::get_if<Content>(&message)) size_ += content->bytes.size();
         ended_ = std::holds_alternative<End>(message);
         return begun_;
     }
     bool ended() const { return ended_; }
+    std::uint64_t size() const { return size_; } // of the content
 
 private:
     bool begun_ = false, ended_ = false;
+    std::uint64_t size_ = 0;
 };
 
 } // namespace
@@ -64,19 +65,20 @@ int main() {
     ipc::FrameReader frames;
     Order order;
     std::array<char, 65536> buffer;
-    std::uint64_t total = 0;
     for (;;) {
         const auto n = ::read(0, buffer.data(), buffer.size());
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return fail(EX_IOERR, "standard input cannot be read");
         if (n == 0) break;
         const std::string_view bytes(buffer.data(), static_cast<std::size_t>(n));
-        if ((total += bytes.size()) > largest) return fail(EX_DATAERR, "the message is too large");
         frames.feed(bytes);
         while (const auto frame = frames.next()) {
             const auto message = ipc::decode<proto::submit::Message>(*frame);
             if (!message || !order.take(*message)) return fail(EX_DATAERR, "this is called by sendmail only");
         }
+        if (order.size() > file->limits().message_size)
+            return fail(EX_DATAERR, "the message is larger than " + std::to_string(file->limits().message_size) +
+                                        " bytes (submit.message_size)");
         if (frames.broken()) return fail(EX_DATAERR, "this is called by sendmail only");
         frames.keep();
         if (auto put = file->write(bytes); !put) return fail(EX_TEMPFAIL, put.error().what);

@@ -5,8 +5,7 @@
 #include "daemons/common/programs.h"
 #include "daemons/common/submit_client.h"
 #include "daemons/sendmail/drop_file.h"
-#include "libsmtp/address.h"
-#include "libsmtp/submission_fixup.h"
+#include "daemons/sendmail/objection.h"
 #include <chrono>
 #include <fcntl.h>
 #include <optional>
@@ -34,8 +33,12 @@ public:
     bool next(std::string& wire) {
         const auto begun = ipc::begin_frame(wire);
         if (step_ == 0) {
-            ipc::encode<Message>(begin_, wire);
+            Begin head = begin_;
+            head.recipients = some_recipients();
+            ipc::encode<Message>(head, wire);
             step_ = 1;
+        } else if (recipient_ < begin_.recipients.size()) {
+            ipc::encode<Message>(Recipients{some_recipients()}, wire);
         } else if (!content_.empty()) {
             const auto piece = content_.substr(0, largest_content);
             content_.remove_prefix(piece.size());
@@ -51,50 +54,23 @@ public:
     }
 
 private:
+    // As many as one frame has room for beside the rest of Begin; a list is as long as an argument may be at most.
+    std::vector<Recipient> some_recipients() {
+        std::vector<Recipient> out;
+        for (std::size_t size = 0; recipient_ < begin_.recipients.size() && size < largest_content; ++recipient_) {
+            out.push_back(begin_.recipients[recipient_]);
+            size += ipc::size_on_wire(out.back());
+        }
+        return out;
+    }
+
     const Begin& begin_;
     std::string_view content_;
+    std::size_t recipient_ = 0; // the next
     int step_ = 0;
 };
 
 Answer again(std::string text) { return {EX_TEMPFAIL, {}, std::move(text)}; }
-
-// What pickup would refuse is refused now: later nobody waits for an answer.
-std::optional<Answer> objection(const config::Config& config, const Begin& begin, std::string_view content) {
-    const auto bad = [](std::string text) { return Answer{EX_DATAERR, {}, std::move(text)}; };
-    const auto check = [&](const std::string& list, std::size_t& count) -> std::optional<Answer> {
-        const auto completed = smtp::complete_addresses(list, config.mta.origin);
-        if (!completed.problem.empty()) return bad("no address: " + completed.problem);
-        for (const auto& each : completed.addresses)
-            if (const auto mailbox = smtp::Mailbox::parse(each); !mailbox)
-                return bad("no address: " + mailbox.error().why);
-        count += completed.addresses.size();
-        return {};
-    };
-    std::size_t senders = 0, recipients = 0;
-    if (!begin.sender.empty()) {
-        if (auto no = check(begin.sender, senders)) return no;
-        if (senders != 1) return bad("the sender is no address");
-    }
-    for (const auto& each : begin.recipients)
-        if (auto no = check(each.list, recipients)) return no;
-    if (begin.from_header) {
-        smtp::SubmissionOptions options;
-        options.recipients = smtp::RecipientSource::header;
-        options.origin = config.mta.origin;
-        smtp::SubmissionFixup fixup(options);
-        std::string ignored;
-        for (auto rest = content; !rest.empty() && fixup.state() == smtp::SubmissionFixup::State::header;) {
-            const auto piece = rest.substr(0, largest_content);
-            rest.remove_prefix(piece.size());
-            fixup.feed(piece, ignored);
-        }
-        if (fixup.finish(ignored) == smtp::SubmissionFixup::State::refused) return bad(fixup.problem());
-        recipients += fixup.recipients().size();
-    }
-    if (recipients == 0) return Answer{EX_USAGE, {}, "no recipients"};
-    if (recipients > config.submit.recipients) return bad("too many recipients");
-    return {};
-}
 
 Result<> write_drop_file(const std::string& directory, Frames frames) {
     auto file = TRY(DropFile::create(directory));

@@ -24,6 +24,8 @@ smtp::ClientSession::Timeouts timeouts(const config::SmtpClient& settings) {
     out.data = settings.data_timeout;
     out.block = settings.block_timeout;
     out.final_dot = settings.final_dot_timeout;
+    out.minimum_rate = settings.minimum_rate;
+    out.transaction = settings.delivery_timeout;
     return out;
 }
 } // namespace
@@ -34,8 +36,6 @@ Connection::Connection(Office& office, Owner& owner, delivery::Connect order, Wa
       dial_(office, *this, order_.hosts, &sources_), deadline_(office.deadlines, [this] { expired(); }),
       hook_(office.loop, [this] { pump(); }),
       began_(Loop::now().monotonic) {
-    for (const auto& text : order_.replies)
-        if (auto rule = decide::ReplyRule::parse(text)) reply_rules_.push_back(*std::move(rule));
     hook_.schedule();
 }
 
@@ -50,6 +50,7 @@ void Connection::leave_session() {
     dane_lookup_.reset();
     handed_ = 0;
     preparing_ = false;
+    std::erase_if(jobs_, [](const auto& job) { return job->cut; }); // they have been given back
     for (auto& job : jobs_) job->content.reset(); // the next session's server may take it in another form
 }
 
@@ -295,7 +296,8 @@ void Connection::ended(Ended& end) {
     const auto now = Loop::now().monotonic;
     if (end.distrust_pipelining) office_.peers.distrust_pipelining(current_->endpoint.address, now);
     if (end.distrust_chunking) office_.peers.distrust_chunking(current_->endpoint.address, now);
-    if (end.orderly) return finish(End::orderly);
+    const Job* interrupted = end.interrupted ? job_of(end.interrupted->id) : nullptr;
+    if (end.orderly || (interrupted && interrupted->cut)) return finish(End::orderly);
 
     if (watcher_) watcher_->failed(relay(), end.why);
     const auto failure = decide::classify({end.why.stage, end.why.code, end.why.status});

@@ -50,6 +50,10 @@ public:
     enum class Permit : std::uint8_t { yes, crowded };
     void permit(Permit permit) { dial_.permit(permit == Permit::yes); }
     void deliver(proto::delivery::Deliver order);
+    // What is not begun, in its order: it is not delivered here.
+    std::vector<std::uint64_t> recall();
+    // This one is not to be delivered: false: all of it has been sent. What has begun ends with its conversation.
+    bool cut(std::uint64_t delivery);
     // A transaction without a message, which the watcher hears of instead of the owner.
     void probe(smtp::Transaction transaction, bool secure, const proto::route::StsPolicy& sts);
     // QUIT after all that was handed over.
@@ -73,6 +77,7 @@ private:
         std::optional<spool::MessageReader> message = {}; // open while it is with the session
         std::unique_ptr<Content> content = {};            // of the message, for this session's server
         bool damaged = false;
+        bool cut = false; // it ends when the server asks for its content: another's reply is awaited before
     };
 
     struct Failed { // of an address
@@ -151,6 +156,7 @@ private:
     HandedOver hand_over(Job& job);
     spool::ReadResult<Content::Prepared> prepare(Job& job);
     void refuse(Job& job, const spool::ReadError& error);
+    void end_for(spool::QueueId id);
     void give_content(const smtp::client_event::ContentWanted& wanted);
     void finished(smtp::TransactionResult& result);
     void report(const smtp::TransactionResult& result);
@@ -174,7 +180,6 @@ private:
     Owner& owner_;
     Watcher* watcher_;
     proto::delivery::Connect order_;
-    std::vector<decide::ReplyRule> reply_rules_; // of the route
     Sources sources_;
     Dial dial_;
     common::Deadline deadline_;

@@ -35,6 +35,44 @@ void Connection::close(Unbegun unbegun) {
     hook_.schedule();
 }
 
+std::vector<std::uint64_t> Connection::recall() {
+    std::vector<std::uint64_t> out;
+    if (over_) return out;
+    if (handed_ > 0 && session_ && session_->take_back(jobs_[handed_ - 1]->order.delivery)) --handed_;
+    for (auto job = jobs_.begin() + static_cast<std::ptrdiff_t>(handed_); job != jobs_.end(); ++job)
+        out.push_back((*job)->order.delivery);
+    jobs_.resize(handed_);
+    preparing_ = false;
+    hook_.schedule(); // it may be to close
+    return out;
+}
+
+bool Connection::cut(std::uint64_t delivery) {
+    if (over_) return false;
+    const auto place = std::ranges::find_if(jobs_, [&](auto& job) { return job->order.delivery == delivery; });
+    if (place == jobs_.end()) return false;
+    const auto index = static_cast<std::size_t>(place - jobs_.begin());
+    const bool begun = index < handed_ && !(index + 1 == handed_ && session_->take_back(delivery));
+    if (!begun) {
+        if (index < handed_) --handed_;
+        jobs_.erase(place);
+        preparing_ = false;
+        hook_.schedule();
+        return true;
+    }
+    if (session_->is_out(delivery)) return false;
+    (*place)->cut = true;
+    if (index == 0) end_for((*place)->order.queue_id);
+    return true;
+}
+
+// The conversation ends in the middle of that message: a server takes nothing that has no end.
+void Connection::end_for(spool::QueueId id) {
+    voice().info("{}: its delivery is ended before its content was sent: it was removed, or has expired", id.text());
+    session_->content_broken("the delivery was ended here");
+    hook_.schedule();
+}
+
 // Hands deliveries to the session as long as it takes them.
 void Connection::fill() {
     if (!session_ || session_->over() || !up_) return;
@@ -120,13 +158,13 @@ void Connection::refuse(Job& job, const spool::ReadError& error) {
     verdict.status = "4.3.0";
     verdict.text = smtp::printable(text);
     auto done = delivery::Done{};
-    if (world && world->code != ENOENT) {
+    if (world) { // the queue-manager looks itself whether the file has gone
         done = make_done(job.order, verdict);
+        done.gone = world->code == ENOENT;
     } else {
         done.delivery = job.order.delivery;
         done.queue_id = job.order.queue_id;
-        done.gone = world != nullptr;
-        done.unreadable = world == nullptr;
+        done.unreadable = true;
     }
     done.connection = number();
     voice().warning("{}: {}", job.order.queue_id.text(), text);
@@ -136,6 +174,7 @@ void Connection::refuse(Job& job, const spool::ReadError& error) {
 void Connection::give_content(const ContentWanted& wanted) {
     Job* job = job_of(wanted.id);
     if (!job || session_->over()) return;
+    if (job->cut) return end_for(job->order.queue_id);
     const auto now = Loop::now().monotonic;
     if (wanted.from_start) job->content->rewind();
     std::string_view last;
@@ -177,14 +216,15 @@ void Connection::finished(smtp::TransactionResult& result) {
 
 void Connection::report(const smtp::TransactionResult& said) {
     smtp::TransactionResult result = said;
-    for (auto& verdict : result.verdicts) {
-        reread(reply_rules_, verdict);
-        if (office_.soft_bounce) soften(verdict);
-    }
     const auto place =
         std::ranges::find_if(jobs_, [&](auto& job) { return job->order.delivery == result.id; });
     if (place == jobs_.end()) return;
     const auto job = std::move(*place);
+    const auto rules = reply_rules(job->probe ? order_.replies : job->order.replies);
+    for (auto& verdict : result.verdicts) {
+        reread(rules, verdict);
+        if (office_.soft_bounce) soften(verdict);
+    }
     jobs_.erase(place);
     --handed_;
     ++uses_;

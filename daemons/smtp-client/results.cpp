@@ -60,6 +60,13 @@ Reply reply_of(const smtp::Verdict& verdict) {
     return out;
 }
 
+std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts) {
+    std::vector<decide::ReplyRule> out;
+    for (const auto& text : texts)
+        if (auto rule = decide::ReplyRule::parse(text)) out.push_back(*std::move(rule));
+    return out;
+}
+
 void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict) {
     const auto severity = decide::reading(rules, {verdict.stage, verdict.code, verdict.status});
     if (!severity) return;

@@ -22,6 +22,7 @@ void describe(const Content& content, smtp::Transaction& out);
 
 proto::delivery::Reply reply_of(const smtp::Verdict& verdict);
 // What the route says of such a reply instead; its status gets the new class.
+std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts);
 void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict);
 // bounce.soft_bounce: what failed is tried again.
 void soften(smtp::Verdict& verdict);

@@ -46,7 +46,10 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      conversation, surroundings.identity,
                      {[this](Message&& message) { take(std::move(message)); }, [this] { up(); },
-                      [this](const std::string&) { down(); }}) {
+                      [this](const std::string&) { down(); }, [this] { say_.drained(); }}),
+      say_(queue_manager_, [this] {
+          surroundings_.log.error("a message to the queue-manager is too long for a frame and was left out");
+      }) {
     office_.connect_to = orders.config.testing.connect_to;
     office_.soft_bounce = orders.config.bounce.soft_bounce;
     office_.figures = &surroundings.figures;
@@ -135,7 +138,7 @@ void SmtpClient::reconfigure(common::Orders orders) {
 
 void SmtpClient::stop(smtp::Duration, std::function<void()> done) {
     stopped_ = std::move(done);
-    for (const auto& [attempt, trial] : std::exchange(trials_, {})) queue_manager_.send(gave_up(attempt));
+    for (const auto& [attempt, trial] : std::exchange(trials_, {})) say_.say(gave_up(attempt));
     // Closing may end a connection at once, which changes the map.
     std::vector<Connection*> open;
     for (auto& [number, connection] : connections_) open.push_back(connection.get());
@@ -157,7 +160,7 @@ void SmtpClient::take(Message&& message) {
         if (stopped_) {
             Closed closed;
             closed.connection = number;
-            queue_manager_.send(closed);
+            say_.say(closed);
         } else if (auto [place, fresh] = connections_.try_emplace(number); fresh) {
             place->second = std::make_unique<Connection>(office_, static_cast<Connection::Owner&>(*this),
                                                          std::move(*connect));
@@ -171,6 +174,8 @@ void SmtpClient::take(Message&& message) {
     } else if (auto* close = std::get_if<Close>(&message)) {
         if (auto found = connections_.find(close->connection); found != connections_.end())
             found->second->close();
+    } else if (auto* recall = std::get_if<Recall>(&message)) {
+        give_back(*recall);
     } else if (auto* permission = std::get_if<Permission>(&message)) {
         if (auto found = connections_.find(permission->connection); found != connections_.end())
             found->second->permit(permission->granted ? Connection::Permit::yes
@@ -187,14 +192,25 @@ void SmtpClient::take(Message&& message) {
     }
 }
 
+void SmtpClient::give_back(const Recall& recall) {
+    const auto found = connections_.find(recall.connection);
+    if (found == connections_.end()) return; // Closed is under way
+    Returned returned{recall.connection, recall.delivery, recall.queue_id, {}};
+    if (recall.delivery == 0)
+        returned.deliveries = found->second->recall();
+    else if (found->second->cut(recall.delivery))
+        returned.deliveries = {recall.delivery};
+    say_.say(std::move(returned));
+}
+
 void SmtpClient::begin(Try&& order) {
     const auto attempt = order.attempt;
-    if (stopped_) return queue_manager_.send(gave_up(attempt)), void();
+    if (stopped_) return say_.say(gave_up(attempt)), void();
     auto trial = std::make_unique<Trial>(
         office_, std::move(order),
-        Trial::Callbacks{[this](const TryStep& step) { queue_manager_.send(step); },
+        Trial::Callbacks{[this](const TryStep& step) { say_.say(step); },
                          [this, attempt](const Tried& tried) {
-                             queue_manager_.send(tried);
+                             say_.say(tried);
                              end_trial(attempt);
                          }});
     if (!trials_.try_emplace(attempt, std::move(trial)).second)
@@ -215,13 +231,26 @@ void SmtpClient::up() {
     for (auto& [number, kept] : kept_) {
         kept.done.connection = 0;
         kept.done.delivery = own_number | ++handed_over_;
-        queue_manager_.send(kept.done);
         again.emplace(kept.done.delivery, std::move(kept));
     }
     kept_ = std::move(again);
+    for (const auto& [number, kept] : kept_) tell(number);
+}
+
+// A result for thousands of recipients with long replies goes in parts.
+ipc::Sent SmtpClient::tell(std::uint64_t number) {
+    using Step = ipc::InOrder<Message>::Step;
+    return say_.say_parts([this, number, parts = std::optional<DoneParts>()]() mutable {
+        const auto kept = kept_.find(number);
+        if (kept == kept_.end()) return Step::done; // acknowledged: it was told before
+        if (!parts) parts.emplace(kept->second.done);
+        static_cast<void>(say_.put(parts->next()));
+        return parts->more() ? Step::more : Step::done;
+    });
 }
 
 void SmtpClient::down() {
+    say_.lost();
     while (!trials_.empty()) end_trial(trials_.begin()->first);
     // Until somebody knows of the result, nobody else may take the message for undelivered.
     for (auto& [number, kept] : kept_)
@@ -242,26 +271,26 @@ void SmtpClient::down() {
 
 void SmtpClient::may_connect(Connection& connection, const std::string& address, bool besides) {
     if (current(connection))
-        queue_manager_.send(MayConnect{connection.number(), address, besides});
+        say_.say(MayConnect{connection.number(), address, besides});
     else
         connection.permit(Connection::Permit::crowded); // nobody counts it
 }
 
 void SmtpClient::left(Connection& connection, const std::string& address) {
-    if (current(connection)) queue_manager_.send(Left{connection.number(), address});
+    if (current(connection)) say_.say(Left{connection.number(), address});
 }
 
 void SmtpClient::connected(Connection& connection) {
     surroundings_.figures.count(common::Family::connections, common::ConnectionResult::made);
-    if (current(connection)) queue_manager_.send(Connected{connection.number(), connection.link(), connection.source()});
+    if (current(connection)) say_.say(Connected{connection.number(), connection.link(), connection.source()});
 }
 
 void SmtpClient::source_refused(Connection& connection, SourceRefused refused) {
-    if (current(connection)) queue_manager_.send(refused);
+    if (current(connection)) say_.say(refused);
 }
 
 void SmtpClient::source_taken(Connection& connection, SourceTaken taken) {
-    if (current(connection)) queue_manager_.send(taken);
+    if (current(connection)) say_.say(taken);
 }
 
 void SmtpClient::done(Connection& connection, Done done, std::optional<spool::MessageReader> message) {
@@ -270,16 +299,16 @@ void SmtpClient::done(Connection& connection, Done done, std::optional<spool::Me
         kept.done.connection = 0;
         kept.done.delivery = own_number | ++handed_over_;
     }
-    if (!queue_manager_.send(kept.done)) kept.lock = std::move(message);
     const auto number = kept.done.delivery;
-    kept_.insert_or_assign(number, std::move(kept));
+    auto& its = kept_.insert_or_assign(number, std::move(kept)).first->second;
+    if (tell(number) != ipc::Sent::yes) its.lock = std::move(message);
 }
 
 void SmtpClient::closed(Connection& connection, Closed closed) {
     if (closed.failed && !closed.was_up)
         surroundings_.figures.count(common::Family::connections, common::ConnectionResult::failed);
     if (current(connection)) {
-        queue_manager_.send(closed);
+        say_.say(closed);
         auto node = connections_.extract(connection.number());
         gone_.push_back(std::move(node.mapped()));
     } else if (auto orphan = std::ranges::find(orphans_, &connection, &std::unique_ptr<Connection>::get);

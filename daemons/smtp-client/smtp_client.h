@@ -4,6 +4,8 @@
 #pragma once
 #include "daemons/common/daemon.h"
 #include "daemons/common/ipc/connector.h"
+#include "daemons/common/ipc/in_order.h"
+#include "daemons/common/ipc/parts.h"
 #include "daemons/common/timer.h"
 #include "daemons/smtp-client/connection.h"
 #include "daemons/smtp-client/tls_results.h"
@@ -40,10 +42,13 @@ private:
     void settle_reports(const config::Config& config);
     void settle_signing(const common::Orders& orders);
     void take(proto::delivery::Message&& message);
+    void give_back(const proto::delivery::Recall& recall);
     void begin(proto::delivery::Try&& order);
     void end_trial(std::uint64_t attempt);
     void up();
     void down();
+    using DoneParts = ipc::Parts<proto::delivery::Done, &proto::delivery::Done::replies>;
+    ipc::Sent tell(std::uint64_t number); // the result kept under that number
     void stopped_if_done();
 
     void may_connect(Connection& connection, const std::string& address, bool besides) override;
@@ -73,6 +78,7 @@ private:
     std::function<void()> stopped_;
     common::TurnHook bury_;
     ipc::Connector<proto::delivery::Message> queue_manager_;
+    ipc::InOrder<proto::delivery::Message> say_; // to the queue-manager, all of it
 };
 
 } // namespace smtp_client

@@ -2,6 +2,7 @@
 // makes the daily reports (RFC 8460). Bounded; never in the way of mail.
 #pragma once
 #include "daemons/common/ipc/connector.h"
+#include "daemons/common/ipc/parts.h"
 #include "daemons/common/proto/tls_results.h"
 #include "daemons/common/timer.h"
 #include <fmt/format.h>
@@ -38,12 +39,25 @@ public:
         if (waiting_.empty()) return;
         if (!router_.up() || router_.congested()) return timer_.start(gathered_for);
         proto::tls_results::Results results;
-        for (auto& [key, counted] : waiting_) results.results.push_back(std::move(counted));
+        std::size_t size = 0;
+        for (auto& [key, counted] : waiting_) {
+            const auto its = ipc::size_on_wire(counted);
+            if (size + its > ipc::part_size && !results.results.empty()) {
+                tell_of(results);
+                results.results.clear();
+                size = 0;
+            }
+            size += its;
+            results.results.push_back(std::move(counted));
+        }
         waiting_.clear();
-        router_.send(results);
+        tell_of(results);
     }
 
 private:
+    // One outcome that is too long for a message by itself is not counted: it is statistics.
+    void tell_of(const proto::tls_results::Results& results) { static_cast<void>(router_.send(results)); }
+
     std::unordered_map<std::string, proto::tls_results::Counted> waiting_;
     common::Timer timer_;
     ipc::Connector<proto::tls_results::Message> router_;

@@ -1,5 +1,6 @@
 // What a Connection answers to its session's questions, up to DATA: the client, who else has a say, the envelope.
 // What becomes of the content is content.cpp's.
+#include "daemons/common/lifetime.h"
 #include "daemons/smtpd/checks.h"
 #include "daemons/smtpd/connection.h"
 #include "libsmtp/date.h"
@@ -244,6 +245,7 @@ void Connection::operator()(smtp::event::Mail& mail) {
     transaction_ = std::make_unique<Transaction>(common::control_fields_of(submitter(), *rules_->config));
     auto& transaction = *transaction_;
     transaction.id = *id;
+    transaction.begun = now.monotonic;
     transaction.id_text = id->text();
     last_refused_ = {};
     fill_envelope(transaction.envelope, mail, std::move(judged.address), now.wall);
@@ -258,6 +260,7 @@ void Connection::fill_envelope(spool::Envelope& envelope, const smtp::event::Mai
                                std::string reverse_path, smtp::WallTime now) {
     envelope.reverse_path = std::move(reverse_path);
     envelope.arrival = now;
+    envelope.lifetime = common::lifetime_of(envelope.reverse_path, rules_->config->queue);
     envelope.submitter = "net:" + client_.network;
     if (mail.path.mailbox) envelope.submitter += " " + smtp::lowered(mail.path.mailbox->domain);
     if (!client_.user.empty()) {
@@ -292,7 +295,18 @@ void Connection::fill_envelope(spool::Envelope& envelope, const smtp::event::Mai
     envelope.envid = mail.parameters.envid;
 }
 
+// Long lists go first when memory is short.
+bool Connection::room_for_recipient() const {
+    using Level = spool::ContentMemory::Level;
+    const auto level = service_.intake.memory().level();
+    return level < Level::scarce || (level == Level::scarce && transaction_->weight < spool::ContentMemory::small);
+}
+
 void Connection::operator()(smtp::event::Rcpt& rcpt) {
+    if (!room_for_recipient()) {
+        service_.intake.look_at_memory();
+        return reject("RCPT", reply_for(common::Shut::memory), rcpt.path.text());
+    }
     auto judged = judge_recipient(*rules_, client_, rcpt.path);
     if (judged.kind == Judgement::Kind::refuse) return reject("RCPT", judged.reply, rcpt.path.text());
     rcpt_ = std::move(rcpt);
@@ -342,6 +356,8 @@ void Connection::add_recipient(std::string address) {
     }
     recipient.orcpt = std::move(rcpt_.parameters.orcpt);
     recipient.notify = Transaction::notify_of(rcpt_.parameters.notify);
+    constexpr std::size_t around = 2 * sizeof recipient + 64; // the vector's growth, the heap's own
+    transaction.weight += around + recipient.address.size() + recipient.original.size() + recipient.orcpt.size();
     answer(ok);
 }
 

@@ -9,8 +9,10 @@ using smtp::Reply;
 using Kind = AuthStep::Kind;
 
 std::unique_ptr<Authentication> Connection::make_authentication() {
-    AuthChannel channel{client_.address_text, session_.secured(), nullptr};
     const auto& settings = rules_->config->auth;
+    AuthChannel channel{client_.address_text, session_.secured(), nullptr, [this](const std::string& user) {
+        return service_.lockouts.of_user(client_.network, user, lockout_limits(), common::Loop::now().monotonic).has_value();
+    }};
     if (tls_ && std::ranges::any_of(settings.mechanisms, [](auto& each) { return each.ends_with("-PLUS"); }))
         channel.binding = [this](std::string_view type) { return tls_->channel_binding(type); };
     AuthChecks checks{service_.auth_checks, {settings.checks, settings.checks_waiting}};
@@ -21,16 +23,41 @@ std::unique_ptr<Authentication> Connection::make_authentication() {
                                                     std::move(channel), std::move(checks));
 }
 
-void Connection::operator()(smtp::event::Auth& auth) {
+// Where many users are behind one address, only they can be locked out, one by one.
+Lockouts::Limits Connection::lockout_limits() const {
     const auto& settings = rules_->config->auth;
+    const bool shared =
+        client_.address.is_loopback() || common::contains(rules_->config->relay.networks, client_.address);
+    constexpr std::uint32_t users = 10; // who may all be wrong at the same time behind one address
+    return {settings.failures_per_network, shared ? 0 : users * settings.failures_per_network, settings.failure_window};
+}
+
+// `whom`: "from your network", "of this user from your network".
+void Connection::locked_out(std::string_view whom, smtp::Duration left) {
+    const auto minutes = std::chrono::ceil<std::chrono::minutes>(left).count();
+    reject("AUTH", {421, {4, 7, 0},
+                    fmt::format("{} Error: too many failed authentications {}, try again in {} min",
+                                rules_->normal.hostname, whom, minutes)});
+}
+
+void Connection::note_failure(const std::string& user) {
+    const auto now = common::Loop::now().monotonic;
+    const auto limits = lockout_limits();
+    const auto brought = service_.lockouts.failed(client_.network, user, limits, now);
+    const auto note = [&](const std::string& whom, std::uint32_t failures) {
+        voice().warning("{} from {} is locked out: {} failed authentications within {} min (auth.failures_per_network); \"postrider reload\" lifts it",
+                        whom, client_.network, failures,
+                        std::chrono::ceil<std::chrono::minutes>(limits.window).count());
+    };
+    if (brought.user) note("user " + smtp::printable(user, 255), limits.per_user);
+    if (brought.network) note("everybody", limits.per_network);
+}
+
+void Connection::operator()(smtp::event::Auth& auth) {
     const auto now = common::Loop::now().monotonic;
     auth_method_ = std::move(auth.mechanism);
-    if (service_.guesses.too_many(client_.network, settings.failures_per_network, now,
-                                  settings.failure_window)) {
-        const Reply reply{
-            421, {4, 7, 0}, rules_->normal.hostname + " Error: too many failed authentications"};
-        return reject("AUTH", reply);
-    }
+    if (const auto left = service_.lockouts.of_network(client_.network, lockout_limits(), now))
+        return locked_out("from your network", *left);
     authentication_ = make_authentication();
     authentication_->start(auth_method_, auth.initial ? &*auth.initial : nullptr, auth_step());
 }
@@ -71,6 +98,18 @@ void Connection::heed(const AuthStep& step) {
     const auto count = [&](common::AuthResult result) {
         service_.figures.count(common::Family::authentications, result);
     };
+    // Whoever decides may not know of a lock-out: what he says of the password is then not passed on.
+    const bool decided = step.kind == Kind::success || step.kind == Kind::failure || step.kind == Kind::locked_out;
+    if (decided) {
+        const auto left = service_.lockouts.of_user(client_.network, step.user, lockout_limits(),
+                                                    common::Loop::now().monotonic);
+        if (left) {
+            count(common::AuthResult::failed);
+            fail("locked out");
+            locked_out("of this user from your network", *left);
+            return loose_end();
+        }
+    }
     switch (step.kind) {
     case Kind::challenge: return answer({334, {}, step.text});
     case Kind::success:
@@ -79,6 +118,7 @@ void Connection::heed(const AuthStep& step) {
             break;
         }
         count(common::AuthResult::succeeded);
+        service_.lockouts.succeeded(client_.network, step.user);
         client_.user = smtp::printable(step.user, 255);
         client_.auth_method = auth_method_;
         answer({235, {2, 7, 0}, "Authentication successful"});
@@ -93,12 +133,13 @@ void Connection::heed(const AuthStep& step) {
         fail(step.text);
         answer({454, {4, 7, 0}, "Temporary authentication failure"});
         break;
+    case Kind::locked_out: // over just now
     case Kind::failure: {
         count(common::AuthResult::failed);
         const auto& settings = rules_->config->auth;
         const auto now = common::Loop::now().monotonic;
-        service_.guesses.failed(client_.network, now, settings.failure_window);
         fail(step.text);
+        note_failure(step.user);
         auth_delay_.set(now + settings.failure_delay); // guessing costs time; nobody else waits
         return;
     }

@@ -112,6 +112,7 @@ void PasswordAuthentication::scram_first(std::string_view message, const Done& d
 }
 
 void PasswordAuthentication::check(std::string user, std::string_view password, Done done) {
+    if (channel_.locked_out && channel_.locked_out(user)) return done({Kind::locked_out, {}, std::move(user)});
     waiting_.reset(new Work{{},
                             this,
                             checks_.turnstile,
@@ -149,23 +150,6 @@ void PasswordAuthentication::begin_work() {
                     work->matches ? "" : "authentication failure", std::move(work->user)});
     };
     uv_queue_work(&loop_.uv(), &work_->request, run, after);
-}
-
-void Guesses::failed(const std::string& network, smtp::Monotonic now, smtp::Duration window) {
-    if (now - swept_ > window) {
-        swept_ = now;
-        std::erase_if(counts_, [&](const auto& each) { return now - each.second.since > window; });
-    }
-    auto& count = counts_[network];
-    if (count.failures == 0 || now - count.since > window) count = {0, now};
-    ++count.failures;
-}
-
-bool Guesses::too_many(const std::string& network, std::uint32_t most, smtp::Monotonic now,
-                       smtp::Duration window) const {
-    const auto at = counts_.find(network);
-    return most != 0 && at != counts_.end() && at->second.failures >= most &&
-           now - at->second.since <= window;
 }
 
 } // namespace smtpd

@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 namespace smtpd {
 
@@ -23,6 +22,7 @@ struct AuthStep {
         failure,     // wrong: `text` says why, for the log
         malformed,   // the client does not speak the mechanism
         unavailable, // cannot be decided now
+        locked_out,  // `user` had too many wrong passwords: this one was not looked at
     };
     Kind kind = Kind::failure;
     std::string text, user;
@@ -42,6 +42,7 @@ struct AuthChannel {
     std::string client; // its address
     bool secured = false;
     std::function<std::string(std::string_view type)> binding; // smtp::ScramServer::Binding; null without TLS
+    std::function<bool(const std::string& user)> locked_out = {}; // is his password looked at? Null: it is
 };
 
 // Whoever is to decide is asked only so often at a time; shared by all exchanges of a worker.
@@ -86,22 +87,6 @@ private:
     Turnstile::Ticket ticket_ = 0;  // while it waits its turn
     std::unique_ptr<Work> waiting_; // what it will do then
     Work* work_ = nullptr;          // under way
-};
-
-// Counts failures of each client network, so that guessing is slow. Knows no clock.
-class Guesses {
-public:
-    void failed(const std::string& network, smtp::Monotonic now, smtp::Duration window);
-    bool too_many(const std::string& network, std::uint32_t most, smtp::Monotonic now,
-                  smtp::Duration window) const;
-
-private:
-    struct Count {
-        std::uint32_t failures = 0;
-        smtp::Monotonic since;
-    };
-    std::unordered_map<std::string, Count> counts_;
-    smtp::Monotonic swept_;
 };
 
 } // namespace smtpd

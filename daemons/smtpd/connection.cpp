@@ -1,5 +1,6 @@
 #include "daemons/smtpd/connection.h"
 #include "daemons/common/kill_point.h"
+#include <algorithm>
 #include <cerrno>
 #include <sys/socket.h>
 
@@ -8,7 +9,9 @@ namespace smtpd {
 using namespace std::chrono_literals;
 using Cause = smtp::event::Disconnect::Cause;
 
-static constexpr std::size_t most_buffered = 128 * 1024; // bytes read and not yet parsed
+// Bytes read and not yet parsed, and bytes read at a time; by how much memory there is.
+static constexpr std::size_t most_buffered[] = {128 * 1024, 32 * 1024, 8 * 1024, 8 * 1024};
+static constexpr std::size_t most_read[] = {64 * 1024, 32 * 1024, 8 * 1024, 8 * 1024};
 static constexpr std::size_t most_unsent =
     64 * 1024;                          // replies not yet taken: then no more commands are obeyed
 static constexpr auto linger_time = 2s; // for the client to read why it was closed
@@ -32,7 +35,7 @@ std::unique_ptr<Connection> Connection::create(Service& service, std::shared_ptr
 Connection::Connection(Service& service, std::shared_ptr<const Rules> rules, Client client)
     : service_(service), rules_(std::move(rules)), client_(std::move(client)), peer_(client_),
       counted_for_(client_.network), heard_(common::Loop::now().monotonic), number_(service.next_session()), session_(settings(), common::Loop::now().monotonic),
-      auth_delay_(service.deadlines, [this] { auth_refused(); }), resolver_(service.resolver), deadline_(service.deadlines, [this] { deadline_passed(); }) {}
+      auth_delay_(service.deadlines, [this] { auth_refused(); }), resolver_(service.resolver), deadline_(service.deadlines, [this] { deadline_passed(); }), share_(service.intake.memory()) {}
 
 Connection::~Connection() {
     if (check_ != 0) service_.checker.cancel(check_);
@@ -83,6 +86,14 @@ Occupant Connection::occupant() const {
     return {client_.network, heard_, doing};
 }
 
+std::size_t Connection::held_idly(smtp::Monotonic now) const {
+    constexpr smtp::Duration idle = 10s, long_enough = 1min; // for a message's envelope, and whatever is sent ahead of it
+    const auto doing = occupant().doing;
+    if (paused_ || (doing != Occupant::Doing::sending && doing != Occupant::Doing::waiting)) return 0;
+    const bool slow = transaction_ && now - transaction_->begun >= long_enough;
+    return slow || now - heard_ >= idle ? share_.held() : 0;
+}
+
 void Connection::give_way() {
     if (phase_ != Phase::talking) return finish();
     ousted_ = true;
@@ -108,7 +119,8 @@ void Connection::on_alloc(uv_handle_t* handle, std::size_t, uv_buf_t* buffer) {
     auto* self = common::owner_of<Connection>(handle);
     if (!self) return void(*buffer = uv_buf_init(nullptr, 0));
     const auto space = self->service_.loop.read_buffer();
-    *buffer = uv_buf_init(space.data(), static_cast<unsigned>(space.size()));
+    const auto most = most_read[static_cast<std::size_t>(self->service_.intake.memory().level())];
+    *buffer = uv_buf_init(space.data(), static_cast<unsigned>(std::min(space.size(), most)));
 }
 
 void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer) {
@@ -146,6 +158,7 @@ void Connection::pump() {
         }
     } while (!flush());
     pumping_ = false;
+    weigh();
     if (session_.closed()) return linger();
     read_or_not();
     if (!naming_ && !shaking_hands()) set_deadline();
@@ -208,13 +221,24 @@ void Connection::write_rest() {
 // Reading goes on while a question is open (it costs system calls to stop), up to a bound.
 void Connection::read_or_not() {
     const bool want = !hung_up_ && !paused_ && !(naming_ && implicit_tls()) &&
-                      session_.buffered() < most_buffered && unsent_.size() < most_unsent;
+                      session_.buffered() < most_buffered[static_cast<std::size_t>(service_.intake.memory().level())] &&
+                      unsent_.size() < most_unsent;
     if (want == reading_) return;
     reading_ = want;
     if (want)
         uv_read_start(common::stream_of(tcp_), on_alloc, on_read);
     else
         uv_read_stop(common::stream_of(tcp_));
+}
+
+// Counts what it holds; what it need not hold goes when memory is short.
+void Connection::weigh() {
+    auto& memory = service_.intake.memory();
+    if (memory.level() != spool::ContentMemory::Level::plenty) session_.trim();
+    auto held = session_.held() + unsent_.capacity();
+    if (write_) held += write_->bytes.size();
+    if (transaction_) held += transaction_->weight + (transaction_->fixup ? transaction_->fixup->held() : 0);
+    share_.set(held);
 }
 
 void Connection::set_deadline() {

@@ -36,6 +36,8 @@ public:
     // Others need its place: 421, and nobody waits for the client to hear it. Only if it may_give_way.
     void give_way();
     Occupant occupant() const;
+    // What it holds beside content, where its client could have been done with it by now; else 0.
+    std::size_t held_idly(smtp::Monotonic now) const;
 
     const Client& client() const { return client_; }
     // The network its session is counted for; "" if for none.
@@ -77,6 +79,7 @@ private:
     int write_last(std::string_view bytes);
     void write_rest();
     void read_or_not();
+    void weigh();
     void set_deadline();
     void deadline_passed();
     void linger();
@@ -100,6 +103,9 @@ private:
     Authentication::Done auth_step();
     void heed(const AuthStep& step);
     std::optional<smtp::Reply> too_many_connections_of(const std::string& user);
+    Lockouts::Limits lockout_limits() const;
+    void locked_out(std::string_view whom, smtp::Duration left);
+    void note_failure(const std::string& user);
     void auth_refused();
     void loose_end();
 
@@ -134,10 +140,13 @@ private:
     void greet();
     void begin_content();
     bool completes_header() const;
+    smtp::SubmissionOptions::Transit transit() const;
+    std::size_t most_header() const;
     void review();
     void commit();
     void let_in();
     std::string more_capabilities();
+    bool room_for_recipient() const;
     void take_recipient(std::string address);
     void add_recipient(std::string address);
     void recipient_checked(const RecipientChecker::Answer& checked);
@@ -196,6 +205,7 @@ private:
     common::Handle<uv_tcp_t> tcp_;
     common::Deadline deadline_;
     std::string in_flight_, unsent_; // what the kernel did not take at once: being written; behind that
+    spool::ContentMemory::Share share_; // what is held here beside the content
     enum class Phase : std::uint8_t { talking, last_words, lingering, over } phase_ = Phase::talking;
     bool reading_ = false, hung_up_ = false, paused_ = false, naming_ = false, polite_ = false,
          pumping_ = false, ousted_ = false;

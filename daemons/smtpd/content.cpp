@@ -32,7 +32,9 @@ void Connection::begin_content() {
                                                           .full_name = {},
                                                           .queue_id = transaction.id_text,
                                                           .now = transaction.envelope.arrival,
-                                                          .zone = service_.date.zone()});
+                                                          .zone = service_.date.zone(),
+                                                          .max_header = most_header(),
+                                                          .transit = transit()});
     answer(go_on);
 }
 
@@ -41,6 +43,18 @@ bool Connection::completes_header() const {
     if (rules_->listener.service == config::Service::submission) return true;
     return !forwarded_ && may_relay(*rules_, client_) &&
            common::contains(rules_->config->smtpd.complete_headers, client_.address);
+}
+
+// Programs of this host may pass on what came from elsewhere; who submits does not.
+smtp::SubmissionOptions::Transit Connection::transit() const {
+    using Transit = smtp::SubmissionOptions::Transit;
+    return rules_->listener.service == config::Service::submission ? Transit::complete : Transit::leave;
+}
+
+// On relay listeners nobody is refused a header for its being completed.
+std::size_t Connection::most_header() const {
+    if (rules_->listener.service == config::Service::submission) return smtp::SubmissionOptions{}.max_header;
+    return rules_->config->smtpd.header_size;
 }
 
 // The content on its way to the spool; `last` is not followed by more.
@@ -114,6 +128,7 @@ void Connection::operator()(smtp::event::Chunk& chunk) {
     auto& writer = *transaction.writer;
     if (!writer.wants_pause()) return;
     paused_ = true;
+    service_.intake.look_at_memory();
     writer.on_resume([this] {
         paused_ = false;
         session_.resumed(common::Loop::now().monotonic);
@@ -147,6 +162,7 @@ void Connection::review() {
                                               : transaction.header.message_id();
     service_.log.as("cleanup").info("{}: message-id={}", transaction.id_text, // whatever becomes of it
                                     message_id.empty() ? "<>" : message_id);
+    if (screen_) transaction.weight += transaction.header.size();
     if (screen_)
         screen_->facts.message = &transaction.review.emplace(*transaction.writer, transaction.envelope);
     screened(Stage::end_of_data, [this] { commit(); });

@@ -137,6 +137,7 @@ Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::
 
 smtp::Reply reply_for(common::Shut why) {
     if (why == common::Shut::full) return {452, {4, 3, 1}, "Insufficient system storage"};
+    if (why == common::Shut::memory) return {452, {4, 3, 1}, "Error: too much mail is being received, try again later"};
     return {451, {4, 3, 0}, "Error: queue file write error"};
 }
 

@@ -9,7 +9,7 @@ using namespace std::chrono_literals;
 PolicyClient::PolicyClient(common::Loop& loop, common::Log& log, const config::PolicyService& service,
                            common::Availability availability)
     : loop_(loop), log_(log), service_(service), availability_(std::move(availability)),
-      patience_(loop, [this] { give_up(); }) {}
+      patience_(loop, [this] { give_up(); }), relief_(loop, [this] { relieve(); }) {}
 
 std::uint64_t PolicyClient::ask(std::string request, Done done) {
     const auto id = ++last_;
@@ -55,7 +55,10 @@ void PolicyClient::dispatch() {
     }
     while (!waiting_.empty()) {
         const auto id = waiting_.front();
-        if (open_.contains(id) && !make_room()) return;
+        if (open_.contains(id) && !make_room()) {
+            if (!relief_.armed()) relief_.start(service_.busy_timeout);
+            return;
+        }
         waiting_.pop_front();
         if (!open_.contains(id)) continue;
         open_line();
@@ -73,6 +76,7 @@ void PolicyClient::open_line() {
 
 void PolicyClient::put(Lines::iterator line, std::uint64_t question) {
     line->question = question;
+    line->since = common::Loop::now().monotonic;
     line->stream->send(open_.at(question).request);
 }
 
@@ -116,6 +120,27 @@ void PolicyClient::unavailable(const std::string& why) {
 void PolicyClient::finish(std::uint64_t question, std::optional<std::string> action) {
     auto asked = open_.extract(question);
     if (!asked.empty() && asked.mapped().done) asked.mapped().done(std::move(action));
+}
+
+PolicyClient::Lines::iterator PolicyClient::longest_busy() {
+    return std::ranges::min_element(lines_, {}, [](const Line& line) {
+        return line.question == 0 ? smtp::Monotonic::max() : line.since;
+    });
+}
+
+// While questions wait, none keeps its line for longer than busy_timeout.
+void PolicyClient::relieve() {
+    dispatch();
+    while (!waiting_.empty()) {
+        const auto line = longest_busy();
+        const auto left = line->since + service_.busy_timeout - common::Loop::now().monotonic;
+        if (left > smtp::Duration{}) return relief_.start(std::max<smtp::Duration>(left, 1ms));
+        const auto id = line->question;
+        lines_.erase(line);
+        unavailable(service_.address.to_string() + ": no answer in time, while further questions wait");
+        finish(id, {}); // may ask or cancel
+        dispatch();
+    }
 }
 
 void PolicyClient::give_up() {

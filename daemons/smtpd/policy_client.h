@@ -1,5 +1,6 @@
 // One policy server, for all sessions of a worker: a few connections that stay open, each busy with one
-// question at a time. Never waits; a server that is away, slow or talks nonsense gives no answer.
+// question at a time. Never waits; a server that is away, slow or talks nonsense gives no answer. Questions
+// that it does not answer keep others waiting for no longer than busy_timeout.
 #pragma once
 #include "daemons/common/availability.h"
 #include "daemons/common/client_stream.h"
@@ -40,6 +41,7 @@ private:
         std::unique_ptr<common::ClientStream> stream;
         PolicyAnswer answer;
         std::uint64_t question = 0; // 0: idle
+        smtp::Monotonic since;      // when it was put
         bool fresh = true;          // no answer has come on it yet
     };
     using Lines = std::list<Line>;
@@ -53,6 +55,8 @@ private:
     void unavailable(const std::string& why);
     void finish(std::uint64_t question, std::optional<std::string> action);
     void give_up();
+    Lines::iterator longest_busy();
+    void relieve();
 
     common::Loop& loop_;
     common::Log& log_;
@@ -62,7 +66,7 @@ private:
     std::deque<std::uint64_t> waiting_;
     std::uint64_t last_ = 0;
     Lines lines_;
-    common::Timer patience_;
+    common::Timer patience_, relief_;
 };
 
 } // namespace smtpd

@@ -36,7 +36,8 @@ const RecipientChecker::Answer* RecipientChecker::remembered(const Subject& subj
 
 std::uint64_t RecipientChecker::ask(Subject subject, smtp::Monotonic now, Done done) {
     const auto request = ++last_;
-    categorizer_.send(Check{request, subject.address, subject.sender}); // if it is down: when it comes up
+    // If it is down, when it comes up. What a command's line holds fits a frame.
+    static_cast<void>(categorizer_.send(Check{request, subject.address, subject.sender}));
     open_.emplace(request, Question{std::move(subject), now + patience, std::move(done)});
     if (!patience_.armed()) patience_.start(1s);
     return request;
@@ -48,7 +49,8 @@ void RecipientChecker::forget() {
 }
 
 void RecipientChecker::connected() {
-    for (auto& [request, question] : open_) categorizer_.send(Check{request, question.subject.address, question.subject.sender});
+    for (auto& [request, question] : open_)
+        static_cast<void>(categorizer_.send(Check{request, question.subject.address, question.subject.sender}));
 }
 
 void RecipientChecker::heard(proto::recipient_check::Message&& message) {

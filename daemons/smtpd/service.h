@@ -9,6 +9,7 @@
 #include "daemons/common/rates.h"
 #include "daemons/common/timer.h"
 #include "daemons/smtpd/authentication.h"
+#include "daemons/smtpd/lockouts.h"
 #include "daemons/smtpd/recipient_checker.h"
 #include "daemons/smtpd/visitors.h"
 #include "libsmtp/time.h"
@@ -48,7 +49,7 @@ struct Service {
     std::uint64_t sessions = 0; // so far
     bool stressed = false;
     Visitors visitors = {};
-    Guesses guesses = {};
+    Lockouts lockouts = {};
     std::shared_ptr<Turnstile> auth_checks = std::make_shared<Turnstile>();
     common::Rates rates = {};
     std::shared_ptr<Advisers> advisers = {}; // of the current configuration

@@ -21,7 +21,7 @@ const std::string& DateText::at(smtp::WallTime now) {
     return text_;
 }
 
-// As many descriptors as there may be; how many of them sessions can have.
+// As many descriptors as there may be; how many sessions they are enough for: some have files, too.
 static std::size_t raise_descriptors() {
     constexpr std::size_t kept_back = 128; // logs, channels, name look-ups, files being written
     rlimit limit{};
@@ -29,7 +29,7 @@ static std::size_t raise_descriptors() {
     limit.rlim_cur = limit.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &limit);
     ::getrlimit(RLIMIT_NOFILE, &limit);
-    return limit.rlim_cur > 2 * kept_back ? limit.rlim_cur - kept_back : limit.rlim_cur / 2;
+    return limit.rlim_cur > 2 * kept_back ? (limit.rlim_cur - kept_back) / 4 * 3 : limit.rlim_cur / 2;
 }
 
 spool::Result<std::unique_ptr<Smtpd>> Smtpd::create(common::Surroundings& surroundings,
@@ -64,6 +64,8 @@ Smtpd::Smtpd(common::Surroundings& surroundings, const config::Config& config,
       most_sessions_(raise_descriptors()), burial_(surroundings.loop, [this] { graveyard_.clear(); }),
       patience_(surroundings.loop, [this] { shut_down(When::now); }) {
     service_.gone = [this](Connection& connection) { gone(connection); };
+    intake_->on_scarcity([this] { free_memory(); });
+    intake_->on_standing([this](const std::string& obstacle) { outbox_.say_standing(obstacle); });
 }
 
 Smtpd::~Smtpd() = default;
@@ -118,6 +120,7 @@ void Smtpd::reconfigure(common::Orders orders) {
     intake_->reconfigure(config->spool);
     keys_.reconfigure(*config);
     checker_.forget();
+    service_.lockouts.lift_all();
 }
 
 void Smtpd::measure(common::Figures& figures) {
@@ -148,6 +151,24 @@ void Smtpd::look_at_stress() {
     else
         log_.info("{} of {} sessions are in use: limits are as usual again", now, most);
     for (auto& connection : connections_) connection->stress_changed();
+}
+
+// Whoever holds most of it and does nothing with it gives way, so that others need not wait for its time-out.
+void Smtpd::free_memory() {
+    constexpr int at_a_time = 16;
+    const auto now = common::Loop::now().monotonic;
+    for (int n = 0; n < at_a_time && intake_->memory().level() >= spool::ContentMemory::Level::scarce; ++n) {
+        Connection* largest = nullptr;
+        std::size_t most = spool::ContentMemory::small;
+        for (auto& connection : connections_)
+            if (const auto held = connection->held_idly(now); held > most) {
+                largest = connection.get();
+                most = held;
+            }
+        if (!largest) return;
+        log_.warning("memory is scarce: the session of {}, idle with {} bytes, gives way", largest->client().peer(), most);
+        largest->give_way();
+    }
 }
 
 void Smtpd::stop(smtp::Duration within, std::function<void()> done) {

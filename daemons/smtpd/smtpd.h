@@ -43,6 +43,7 @@ private:
 
     void gone(Connection& connection);
     void look_at_stress();
+    void free_memory();
     void shut_down(smtp::ServerSession::When when);
     void stopped_if_done();
 

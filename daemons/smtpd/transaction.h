@@ -26,6 +26,8 @@ struct Transaction {
     spool::QueueId id;
     std::string id_text;
     spool::Envelope envelope;
+    smtp::Monotonic begun;
+    std::size_t weight = 0; // bytes its recipients hold, and its header while it is looked over
     std::optional<spool::MessageWriter> writer; // from DATA on
     std::optional<milter::Message> review;      // while others look at the whole of it
     smtp::HeaderScan header;

@@ -23,8 +23,7 @@ std::string file_of(QueueId id, smtp::WallTime arrival, smtp::WallTime next_atte
                     std::uint64_t size) {
     Envelope envelope;
     envelope.reverse_path = "sender@bench.example";
-    envelope.recipients = {
-        {.address = fmt::format("user{}@d{}.example", number, number % 100), .fate = Fate::remote}};
+    envelope.recipients = {{.address = fmt::format("user{}@d{}.example", number, number % 100)}};
     envelope.arrival = arrival;
     envelope.origin = Origin::client;
     envelope.submitter = "net:127.0.0.0/24 bench.example";
@@ -49,6 +48,7 @@ std::string file_of(QueueId id, smtp::WallTime arrival, smtp::WallTime next_atte
     auto bytes = encode_header(header);
     bytes.resize(header_size, '\0');
     bytes += record + content;
+    const Property served = Categorized{.recipients = {0}, .fate = Fate::remote};
     const Property tried =
         Attempt{.recipients = {0},
                 .time = arrival,
@@ -57,8 +57,11 @@ std::string file_of(QueueId id, smtp::WallTime arrival, smtp::WallTime next_atte
                 .outcome = Outcome::deferred,
                 .next_attempt = next_attempt,
                 .failures = 1};
-    const auto tried_payload = encode(tried);
-    append_record(bytes, id, {type_of(tried), 1, false, 0, tried_payload});
+    std::uint32_t sequence = 0;
+    for (const auto* each : {&served, &tried}) {
+        const auto property = encode(*each);
+        append_record(bytes, id, {type_of(*each), ++sequence, false, 0, property});
+    }
     return bytes;
 }
 

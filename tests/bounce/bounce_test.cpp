@@ -22,7 +22,7 @@ namespace {
 struct World {
     World() {
         disk = std::move(*spool::RealDisk::open_at(root));
-        REQUIRE(spool::prepare_spool(*disk, {1, 3}));
+        REQUIRE(spool::prepare_spool(*disk, {1, 2, 3}));
         auto parsed = config::parse("[spool]\ndirectory = \"" + root.string() +
                                         "\"\n[mta]\nhostname = \"mx.example.org\"\n"
                                         "origin = \"example.org\"\n",
@@ -42,7 +42,9 @@ struct World {
             [this](ipc::Peer, std::unique_ptr<ipc::Channel<sm::Message>> channel) {
                 submissions = std::move(channel);
                 submissions->set_callbacks(
-                    {[this](sm::Message&& m) { submitted.push_back(std::get<sm::Submitted>(m)); },
+                    {[this](sm::Message&& m) { 
+                         if (const auto* message = std::get_if<sm::Submitted>(&m)) submitted.push_back(*message);
+                     },
                      [](const std::string&) {}});
             });
     }
@@ -65,7 +67,7 @@ struct World {
     // A message of ours in the spool, committed by another writer.
     QueueId message(const spool::Envelope& envelope, std::string_view content) {
         bool done = false, woken = false;
-        const QueueId id{0x0A1B2C3D4E5F03};
+        const QueueId id{0x0A1B2C3D4E5F02}; // pickup's slot: it alone says who is to be told
         std::mutex mutex;
         std::condition_variable wake;
         spool::CommitPool pool(*disk, 1, [&] {
@@ -73,7 +75,7 @@ struct World {
             woken = true;
             wake.notify_one();
         });
-        auto directory = spool::SharedDirectory::open(*disk, "incoming/03");
+        auto directory = spool::SharedDirectory::open(*disk, "incoming/02");
         REQUIRE(directory);
         spool::MessageWriter writer(pool, **directory, id, envelope);
         writer.append(content);
@@ -87,7 +89,7 @@ struct World {
     }
     rp::Report ask(QueueId id, rp::Kind kind) {
         const auto asked = report(id, kind);
-        reports->send(asked);
+        static_cast<void>(reports->send(asked));
         return asked;
     }
     rp::Report report(QueueId id, rp::Kind kind) {
@@ -109,11 +111,11 @@ struct World {
     ipc::Listener listener{loop,
                            log,
                            *common::listen_local((root / "run/private/queue-manager").string(), 0600),
-                           {{Role::bounce, "secret"}}};
+                           ipc::ExpectedTokens{"key", {Role::bounce}}};
     std::unique_ptr<ipc::Channel<rp::Message>> reports;
     std::unique_ptr<ipc::Channel<sm::Message>> submissions;
     common::Surroundings surroundings{
-        loop, log, {Role::bounce, 1, "secret"}, (root / "run").string(), [](std::string_view) {}};
+        loop, log, {Role::bounce, 1, {{"queue-manager", ipc::token_of("key", Role::bounce, 1)}}}, (root / "run").string(), [](std::string_view) {}};
     std::unique_ptr<Bounce> daemon;
     std::vector<rp::Reported> answers;
     std::vector<sm::Submitted> submitted;
@@ -207,14 +209,14 @@ TEST_CASE("of two who are to be told one is told once, whatever becomes of the o
     rp::Report report = world.report(id, rp::Kind::failed);
     report.recipients.push_back(report.recipients[0]);
     report.recipients[1].recipient = 1;
-    world.reports->send(report);
+    static_cast<void>(world.reports->send(report));
     world.wait([&] { return world.answers.size() == 1 && world.submitted.size() == 1; });
     CHECK(world.answers[0].outcome == rp::Outcome::try_later);
 
     std::filesystem::remove(bad);
     std::filesystem::rename(world.root / "away", bad);
     report.request = ++world.request;
-    world.reports->send(report);
+    static_cast<void>(world.reports->send(report));
     world.wait([&] { return world.answers.size() == 2; });
     CHECK(world.answers[1].outcome == rp::Outcome::submitted);
     CHECK(world.answers[1].report_id == world.submitted[0].queue_id);

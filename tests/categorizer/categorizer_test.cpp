@@ -38,7 +38,7 @@ struct World {
         manager.await_peer();
     }
     std::unique_ptr<categorizer::Categorizer> create() {
-        common::Orders orders{config, 1, {}, {{proto::Role::smtpd, "smtpd's token"}}};
+        common::Orders orders{config, 1, {}, {"key", {proto::Role::smtpd}}};
         orders.listeners.push_back({"categorizer", "", premises.listen("categorizer")});
         auto made = categorizer::Categorizer::create(surroundings, std::move(orders));
         REQUIRE(made);
@@ -168,7 +168,7 @@ TEST_CASE("smtpd asks about single recipients") {
         std::vector<proto::recipient_check::Checked> answers;
         ipc::Connector<proto::recipient_check::Message> smtpd(
             w.premises.loop, w.premises.log, w.premises.directory + "/run/private/categorizer",
-            proto::recipient_check::conversation, {proto::Role::smtpd, 0, "smtpd's token"},
+            proto::recipient_check::conversation, {proto::Role::smtpd, 0, {{"categorizer", ipc::token_of("key", proto::Role::smtpd, 0)}}},
             {[&](proto::recipient_check::Message&& message) {
                  if (auto* checked = std::get_if<proto::recipient_check::Checked>(&message))
                      answers.push_back(std::move(*checked));
@@ -179,7 +179,7 @@ TEST_CASE("smtpd asks about single recipients") {
                  for (const auto* address :
                       {"root@here.example", "team@here.example", "no-such-user-here@here.example",
                        "root@far.example", "postmaster@here.example"})
-                     smtpd.send(proto::recipient_check::Check{request++, address});
+                     static_cast<void>(smtpd.send(proto::recipient_check::Check{request++, address}));
              }});
         while (answers.size() < 5) w.premises.loop.run();
         std::vector<Verdict> verdicts(5);
@@ -205,7 +205,7 @@ TEST_CASE("a list that does not fit one message comes in parts, whole and in its
     question.request = 7;
     question.queue_id = spool::QueueId{0x100};
     question.recipients = {{0, "list@here.example"}, {1, "alice@here.example"}};
-    w.manager.channel().send(question);
+    static_cast<void>(w.manager.channel().send(question));
     std::vector<std::string> found;
     std::size_t parts = 0;
     for (bool more = true; more; ++parts) {
@@ -231,7 +231,7 @@ TEST_CASE("ten thousand remote recipients cost next to nothing") {
     question.queue_id = spool::QueueId{0x100};
     question.recipients = {{0, "somebody@far.example"}};
     const auto before = std::clock();
-    for (int i = 0; i < 10'000; ++i) w.manager.channel().send(question);
+    for (int i = 0; i < 10'000; ++i) static_cast<void>(w.manager.channel().send(question));
     for (int i = 0; i < 10'000; ++i) {
         const auto answer = w.manager.next<Categorized>();
         REQUIRE(answer.outcomes.size() == 1);

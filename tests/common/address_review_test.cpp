@@ -70,3 +70,13 @@ TEST_CASE("tables whose values are addresses: by the key that names them") {
     f.config.tables_named = {{table, "virtual_alias.tables", 1, 1}, {table, "virtual_alias.tables", 2, 1}};
     CHECK(f.shown(common::review_addresses(f.config)) == bad); // once
 }
+
+TEST_CASE("rules put nothing from an address into commands and files") {
+    Files f;
+    f.write("table", "/^a$/ |prog\n/^do-(.*)$/ |prog $1, ann\n/^(.*)-at$/ $1@far.example\n/^f(.)$/ /var/$1\n");
+    const auto shown = f.shown(common::review_table(f.config, "regexp:" + f.path("table"), "local.alias_tables").odd);
+    CHECK(shown.find("line 2: \"prog $1\": $1") != shown.npos);
+    CHECK(shown.find("line 4: \"/var/$1\": $1") != shown.npos);
+    CHECK(shown.find("line 1") == shown.npos);
+    CHECK(shown.find("line 3") == shown.npos);
+}

@@ -148,3 +148,23 @@ TEST_CASE("a file is read again when it changes") {
     CHECK(file.look(now += std::chrono::seconds(1)) == AliasFile::Change::read);
     CHECK(file.find("a")->size() == 2);
 }
+
+TEST_CASE("what a rule puts in from the address becomes addresses, and nothing else") {
+    CHECK(common::wrong_in_rule("$1@far.example, |prog") == "");
+    CHECK(common::wrong_in_rule("ann, |prog ${1}") ==
+          "\"prog ${1}\": $1 \xe2\x80\xa6 is replaced by what the sender of a message writes, and is allowed in addresses "
+          "only, not in a command");
+    CHECK(common::wrong_in_rule("/var/$1").ends_with("not in the name of a file"));
+    CHECK(common::wrong_in_rule(":include:/lists/$1").ends_with("not in the name of an included file"));
+    CHECK(common::wrong_in_rule("\\$1").ends_with("not in a user's name"));
+
+    const auto good = common::parse_filled_in("$1@far.example, |prog", "ann@far.example, |prog");
+    REQUIRE(good);
+    CHECK(good->size() == 2);
+    CHECK(good->front().value == "ann@far.example");
+    for (const auto* more : {"a@x.example, b@far.example, |prog", "|sh@far.example, |prog", "/etc/x@far.example, |prog",
+                             ":include:/etc/x@far.example, |prog", "\\root@far.example, |prog", ", |prog", "x, |prog, |prog"})
+        CHECK_FALSE(common::parse_filled_in("$1@far.example, |prog", more));
+    CHECK_FALSE(common::parse_filled_in("$1", "|prog"));
+    CHECK_FALSE(common::parse_filled_in("|prog $1", "|prog x"));
+}

@@ -4,6 +4,7 @@
 #include "tests/temporary_directory.h"
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <filesystem>
@@ -12,10 +13,14 @@
 #include <fmt/format.h>
 #include <linux/landlock.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 namespace fs = std::filesystem;
@@ -177,6 +182,76 @@ TEST_CASE("system calls: no programs, no tracing; no network where there is noth
         CHECK(place.tries(role, inet) == (talks ? 0 : EPERM));
         CHECK(place.tries(role, local) == 0);
     }
+}
+
+TEST_CASE("system calls: nothing that gives a confined process more than it has") {
+    Place place;
+    if (!has_seccomp(place)) return;
+    const auto result = [](long done) { return done >= 0 ? 0 : errno; };
+    const auto call = [&](long number) { return [number](Place&) { return ::syscall(number, 0, 0, 0, 0, 0, 0) >= 0 ? 0 : errno; }; };
+    const pid_t other = ::getpid();
+    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::categorizer,
+                            Role::bounce, Role::queue_manager, Role::metrics}) {
+        CAPTURE(proto::name_of(role));
+        const auto gets = [&](const std::function<long()>& act) {
+            return place.tries(role, [&](Place&) { return result(act()); });
+        };
+        // Other processes, of the same user.
+        CHECK(gets([&] { return ::kill(other, 0); }) == EPERM);
+        CHECK(gets([&] { return ::kill(0, 0); }) == EPERM);
+        CHECK(gets([&] { return ::kill(-1, 0); }) == EPERM);
+        CHECK(gets([&] { return ::kill(::getpid(), 0); }) == 0);
+        CHECK(gets([&] { return ::syscall(SYS_tgkill, other, other, 0); }) == EPERM);
+        CHECK(gets([&] { return ::fcntl(::socket(AF_UNIX, SOCK_STREAM, 0), F_SETOWN, other); }) == EPERM);
+        CHECK(gets([&] { return ::fcntl(::socket(AF_UNIX, SOCK_STREAM, 0), F_SETSIG, SIGKILL); }) == EPERM);
+        CHECK(gets([&] { return ::prlimit(other, RLIMIT_NOFILE, nullptr, nullptr); }) == EPERM);
+        CHECK(gets([] { return ::fork(); }) == EPERM);
+        // Threads are made all the same.
+        CHECK(place.tries(role, [](Place&) {
+            std::thread([] {}).join();
+            return 0;
+        }) == 0);
+        // Namespaces, by every way.
+        CHECK(gets([] { return ::unshare(CLONE_NEWUSER); }) == EPERM);
+        CHECK(gets([] { return ::syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0); }) == EPERM);
+        CHECK(gets([] { return ::syscall(SYS_clone, CLONE_NEWUSER | CLONE_VM | CLONE_SIGHAND | CLONE_THREAD, 0, 0, 0, 0); }) == EPERM);
+        CHECK(place.tries(role, call(SYS_clone3)) == ENOSYS);
+        CHECK(place.tries(role, call(SYS_setns)) == EPERM);
+        for (const long number : {SYS_bpf, SYS_io_uring_setup, SYS_keyctl, SYS_userfaultfd, SYS_perf_event_open, SYS_mount, SYS_fsopen,
+                                  SYS_process_vm_readv, SYS_process_vm_writev, SYS_kexec_load, SYS_pidfd_open, SYS_open_by_handle_at})
+            CHECK(place.tries(role, call(number)) == EPERM);
+        CHECK(gets([] { return ::socket(AF_PACKET, SOCK_RAW, 0); }) == EPERM);
+        CHECK(gets([] { return ::socket(AF_INET, SOCK_RAW, IPPROTO_ICMP); }) == EPERM);
+        CHECK(gets([] { return ::socket(AF_INET, SOCK_STREAM, 262 /* MPTCP, which Landlock's ports do not bind */); }) == EPERM);
+        CHECK(gets([] { return ::socket(AF_NETLINK, SOCK_RAW, 9); }) == EPERM);
+    }
+}
+
+TEST_CASE("files: neither emptied nor given another mode without being opened to be written") {
+    Place place;
+    if (!has_seccomp(place)) return;
+    const auto message = place.path / "spool/messages/a0/MESSAGE";
+    for (const auto role : {Role::smtpd, Role::smtp_client, Role::categorizer}) {
+        CAPTURE(proto::name_of(role));
+        CHECK(place.tries(role, [&](Place&) { return ::truncate(message.c_str(), 0) == 0 ? 0 : errno; }) == EPERM);
+        CHECK(place.tries(role, [&](Place&) { return opening(message, O_RDONLY | O_TRUNC); }) != 0);
+        CHECK(place.tries(role, [&](Place&) { return ::chmod(message.c_str(), 0666) == 0 ? 0 : errno; }) == EPERM);
+        CHECK(fs::file_size(message) == 6);
+    }
+}
+
+TEST_CASE("files: nothing of /proc but a process's own") {
+    if (!kernel_has_landlock()) return;
+    Place place;
+    const auto of = fmt::format("/proc/{}/", ::getpid());
+    for (const auto role : {Role::smtpd, Role::pickup, Role::smtp_client, Role::router, Role::bounce, Role::queue_manager, Role::metrics}) {
+        CAPTURE(proto::name_of(role));
+        for (const std::string name : {"mem", "environ", "cmdline", "maps"})
+            CHECK(place.tries(role, [&](Place&) { return opening(of + name, O_RDONLY); }) == EACCES);
+        CHECK(place.tries(role, [](Place&) { return opening("/proc/self/status", O_RDONLY); }) == 0);
+    }
+    // It reads wherever its user may, but no memory.
+    CHECK(place.tries(Role::categorizer, [&](Place&) { return opening(of + "mem", O_RDONLY); }) == EACCES);
 }
 
 TEST_CASE("the categorizer reaches the ports of the tables that are named, and no others") {

@@ -37,8 +37,9 @@ private:
         const auto submit = orders.take("submit");
         surroundings_->trouble(fmt::format("{} {} {} instance={} run={} token={} submit={} none={} expected={}", what,
                                            orders.generation, orders.config.mta.hostname, surroundings_->instance(),
-                                           surroundings_->run, surroundings_->identity.token, static_cast<bool>(submit),
-                                           static_cast<bool>(none), orders.expected.size()));
+                                           surroundings_->run, surroundings_->identity.token_for("/queue-manager"), static_cast<bool>(submit),
+                                           static_cast<bool>(none),
+                                           orders.operators.include({.uid = 7, .gid = 4321}) ? orders.expected.roles.size() : 99));
     }
     Surroundings* surroundings_ = nullptr;
 };
@@ -94,8 +95,12 @@ struct Birth {
         orders.generation = generation;
         orders.file = "test.toml";
         orders.instance = 2;
-        orders.token = "secret";
-        orders.expected = {{"smtpd", "other secret"}};
+        orders.tokens = {{"queue-manager", "secret"}};
+        orders.key = "other secret";
+        orders.expected = {"smtpd"};
+        orders.single_user = false;
+        orders.has_operators = true;
+        orders.operators = 4321;
         orders.listeners = {{"submit", "/nowhere/run/submit"}};
         link->send(orders, {config.number(), listener.number()});
     }

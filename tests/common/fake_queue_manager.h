@@ -18,7 +18,8 @@ struct Premises {
     explicit Premises(proto::Role role) : log(loop, "test"), role_(role) {}
 
     common::Surroundings surroundings() {
-        return {loop, log, {role_, 0, "token"}, directory + "/run", [this](std::string_view text) {
+        const auto token = ipc::token_of("key", role_, 0); // every server here has the same key
+        return {loop, log, {role_, 0, {{"queue-manager", token}, {"local", token}}}, directory + "/run", [this](std::string_view text) {
                     trouble = text;
                     if (trouble.empty()) loop.stop();
                 }};
@@ -42,7 +43,7 @@ private:
 template <class Message> struct QueueManager {
     QueueManager(Premises& premises, std::string_view conversation, proto::Role role)
         : premises_(premises),
-          listener_(premises.loop, premises.log, premises.listen("queue-manager"), {{role, "token"}}) {
+          listener_(premises.loop, premises.log, premises.listen("queue-manager"), ipc::ExpectedTokens{"key", {role}}) {
         listener_.serve<Message>(conversation, {role},
                                  [this](ipc::Peer, std::unique_ptr<ipc::Channel<Message>> channel) {
                                      channel_ = std::move(channel);
@@ -59,7 +60,7 @@ template <class Message> struct QueueManager {
     }
     // Asks, and runs until there is an answer of type A.
     template <class A, class Q> A ask(const Q& question) {
-        channel_->send(question);
+        static_cast<void>(channel_->send(question));
         return next<A>();
     }
     template <class A> A next() {

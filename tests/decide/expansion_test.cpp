@@ -70,7 +70,24 @@ TEST_CASE("nobody gets a message twice, and every recipient has a fate") {
           "0:remote; 1:remote"); // the local part is theirs to compare
     CHECK(w.expand({"x@far.example", "x@Far.example"}) == "0:remote; 1:discard 2.1.5");
     CHECK(w.expand({"alice", "two"}) == "0:local alice; 1:discard 2.1.5");
+    CHECK(w.expand({"alice", "Alice@localhost"}) == "0:local alice; 1:discard 2.1.5"); // one user, one mailbox
     CHECK(w.expand({"nobody", "nobody"}) == "0:failed 5.1.1; 1:failed 5.1.1");
+}
+
+TEST_CASE("two addresses of one user are two, whatever takes the user's mail") {
+    World w;
+    w.aliases = {{"team", {"alice+a", "alice", "bob"}}};
+    const Texts to = {"alice+a@here.example", "alice+b@here.example", "Alice+B@here.example", "team"};
+    CHECK(w.expand(to) == "0:local alice; 1:local alice; 2:discard 2.1.5; 3:local alice; 3:local bob");
+    CHECK(w.expanded(to).recipients[3].address == "alice@here.example");
+    w.settings.local_transport = "lmtp:/run/store"; // which sees all of it
+    CHECK(w.expand({"alice+a@here.example", "ALICE+a@here.example", "alice@localhost", "alice@here.example"}) ==
+          "0:remote alice by lmtp:/run/store; 1:discard 2.1.5; 2:remote alice by lmtp:/run/store; 3:remote alice by lmtp:/run/store");
+    // A command is told the address of the envelope: once for each, however often lists name it.
+    w.settings.local_transport.clear();
+    w.settings.mailboxes = decide::Mailboxes::commands;
+    w.aliases["all"] = {"team", "bob"};
+    CHECK(w.expand({"bob", "all"}) == "0:local bob; 1:local alice; 1:local alice; 1:local bob");
 }
 
 TEST_CASE("reports on lists go to their owner") {
@@ -368,6 +385,7 @@ TEST_CASE("a user's mailbox may be another server's") {
     w.aliases = {{"team", {"alice", "alice+x", "bob"}}};
     CHECK(w.expand({"alice@here.example"}) == "0:remote alice by lmtp:/run/lmtp");
     CHECK(w.expand({"team"}) == "0:remote alice alice@here.example by lmtp:/run/lmtp; "
+                                "0:remote alice alice+x@here.example by lmtp:/run/lmtp; "
                                 "0:remote bob bob@here.example by lmtp:/run/lmtp");
 }
 

@@ -45,6 +45,12 @@ TEST_CASE("whose failure, and for how long") {
         {{Stage::final_dot, 421, "4.3.2"}, {message, temporary}},
         {{Stage::final_dot, 452, "4.3.1"}, {message, temporary}},
         {{Stage::final_dot, 554, "5.6.0"}, {message, permanent}},
+        {{Stage::final_dot, 452, "4.2.2", true}, {recipient, temporary}},
+        {{Stage::final_dot, 552, "5.2.2", true}, {recipient, permanent}},
+        {{Stage::content, 452, "4.2.2", true}, {recipient, temporary}},
+        {{Stage::final_dot, 421, "4.3.2", true}, {message, temporary}},
+        {{Stage::final_dot, 0, "4.4.2", true}, {message, temporary}},
+        {{Stage::data, 451, "4.3.0", true}, {message, temporary}},
         {{Stage::local, 0, "4.2.2"}, {recipient, temporary}},
         {{Stage::local, 0, "5.1.1"}, {recipient, permanent}},
     };

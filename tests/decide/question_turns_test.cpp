@@ -92,3 +92,23 @@ TEST_CASE("what is known otherwise, or nobody waits for any more, is not asked")
     turns.answered(about("l3"));
     CHECK(out(turns) == "");
 }
+
+TEST_CASE("whoever takes long to have their files read leaves the places to others") {
+    QuestionTurns turns(4);
+    const auto forward = [](const std::string& user, const std::string& extension) {
+        return Need{Need::Kind::forward, user, extension};
+    };
+    for (QuestionTurns::Questioner n = 0; n < 1000; ++n) turns.ask(n, forward("slow", std::to_string(n)));
+    for (QuestionTurns::Questioner n = 0; n < 20; ++n) turns.ask(2000 + n, forward("u" + std::to_string(n), ""));
+    CHECK(out(turns) == "slow slow u0 u1 u2 u3 u4 u5 u6 u7 u8 u9 u10 u11 u12 u13 ");
+    for (int n = 0; n < 14; ++n) turns.answered(forward("u" + std::to_string(n), ""));
+    CHECK(out(turns) == "u14 u15 u16 u17 u18 u19 ");
+    turns.answered(forward("slow", "0"));
+    CHECK(out(turns) == "slow ");
+    turns.ask(3000, {Need::Kind::include, "/list", "slow"}); // another source of theirs, as narrow
+    turns.ask(3000, {Need::Kind::include, "/list", ""});
+    CHECK(out(turns) == "/list /list ");
+    for (QuestionTurns::Questioner n = 0; n < 1000; ++n) turns.left(n);
+    for (int n = 14; n < 20; ++n) turns.answered(forward("u" + std::to_string(n), ""));
+    CHECK(out(turns) == "");
+}

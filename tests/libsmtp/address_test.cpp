@@ -96,15 +96,19 @@ TEST_CASE("mailboxes that are not") {
 }
 
 TEST_CASE("limits are taken up to the last byte and no further") {
-    CHECK(Mailbox::parse(repeat("a", 64) + "@x"));
-    CHECK(!Mailbox::parse(repeat("a", 65) + "@x"));
+    CHECK(Mailbox::parse(repeat("a", 255) + "@x"));
+    CHECK(!Mailbox::parse(repeat("a", 256) + "@x"));
+    CHECK(Mailbox::parse(repeat("a", 255) + "@" + repeat("b", 60) + ".xyz"));
+    CHECK(!Mailbox::parse(repeat("a", 255) + "@" + repeat("b", 61) + ".xyz")); // 321 in all
     const auto domain = repeat(repeat("a", 63) + ".", 3) + repeat("b", 63); // 255
     REQUIRE(domain.size() == 255);
     CHECK(Mailbox::parse("a@" + domain));
+    CHECK(Mailbox::parse(repeat("a", 64) + "@" + domain));
+    CHECK(!Mailbox::parse(repeat("a", 65) + "@" + domain));
     CHECK(!Mailbox::parse("a@" + domain + "b"));
     CHECK(!Mailbox::parse("a@" + repeat("a", 64)));
-    CHECK(Mailbox::parse(repeat("\xc3\xb6", 32) + "@x")); // bytes are counted
-    CHECK(!Mailbox::parse(repeat("\xc3\xb6", 33) + "@x"));
+    CHECK(Mailbox::parse(repeat("\xc3\xb6", 127) + "@x")); // bytes are counted
+    CHECK(!Mailbox::parse(repeat("\xc3\xb6", 128) + "@x"));
     CHECK(Mailbox::parse("a@" + repeat("\xf0\x9f\x93\xa7", 63)));
     CHECK(!Mailbox::parse("a@" + repeat("\xf0\x9f\x93\xa7", 64)));
 }

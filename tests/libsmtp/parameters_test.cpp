@@ -43,7 +43,7 @@ TEST_CASE("MAIL parameters that are refused") {
         std::string_view text;
         int code;
     } const table[] = {
-        {"SIZE=18446744073709551616", 501},
+        {"SIZE=1x", 501},
         {"HOLDFOR=1001", 501},
         {"HOLDFOR=-1", 501},
         {"HOLDFOR=", 501},

@@ -160,6 +160,69 @@ TEST_CASE("deadlines") {
     }
 }
 
+TEST_CASE("content in chunks has a least rate as a whole") {
+    auto settings = test_settings();
+    settings.capabilities.chunking = true;
+    settings.message_size = 0;
+    SUBCASE("a byte at a time, between which it waits") {
+        ServerPeer peer(settings);
+        peer.feed("EHLO c\r\n");
+        peer.feed("MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\n");
+        for (int i = 0; i < 20 && !peer.session.closed(); ++i) {
+            peer.feed("BDAT 1\r\nx");
+            peer.advance(50s);
+        }
+        CHECK(peer.cause == Cause::timed_out);
+        CHECK(peer.sent.ends_with("421 4.4.2 mx.test Error: timeout exceeded\r\n"));
+        CHECK(peer.messages == 0);
+    }
+    SUBCASE("enough of it, in chunks that come with their commands") {
+        ServerPeer peer(settings);
+        peer.feed("EHLO c\r\n");
+        peer.feed("MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\n");
+        for (int i = 0; i < 30; ++i) {
+            peer.feed("BDAT 3000\r\n" + std::string(3000, 'x'));
+            peer.advance(20s);
+        }
+        peer.feed("BDAT 2 LAST\r\n\r\n");
+        CHECK(peer.messages == 1);
+        peer.advance(200s); // a session without a message has its usual time
+        CHECK_FALSE(peer.session.closed());
+    }
+}
+
+TEST_CASE("recipients refused for the time being are errors too, a tenth of one each") {
+    auto settings = test_settings();
+    settings.soft_errors = 2;
+    settings.hard_errors = 4;
+    const auto feed = [&](ServerPeer& peer, int most) { // how many were answered at once, before the first that was held
+        int at_once = 0;
+        for (int i = 0; i < most && !peer.session.closed(); ++i) {
+            peer.feed("RCPT TO:<someone@later.example>\r\n");
+            if (peer.session.next_deadline() && peer.session.wants_input() && at_once == i) ++at_once;
+            peer.advance(1s);
+        }
+        return at_once;
+    };
+    SUBCASE("nobody but those: delayed, then sent away") {
+        ServerPeer peer(settings);
+        peer.feed("EHLO c\r\n");
+        peer.feed("MAIL FROM:<a@x>\r\n");
+        CHECK(feed(peer, 1000) == 19);
+        CHECK(peer.cause == Cause::too_many_errors);
+        CHECK(peer.session.statistics().starts_with("ehlo=1 mail=1 rcpt=0/40 "));
+    }
+    SUBCASE("beside one that is taken: delayed, and the message gets through") {
+        ServerPeer peer(settings);
+        peer.feed("EHLO c\r\n");
+        peer.feed("MAIL FROM:<a@x>\r\nRCPT TO:<b@x>\r\n");
+        feed(peer, 100);
+        peer.feed("DATA\r\n");
+        peer.feed(".\r\n");
+        CHECK(peer.messages == 1);
+    }
+}
+
 TEST_CASE("errors cost time, then the session") {
     auto settings = test_settings();
     settings.soft_errors = 2;
@@ -206,6 +269,42 @@ TEST_CASE("recipients over the limit are put off, and nothing grows") {
     peer.feed("DATA\r\n");
     peer.feed(".\r\n");
     CHECK(peer.messages == 1);
+}
+
+TEST_CASE("who goes on naming recipients over the limit is sent away") {
+    auto settings = test_settings();
+    settings.recipients = 10;
+    settings.soft_errors = 3;
+    settings.hard_errors = 5;
+    ServerPeer peer(settings);
+    peer.feed("EHLO c\r\n");
+    peer.feed("MAIL FROM:<a@x>\r\n");
+    for (int i = 0; i < 99'000 && !peer.session.closed(); ++i) {
+        peer.feed("RCPT TO:<b@x>\r\n");
+        peer.advance(0s);
+        if (!peer.session.wants_input()) peer.advance(1s);
+    }
+    CHECK(peer.cause == Cause::too_many_errors);
+    CHECK(peer.session.statistics().find("rcpt=10/1015 ") != std::string::npos);
+    CHECK(peer.now >= Monotonic(1h) + 2s);
+}
+
+TEST_CASE("a size that no number holds is too large, as one that is") {
+    for (std::uint64_t most : {0, 10'000}) {
+        auto settings = test_settings();
+        settings.message_size = most;
+        ServerPeer peer(settings);
+        peer.feed("EHLO c\r\n");
+        for (const char* size : {"9223372036854775807", "9223372036854775808", "18446744073709551616",
+                                 "99999999999999999999999999999999999999"}) {
+            peer.sent.clear();
+            peer.feed(std::string("MAIL FROM:<a@x> SIZE=") + size + "\r\n");
+            CHECK(peer.sent == "552 5.3.4 Message size exceeds fixed limit\r\n");
+        }
+        peer.sent.clear();
+        peer.feed("MAIL FROM:<a@x> SIZE=000000000000000000000000000000100\r\n");
+        CHECK(peer.sent == "250 2.1.0 Ok\r\n");
+    }
 }
 
 TEST_CASE("a message over the limit is read to its end, then refused; far over it the session ends") {

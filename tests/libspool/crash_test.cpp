@@ -332,6 +332,50 @@ TEST_CASE("the disk fails at any operation: refused or kept, and no failed file 
     }
 }
 
+TEST_CASE("a message whose record could not be written or synced: a copy takes its place, and what comes next is kept") {
+    for (std::uint64_t n = 0; n < 30; ++n) {
+        FakeDisk disk;
+        REQUIRE(prepare_spool(disk, {7}));
+        CommitPool pool(disk, 0, {});
+        auto ids = QueueIdSource::open(disk, 7, morning);
+        auto directory = SharedDirectory::open(disk, "incoming/07");
+        const auto id = *(*ids)->next(morning);
+        Envelope envelope;
+        envelope.recipients.push_back({.address = "a@x.example"});
+        MessageWriter writer(pool, **directory, id, envelope);
+        writer.append("a: b\r\n\r\n");
+        writer.commit([](Result<DurableReceipt> r) { REQUIRE(r); });
+        pool.drain();
+        Store store(pool);
+        const auto hold = [&](std::string why) {
+            std::optional<Result<>> outcome;
+            store.append(id, Location::incoming, {Held{.held = true, .time = morning, .who = "x", .why = std::move(why)}}, Sync::yes,
+                         [&](Result<> done) { outcome = std::move(done); });
+            while (!outcome) {
+                store.flush();
+                pool.drain();
+            }
+            return *outcome;
+        };
+        disk.fail_after(n % 3, EIO); // the write, the sync; or nothing of the first
+        const bool first = hold("first").has_value();
+        // What failed is not in the file: whoever asked goes on as if it had not happened.
+        CHECK((MessageReader::open(disk, id, Location::incoming)->state().held_why == "first") == first);
+        if (n >= 3) disk.fail_after(n / 3, EIO); // some step of putting the copy in place
+        const bool second = hold("second").has_value();
+        CAPTURE(n);
+        if (n < 2) CHECK(second);
+        CHECK((hold("third") || hold("third"))); // the fault may have waited for it
+        if (n < 3) CHECK_FALSE(disk.synced_after_failure()); // later ones: a directory's sync, which is tried again
+        disk.restart(FakeDisk::Keep::nothing);
+        auto reader = MessageReader::open(disk, id, Location::incoming);
+        REQUIRE(reader);
+        CHECK(*reader->read_content() == "a: b\r\n\r\n");
+        CHECK(reader->state().held);
+        CHECK(reader->state().held_why == "third");
+    }
+}
+
 TEST_CASE("a disk that stays full refuses, says so by its code, and takes mail again") {
     FakeDisk disk;
     REQUIRE(prepare_spool(disk, {7}));

@@ -5,6 +5,7 @@
 #include "libspool/message_writer.h"
 #include "libspool/record.h"
 #include "libspool/store.h"
+#include "libspool/writers.h"
 #include "tests/libspool/fake_disk.h"
 #include <doctest/doctest.h>
 
@@ -219,6 +220,60 @@ TEST_CASE("state: requeued begins anew, but what an expansion brought is not exp
     CHECK(state.held);
 }
 
+TEST_CASE("state: what was promised of a policy and a lifetime, and what changes it") {
+    RetryValues values;
+    values.kind = RetryValues::Kind::steps;
+    values.waits = {1000, 60'000};
+    values.jitter = 200'000;
+    Envelope e = full_envelope();
+    e.expiry.reset();
+    e.lifetime = 3600;
+    e.retry_policy = "quick";
+    e.retry_values = values;
+    const auto read = decode(encode(e));
+    REQUIRE(read);
+    CHECK(*read == e);
+    MessageState state(e);
+    CHECK(state.lifetime == 3600);
+    CHECK(state.retry_values == values);
+
+    RetryValues other;
+    other.kind = RetryValues::Kind::fixed;
+    other.interval = 5000;
+    other.attempts = 3;
+    ExpiryChanged routes{.policy = "other", .time = at(1), .who = "route"};
+    routes.retry_values = other;
+    ExpiryChanged life{.time = at(2), .who = "root"};
+    life.lifetime = 60;
+    Rescheduled now_free{.free_from = at(3)};
+    for (const Property& each : {Property(routes), Property(life), Property(now_free)}) {
+        const auto again = decode_property(type_of(each), encode(each));
+        REQUIRE(again);
+        CHECK(*again == each);
+        REQUIRE(state.apply(*again));
+    }
+    CHECK(state.retry_policy == "other");
+    CHECK(state.retry_values == other);
+    CHECK(state.lifetime == 60);
+    CHECK_FALSE(state.expiry);
+    CHECK(state.free_from == at(3));
+    MessageState checked(e);
+    REQUIRE(checked.apply(state.checkpoint()));
+    CHECK(checked == state);
+    REQUIRE(state.apply(Requeued{.recipients = {}, .policy = "exchange"}));
+    CHECK_FALSE(state.retry_values);
+}
+
+TEST_CASE("state: a checkpoint of a version that knew no lifetime does not take away the envelope's") {
+    Envelope e = full_envelope();
+    e.lifetime = 3600;
+    MessageState state(e);
+    state.lifetime = 0;
+    MessageState again(e);
+    REQUIRE(again.apply(state.checkpoint()));
+    CHECK(again.lifetime == 3600);
+}
+
 TEST_CASE("state: attempts keep the first three and the last twenty, equal ones in a row counted") {
     MessageState state(full_envelope());
     for (int n = 0; n < 100; ++n)
@@ -290,7 +345,7 @@ TEST_CASE("content: the facts, whole, byte by byte and in sevens") {
 
 TEST_CASE("a file cut off at every offset: unsealed or an older state, never another message") {
     FakeDisk disk;
-    const QueueId id{(std::uint64_t{500} << 8) | 3};
+    const QueueId id{(std::uint64_t{500} << 8) | slot_of_submissions};
     const auto path = make_message(disk, id, 14, Sync::yes);
     const auto whole = disk.contents(path);
     const auto reader = MessageReader::open(disk, id, Location::messages);
@@ -317,7 +372,7 @@ TEST_CASE("a file cut off at every offset: unsealed or an older state, never ano
 
 TEST_CASE("a file with a bit turned at every offset: refused, or the same message") {
     FakeDisk disk;
-    const QueueId id{(std::uint64_t{500} << 8) | 3};
+    const QueueId id{(std::uint64_t{500} << 8) | slot_of_submissions};
     const auto path = make_message(disk, id, 6, Sync::yes);
     const auto whole = disk.contents(path);
     std::uint64_t last_record = 0;
@@ -357,7 +412,7 @@ TEST_CASE("a file with a bit turned at every offset: refused, or the same messag
 TEST_CASE("the log: unpromised records may be missing in the middle, promised ones may not") {
     for (const auto sync : {Sync::no, Sync::yes}) {
         FakeDisk disk;
-        const QueueId id{(std::uint64_t{500} << 8) | 3};
+        const QueueId id{(std::uint64_t{500} << 8) | slot_of_submissions};
         const auto path = make_message(disk, id, 4, sync);
         auto bytes = disk.contents(path);
         auto reader = MessageReader::open(disk, id, Location::incoming);
@@ -398,7 +453,7 @@ TEST_CASE("the log: unpromised records may be missing in the middle, promised on
 
 TEST_CASE("a file of a later version: read if it allows it, else left alone with a word") {
     FakeDisk disk;
-    const QueueId id{(std::uint64_t{500} << 8) | 3};
+    const QueueId id{(std::uint64_t{500} << 8) | slot_of_submissions};
     const auto path = make_message(disk, id, 0, Sync::no);
     for (const std::uint16_t readable : {1, 2}) {
         auto bytes = disk.contents(path);

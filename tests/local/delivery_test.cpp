@@ -4,6 +4,9 @@
 #include "libspool/store.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <semaphore>
 
 using namespace local;
@@ -46,9 +49,23 @@ struct World {
         pool.drain();
         REQUIRE(done);
     }
+    // As whoever can write the spool may have it.
+    void say(std::string user, std::string target) {
+        std::binary_semaphore woken(0);
+        spool::CommitPool pool(*disk, 1, [&] { woken.release(); });
+        spool::Store store(pool);
+        bool done = false;
+        store.append(order.queue_id, spool::Location::incoming,
+                     {spool::Categorized{{0}, spool::Fate::local, std::move(user), std::move(target), "", ""}},
+                     spool::Sync::yes, [&](auto result) { done = result.has_value(); });
+        store.flush();
+        woken.acquire();
+        pool.drain();
+        REQUIRE(done);
+    }
     Finished run() {
         Messages messages(*disk);
-        return deliver(messages, order, settings);
+        return deliver(messages, order, settings, checks, stragglers);
     }
 
     TemporaryDirectory place;
@@ -56,6 +73,8 @@ struct World {
     spool::Envelope envelope;
     Deliver order;
     Settings settings;
+    TargetCheck checks;
+    Stragglers stragglers;
 };
 
 } // namespace
@@ -116,6 +135,47 @@ TEST_CASE("a message that is gone or damaged is said to be so, and nothing is de
     CHECK_FALSE(f.trouble.empty());
     CHECK(w.place.names("ann/new").empty());
     CHECK(w.place.names("ann/tmp").empty());
+}
+
+TEST_CASE("what the spool says is not believed: no command, file or mailbox that nothing here names") {
+    if (geteuid() != 0) return;
+    World w;
+    chmod(w.place.path().c_str(), 0777);
+    const std::string owned = w.place.path() / "owned", forward = w.place.path() / "forward";
+    w.place.write("aliases", "nobody: root\n");
+    const auto file = (w.place.path() / "postrider.toml").string();
+    const auto config = config::parse(fmt::format("[local]\naliases = [\"{0}/aliases\"]\nforward = [\"{0}/forward\"]\n",
+                                                  w.place.path().string()),
+                                      file, {"here.example", "ann", 1});
+    REQUIRE(config);
+    w.settings.local = config->local;
+    w.settings.switch_users = true;
+    w.checks.configure(*config);
+    w.recipient("nobody@here.example");
+    w.commit("Subject: s\r\n\r\nbody\r\n");
+    const auto verdict = [&](const std::string& target) {
+        w.say("nobody", target);
+        const auto f = w.run();
+        REQUIRE(f.done.results.size() == 1);
+        const auto& reply = f.done.replies[f.done.results[0].reply];
+        return fmt::format("{} {}", reply.status, reply.text);
+    };
+    for (const auto& target : {"|touch " + owned, owned, "mbox:" + owned, "maildir:" + owned + "/"}) {
+        CHECK(verdict(target) == fmt::format("4.3.5 refused: \"{}\" as user nobody comes from no alias file and no .forward "
+                                             "file that is there now; postrider message requeue looks the recipient up again",
+                                             target));
+        CHECK_FALSE(std::filesystem::exists(owned));
+    }
+    // The user's own file names them; it is believed if it is theirs.
+    w.place.write("forward", "\\nobody, |touch " + owned + "\n" + owned + "\n");
+    chmod(forward.c_str(), 0666);
+    CHECK(verdict("|touch " + owned).starts_with("4.3.5 refused: "));
+    chmod(forward.c_str(), 0644);
+    CHECK(verdict("|touch " + owned) == "2.0.0 delivered to command: touch " + owned);
+    REQUIRE(std::filesystem::remove(owned));
+    CHECK(verdict(owned) == "2.0.0 delivered to file: " + owned);
+    CHECK(verdict("|rm " + owned).starts_with("4.3.5 refused: "));
+    CHECK(std::filesystem::exists(owned));
 }
 
 TEST_CASE("the words around a message") {

@@ -79,7 +79,7 @@ struct World {
         order.delivery = ++deliveries;
         order.queue_id = id;
         order.recipients = std::move(recipients);
-        peer->send(order);
+        static_cast<void>(peer->send(order));
     }
 
     static std::filesystem::path socket(const TemporaryDirectory& place) {
@@ -92,10 +92,10 @@ struct World {
     Loop loop;
     common::Log log{loop, "local"};
     std::unique_ptr<spool::RealDisk> disk;
-    ipc::Listener listener{loop, log, *common::listen_local(socket(place), 0600), {{Role::local, "secret"}}};
+    ipc::Listener listener{loop, log, *common::listen_local(socket(place), 0600), ipc::ExpectedTokens{"key", {Role::local}}};
     std::unique_ptr<ipc::Channel<dp::Message>> peer;
     common::Surroundings surroundings{
-        loop, log, {Role::local, 0, "secret"}, (place.path() / "run").string(), [](std::string_view) {}};
+        loop, log, {Role::local, 0, {{"queue-manager", ipc::token_of("key", Role::local, 0)}}}, (place.path() / "run").string(), [](std::string_view) {}};
     std::unique_ptr<Local> daemon;
     std::vector<dp::Message> heard;
     std::uint64_t deliveries = 0;
@@ -105,7 +105,7 @@ struct World {
 
 TEST_CASE("a connection is a place for deliveries, closed when asked and idle") {
     World w;
-    w.peer->send(dp::Connect{7, "local", false, {}});
+    static_cast<void>(w.peer->send(dp::Connect{7, "local", false, {}}));
     w.wait([&] { return w.all<dp::Connected>().size() == 1; });
     w.deliver(w.message({"ann@example.org", "bob@example.org"}), {0, 1});
     w.peer->send(dp::Close{7});
@@ -124,7 +124,7 @@ TEST_CASE("a connection is a place for deliveries, closed when asked and idle") 
 
 TEST_CASE("a result is told again to a new queue-manager until it is acknowledged") {
     World w;
-    w.peer->send(dp::Connect{7, "local", false, {}});
+    static_cast<void>(w.peer->send(dp::Connect{7, "local", false, {}}));
     const QueueId id = w.message({"ann@example.org"});
     w.deliver(id, {0});
     w.wait([&] { return w.all<dp::Done>().size() == 1; });
@@ -137,7 +137,7 @@ TEST_CASE("a result is told again to a new queue-manager until it is acknowledge
     w.peer->send(dp::Acknowledged{again.delivery});
     // The new one's numbers start anew; the old delivery is there once.
     w.deliveries = 0;
-    w.peer->send(dp::Connect{7, "local", false, {}});
+    static_cast<void>(w.peer->send(dp::Connect{7, "local", false, {}}));
     w.deliver(id, {0});
     w.wait([&] { return w.all<dp::Done>().size() == 3; });
     CHECK(w.all<dp::Done>()[2].delivery == 1);
@@ -148,7 +148,7 @@ TEST_CASE("a result is told again to a new queue-manager until it is acknowledge
     w.wait([&] { return w.all<dp::Closed>().size() == 1; });
     w.peer.reset();
     w.wait([&] { return w.peer != nullptr; });
-    w.peer->send(dp::Connect{8, "local", false, {}});
+    static_cast<void>(w.peer->send(dp::Connect{8, "local", false, {}}));
     w.wait([&] { return w.all<dp::Connected>().size() == 3; });
     CHECK(w.all<dp::Done>().size() == 3);
 }
@@ -160,6 +160,6 @@ TEST_CASE("nonsense from the queue-manager closes the connection, and it is made
     w.wait([&] { return w.peer.get() != first || !w.peer->open(); });
     w.peer.reset();
     w.wait([&] { return w.peer != nullptr; });
-    w.peer->send(dp::Connect{1, "local", false, {}});
+    static_cast<void>(w.peer->send(dp::Connect{1, "local", false, {}}));
     w.wait([&] { return w.all<dp::Connected>().size() == 1; });
 }

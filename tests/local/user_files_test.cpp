@@ -1,7 +1,9 @@
 #include "daemons/local/user_files.h"
 #include "daemons/common/ipc/connector.h"
 #include "tests/common/fake_queue_manager.h"
+#include <csignal>
 #include <fmt/format.h>
+#include <fstream>
 #include <map>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,13 +25,13 @@ struct World {
                                   premises.directory + "/postrider.toml", {"here.example", "ann", 1});
         REQUIRE(read);
         config = std::move(*read);
-        common::Orders orders{config, 1, {}, {{Role::categorizer, "token"}}};
+        common::Orders orders{config, 1, {}, {"key", {Role::categorizer}}};
         orders.listeners.push_back({"local", "", premises.listen("local")});
         files.configure(orders);
         while (!categorizer.up()) uv_run(&premises.loop.uv(), UV_RUN_ONCE);
     }
     std::map<std::uint64_t, Answer> answers_to(std::initializer_list<Read> questions) {
-        for (const auto& question : questions) categorizer.send(question);
+        for (const auto& question : questions) static_cast<void>(categorizer.send(question));
         return await(questions.size());
     }
     std::map<std::uint64_t, Answer> await(std::size_t count) {
@@ -39,13 +41,14 @@ struct World {
     fake::Premises premises{Role::local};
     config::Config config;
     common::Surroundings surroundings = premises.surroundings();
-    UserFiles files{surroundings};
+    Stragglers stragglers;
+    UserFiles files{surroundings, stragglers, std::chrono::seconds(4)};
     std::map<std::uint64_t, Answer> heard;
     ipc::Connector<uf::Message> categorizer{premises.loop,
                                             premises.log,
                                             premises.directory + "/run/private/local",
                                             uf::conversation,
-                                            {Role::categorizer, 0, "token"},
+                                            {Role::categorizer, 0, {{"local", ipc::token_of("key", Role::categorizer, 0)}}},
                                             {[this](uf::Message&& message) {
                                                 auto& answer = std::get<Answer>(message);
                                                 heard.emplace(answer.request, std::move(answer));
@@ -82,12 +85,40 @@ TEST_CASE("users below the least uid have no files") {
 TEST_CASE("many questions are answered, each once; a categorizer that has gone is not answered") {
     World w("[mta]\nusers = false\n");
     for (int n = 0; n < 40; ++n) w.premises.temporary.write(fmt::format("user{}", n), fmt::format("text {}", n));
-    for (std::uint64_t n = 0; n < 40; ++n) w.categorizer.send(Read{n, fmt::format("user{}", n), "", ""});
+    for (std::uint64_t n = 0; n < 40; ++n) static_cast<void>(w.categorizer.send(Read{n, fmt::format("user{}", n), "", ""}));
     const auto said = w.await(40);
     for (const auto& [n, answer] : said) CHECK(answer.text == fmt::format("text {}", n));
 
-    for (std::uint64_t n = 0; n < 40; ++n) w.categorizer.send(Read{n, fmt::format("user{}", n), "", ""});
+    for (std::uint64_t n = 0; n < 40; ++n) static_cast<void>(w.categorizer.send(Read{n, fmt::format("user{}", n), "", ""}));
     w.categorizer.fail("test");
     while (!w.categorizer.up()) uv_run(&w.premises.loop.uv(), UV_RUN_ONCE);
     CHECK(w.answers_to({{100, "user1", "", ""}})[100].text == "text 1");
+}
+
+TEST_CASE("who stops the process that reads their files keeps nobody else waiting, and is not waited for again") {
+    World w("[mta]\nusers = false\n");
+    for (int n = 0; n < 3; ++n) w.premises.temporary.write(fmt::format("user{}", n), fmt::format("text {}", n));
+    static_cast<void>(w.categorizer.send(Read{1, "user1", "", ""}));
+    pid_t pid = 0;
+    while (pid == 0) {
+        uv_run(&w.premises.loop.uv(), UV_RUN_NOWAIT); // it is met before it has answered
+        std::ifstream("/proc/self/task/" + std::to_string(getpid()) + "/children") >> pid;
+    }
+    REQUIRE(kill(pid, SIGSTOP) == 0);
+    REQUIRE(w.heard.empty());
+    static_cast<void>(w.categorizer.send(Read{2, "user1", "", "x"}));
+    for (std::uint64_t n = 10; n < 13; ++n) static_cast<void>(w.categorizer.send(Read{n, "user2", "", ""}));
+    auto said = w.await(3); // others, though one has not been answered
+    for (const auto& [n, answer] : said) CHECK(answer.text == "text 2");
+    CHECK_FALSE(said.contains(1));
+
+    said = w.await(2); // killed; what waited behind it is answered with it
+    for (const auto& [n, answer] : said) {
+        CHECK(answer.said == Said::unreadable);
+        CHECK(answer.why == "files of user user1 cannot be read: the process that reads them does not answer");
+    }
+    said = w.answers_to({{3, "user1", "", ""}, {4, "user0", "", ""}}); // for a while
+    CHECK(said[3].said == Said::unreadable);
+    CHECK(said[4].text == "text 0");
+    CHECK(w.stragglers.count() == 0);
 }

@@ -1,7 +1,9 @@
 #include "daemons/local/user_process.h"
 #include "daemons/local/works.h"
 #include "tests/temporary_directory.h"
+#include <csignal>
 #include <doctest/doctest.h>
+#include <fstream>
 #include <string_view>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -25,6 +27,13 @@ static const int becomes_user = [] {
 
 namespace {
 
+// The process that this one has begun; 0: none.
+pid_t only_child() {
+    pid_t pid = 0;
+    std::ifstream("/proc/self/task/" + std::to_string(getpid()) + "/children") >> pid;
+    return pid;
+}
+
 struct World {
     World() {
         chmod(place.path().c_str(), 0755);
@@ -38,7 +47,7 @@ struct World {
         letter.prefix = "Return-Path: <>\n";
     }
     Verdict deliver(std::string_view content) {
-        UserProcess process(nobody, letter);
+        UserProcess process({as_user::person_of(nobody), letter, {}, false}, std::chrono::seconds(60), stragglers);
         if (auto verdict = process.open()) return *verdict;
         if (auto verdict = process.write(content)) return *verdict;
         return process.commit();
@@ -47,6 +56,7 @@ struct World {
     std::filesystem::path home;
     common::Identity nobody;
     Letter letter;
+    Stragglers stragglers;
 };
 
 } // namespace
@@ -72,12 +82,28 @@ TEST_CASE("root delivers by a process that is the recipient" * doctest::skip(get
     SUBCASE("what is not committed is not kept") {
         REQUIRE(chown(w.home.c_str(), 65534, 65534) == 0);
         {
-            UserProcess process(w.nobody, w.letter);
+            UserProcess process({as_user::person_of(w.nobody), w.letter, {}, false}, std::chrono::seconds(60), w.stragglers);
             CHECK_FALSE(process.open());
             CHECK_FALSE(process.write("half\r\n"));
         }
         CHECK(std::filesystem::is_empty(w.home / "Maildir/new"));
         CHECK(std::filesystem::is_empty(w.home / "Maildir/tmp"));
+    }
+    SUBCASE("whose process does not answer, of a message, or of its end: it is killed") {
+        REQUIRE(chown(w.home.c_str(), 65534, 65534) == 0);
+        for (const bool whole : {false, true}) {
+            UserProcess process({as_user::person_of(w.nobody), w.letter, {}, false}, std::chrono::seconds(1), w.stragglers);
+            REQUIRE_FALSE(process.open());
+            const auto pid = only_child();
+            REQUIRE(kill(pid, SIGSTOP) == 0);
+            const auto verdict = whole ? std::optional(process.commit()) : process.write(std::string(4'000'000, 'x'));
+            REQUIRE(verdict);
+            CHECK(verdict->text == "the process that delivers as user nobody did not answer for 1 s and was killed");
+            CHECK(verdict->mailbox);
+            CHECK(verdict->in_doubt == whole);
+        }
+        CHECK(only_child() == 0);
+        CHECK(w.stragglers.count() == 0);
     }
     SUBCASE("never as root") {
         w.nobody.uid = 0;

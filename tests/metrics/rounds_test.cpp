@@ -27,7 +27,7 @@ struct Place {
         auto fd = common::listen_local(run + "/private/metrics", 0600);
         REQUIRE(fd);
         listener.emplace(loop, log, *std::move(fd),
-                         ipc::ExpectedTokens{{Role::smtpd, "token"}, {Role::router, "token"}});
+                         ipc::ExpectedTokens{"key", {Role::smtpd, Role::router}});
         listener->serve<proto::figures::Message>(proto::figures::conversation, {Role::smtpd, Role::router},
                                                  [this](ipc::Peer peer, auto channel) {
                                                      rounds.attach(peer, std::move(channel));
@@ -55,9 +55,9 @@ TEST_CASE("daemons are asked when somebody wants to know, and what they say is a
     place.round(); // nobody is there: over at once
     common::Figures first, second;
     int measured = 0;
-    common::FigureReporter one(place.loop, place.log, place.run, {Role::smtpd, 16, "token"}, first, [&] { ++measured; });
+    common::FigureReporter one(place.loop, place.log, place.run, {Role::smtpd, 16, {{"metrics", ipc::token_of("key", Role::smtpd, 16)}}}, first, [&] { ++measured; });
     std::optional<common::FigureReporter> two(std::in_place, place.loop, place.log, place.run,
-                                              ipc::Identity{Role::smtpd, 17, "token"}, second, [&] {
+                                              ipc::Identity{Role::smtpd, 17, {{"metrics", ipc::token_of("key", Role::smtpd, 17)}}}, second, [&] {
                                                   ++measured;
                                                   second.set(Family::sessions_open, 4);
                                               });
@@ -82,7 +82,7 @@ TEST_CASE("daemons are asked when somebody wants to know, and what they say is a
 TEST_CASE("who does not answer is waited for briefly, and named") {
     Place place;
     ipc::Connector<proto::figures::Message> silent(place.loop, place.log, place.run + "/private/metrics",
-                                                   proto::figures::conversation, {Role::router, 0, "token"},
+                                                   proto::figures::conversation, {Role::router, 0, {{"metrics", ipc::token_of("key", Role::router, 0)}}},
                                                    {[](proto::figures::Message&&) {}});
     place.until([&] { return place.attached == 1; });
     place.round();

@@ -214,21 +214,72 @@ TEST_CASE("the drop directory: whole files of one owner are taken, nothing else 
     std::optional<Drop> drop;
     drop.emplace(*place.service);
     drop->look();
-    place.run_until([&] { return place.outbox->waiting() == 1 && !drop->busy(); });
-    place.run_until([&] { return !std::filesystem::exists(drop_path + "9"); });
+    // The first, and what is reported of the third (to the postmaster) and of the ninth (to its sender).
+    place.run_until([&] { return place.outbox->waiting() == 3 && !drop->busy(); });
+    CHECK_FALSE(std::filesystem::exists(drop_path + "9"));
     CHECK_FALSE(std::filesystem::exists(drop_path + "1"));
     for (const char* left : {"2", "4", "5", "6", "8"}) CHECK(std::filesystem::exists(drop_path + left));
     CHECK(std::filesystem::is_symlink(drop_path + "7"));
     CHECK(std::filesystem::exists(place.path + "/quarantine/incomplete/drop.3"));
-    CHECK(std::filesystem::exists(place.path + "/quarantine/incomplete/drop.9.why"));
+    CHECK(std::filesystem::exists(place.path + "/quarantine/incomplete/drop.3.why"));
+    CHECK_FALSE(std::filesystem::exists(place.path + "/quarantine/incomplete/drop.9")); // all of it is in the report
 
     // The kernel tells of what comes later.
     write("a", whole);
-    place.run_until([&] { return place.outbox->waiting() == 2; });
+    place.run_until([&] { return place.outbox->waiting() == 4; });
     drop.reset();
 }
 
-TEST_CASE("a message of another spool is taken as it is, from whom may hand it in") {
+TEST_CASE("the drop directory: what is refused becomes a message that its sender, or the postmaster, gets a report about") {
+    Place place;
+    const auto drop_path = place.path + "/drop/";
+    const auto refused = [&](const std::string& bytes) {
+        std::ofstream(drop_path + "1", std::ios::binary) << bytes;
+        ::chmod((drop_path + "1").c_str(), 0644);
+        const auto before = std::distance(std::filesystem::directory_iterator(place.path + "/incoming/02"), {});
+        Drop drop(*place.service);
+        drop.look();
+        place.run_until([&] { return !std::filesystem::exists(drop_path + "1") && !drop.busy(); });
+        std::string newest;
+        for (const auto& each : std::filesystem::directory_iterator(place.path + "/incoming/02"))
+            if (const auto name = each.path().filename().string(); name != "writer") newest = std::max(newest, name);
+        CHECK(std::distance(std::filesystem::directory_iterator(place.path + "/incoming/02"), {}) == before + 1);
+        return read(place, newest);
+    };
+    const auto aside = [&] { return std::filesystem::exists(place.path + "/quarantine/incomplete/drop.1"); };
+    std::string circle = "Subject: loops\n";
+    for (int n = 0; n < 60; ++n) circle += "Received: from a by b\n";
+
+    auto loops = refused(frame(to({"a@x.example"})) + frame(Content{circle + "\nall of it\n"}) + frame(End{}));
+    CHECK(loops.envelope().reverse_path == "ann@example.org");
+    REQUIRE(loops.envelope().recipients.size() == 1);
+    CHECK(loops.envelope().recipients[0].fate == spool::Fate::failed);
+    CHECK(loops.envelope().verdict_reason == "5.4.6 the message has travelled in a circle");
+    CHECK(loops.read_content()->find("all of it") != std::string::npos);
+    CHECK_FALSE(aside());
+
+    auto sender = to({"a@x.example"}, "");
+    auto large = refused(frame(sender) + frame(Content{"Subject: large\nX-Y: z\n\n" + std::string(60'000, 'x') + "\n"}) +
+                         frame(Content{std::string(60'000, 'y')}) + frame(Content{std::string(60'000, 'y')}) +
+                         frame(Content{std::string(60'000, 'y')}) + frame(Content{std::string(60'000, 'y')}) +
+                         frame(Content{std::string(60'000, 'y')}) + frame(End{}));
+    CHECK(large.envelope().reverse_path == "postmaster@example.org");
+    CHECK(large.envelope().verdict_reason.starts_with("5.3.4 the message is larger than"));
+    CHECK(large.read_content()->find("X-Y: z\r\n") != std::string::npos);
+    CHECK(large.read_content()->find("xxxx") == std::string::npos);
+    CHECK(aside());
+    std::filesystem::remove(place.path + "/quarantine/incomplete/drop.1");
+
+    auto begin = to({"a@x.example", "b@x.example"});
+    begin.version = 99;
+    CHECK(refused(frame(begin) + frame(Content{"Subject: x\n\nx\n"}) + frame(End{})).envelope().recipients.size() == 2);
+    const auto nonsense = refused(frame(to({"a@x.example"})) + frame(Content{"Subject: x\n\nx\n"}) + std::string(100, '\xff'));
+    CHECK(nonsense.envelope().reverse_path == "ann@example.org");
+    CHECK(nonsense.envelope().verdict_reason == "5.6.0 malformed");
+    CHECK(aside());
+}
+
+TEST_CASE("a message of another spool is taken as it is, from an operator") {
     Place place;
     spool::Envelope envelope;
     envelope.reverse_path = "ann@example.org";
@@ -237,24 +288,25 @@ TEST_CASE("a message of another spool is taken as it is, from whom may hand it i
     envelope.arrival = smtp::WallTime(std::chrono::seconds(1'750'000'000));
     const auto bytes = spool::encode(envelope);
     const std::string content = "Received: from a by b\r\nSubject: old\r\n\r\n.\r\nno end";
-    const auto import = [&](uid_t uid, const std::vector<Message>& messages) {
+    const auto import = [&](Imports imports, const std::vector<Message>& messages) {
         std::optional<Answer> answer;
-        auto submission = Submission::create(*place.service, uid, [&](const Answer& a) { answer = a; });
+        auto submission = Submission::create(*place.service, 1234, [&](const Answer& a) { answer = a; },
+                                             Waits::program, imports);
         for (const auto& each : messages) submission->take(each);
         place.run_until([&] { return answer.has_value(); });
         return *answer;
     };
     const std::vector<Message> whole = {Import{version, bytes.substr(0, 20), true}, Import{version, bytes.substr(20), false},
                                         Content{content}, End{}};
-    const auto answer = import(::geteuid(), whole);
+    const auto answer = import(Imports::taken, whole);
     REQUIRE(answer.status == EX_OK);
     auto reader = read(place, answer.queue_id);
     CHECK(reader.envelope() == envelope);
     CHECK(*reader.read_content() == content);
-    CHECK(import(12345, whole).status == EX_NOPERM);
-    CHECK(import(0, {Import{version, "garbage", false}}).status == EX_DATAERR);
-    CHECK(import(0, {Import{version, spool::encode(spool::Envelope()), false}}).status == EX_DATAERR);
-    CHECK(import(0, {Import{version + 1, bytes, false}}).status == EX_TEMPFAIL);
-    CHECK(import(0, {Import{version, bytes, true}, Content{content}}).status == EX_PROTOCOL);
-    CHECK(import(0, {to({"bob"}), Import{version, bytes, false}}).status == EX_PROTOCOL);
+    CHECK(import(Imports::refused, whole).status == EX_NOPERM);
+    CHECK(import(Imports::taken, {Import{version, "garbage", false}}).status == EX_DATAERR);
+    CHECK(import(Imports::taken, {Import{version, spool::encode(spool::Envelope()), false}}).status == EX_DATAERR);
+    CHECK(import(Imports::taken, {Import{version + 1, bytes, false}}).status == EX_TEMPFAIL);
+    CHECK(import(Imports::taken, {Import{version, bytes, true}, Content{content}}).status == EX_PROTOCOL);
+    CHECK(import(Imports::taken, {to({"bob"}), Import{version, bytes, false}}).status == EX_PROTOCOL);
 }

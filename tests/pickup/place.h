@@ -32,7 +32,7 @@ struct Place {
         auto made = common::Intake::open(loop, log, config.spool, 2, [](auto) {}, figures, common::Source::local);
         REQUIRE(made);
         intake = std::move(*made);
-        outbox.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, "token"});
+        outbox.emplace(loop, log, path + "/run", ipc::Identity{proto::Role::pickup, 2, {}});
         keys.emplace(log, intake->pool(), config, std::uint8_t{2});
         log.configure({}, common::Fd(::open((path + "/log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
         service.emplace(Service{loop, log, std::make_shared<const config::Config>(config), *intake, *outbox, *keys});
@@ -85,7 +85,13 @@ inline Answer submit(Place& place, const Begin& begin, std::string_view content,
     std::optional<Answer> answer;
     auto submission = Submission::create(
         *place.service, uid, [&](const Answer& a) { answer = a; }, waits);
-    submission->take(begin);
+    auto head = begin; // as sendmail cuts it: some recipients here, the others behind
+    if (head.recipients.size() > 100) head.recipients.resize(100);
+    submission->take(head);
+    for (std::size_t at = head.recipients.size(); at < begin.recipients.size(); at += 100) {
+        const auto from = begin.recipients.begin() + static_cast<std::ptrdiff_t>(at);
+        submission->take(Recipients{{from, from + static_cast<std::ptrdiff_t>(std::min<std::size_t>(100, begin.recipients.size() - at))}});
+    }
     for (; !content.empty(); content.remove_prefix(std::min<std::size_t>(content.size(), 1000)))
         submission->take(Content{std::string(content.substr(0, 1000))});
     submission->take(End{});

@@ -209,7 +209,8 @@ TEST_CASE("copies of local mail, and none of what is imported") {
     CHECK(envelope.recipients[1].notify == spool::Notify::never);
     envelope.recipients.resize(1);
     std::optional<Answer> imported;
-    auto submission = Submission::create(*place.service, 0, [&](const Answer& a) { imported = a; });
+    auto submission = Submission::create(*place.service, 0, [&](const Answer& a) { imported = a; }, Waits::program,
+                                         Imports::taken);
     Import import;
     import.piece = spool::encode(envelope);
     submission->take(import);

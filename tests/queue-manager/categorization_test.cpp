@@ -76,7 +76,7 @@ TEST_CASE("a local user is written down, without a sync") {
     CHECK_FALSE(judgement->expanded);
     REQUIRE(judgement->records.size() == 1);
     CHECK(std::get<spool::Categorized>(judgement->records[0]).user == "ann");
-    CHECK(judgement->recipients[0].destination == "local");
+    CHECK(judgement->recipients[0].destination == "local/ann");
 }
 
 TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as it takes") {
@@ -227,14 +227,15 @@ TEST_CASE("mail sent on under different names goes separately, and after a resta
 }
 
 TEST_CASE("a user's commands have a queue of their own, now and after a restart") {
-    auto state = message({"ann@example.org", "list@example.org", "bob@example.org", "carl@example.org"});
+    auto state = message({"ann@example.org", "list@example.org", "bob@example.org", "carl@example.org", "Dora@Boxes.example"});
     const auto judged = [&](Mailboxes mailboxes) {
         const auto subject = Subject::of(state, 1000, false, {}, mailboxes);
         auto judgement = judge(subject, {1,
                                          {{.index = 0, .fate = answer::Fate::local, .user = "ann"},
                                           {.index = 1, .fate = answer::Fate::local, .user = "lists", .target = "|/bin/list"},
                                           {.index = 2, .fate = answer::Fate::local, .user = "bob", .target = "/home/bob/file"},
-                                          {.index = 3, .fate = answer::Fate::local}}});
+                                          {.index = 3, .fate = answer::Fate::local},
+                                          {.index = 4, .fate = answer::Fate::local, .user = "vmail", .target = "mbox:/v/dora"}}});
         REQUIRE(judgement);
         return *judgement;
     };
@@ -243,10 +244,10 @@ TEST_CASE("a user's commands have a queue of their own, now and after a restart"
         for (const auto& each : all) out.push_back(each.destination);
         return out;
     };
-    CHECK(destinations(judged(Mailboxes::files).recipients) ==
-          std::vector<std::string>{"local", "local/lists", "local", "local"});
+    const std::vector<std::string> parts = {"local/ann", "local/lists/|/bin/list", "local/bob/alias", "local/carl",
+                                            "local/boxes.example/dora"};
+    CHECK(destinations(judged(Mailboxes::files).recipients) == parts);
     const auto judgement = judged(Mailboxes::commands);
-    const std::vector<std::string> parts = {"local/ann", "local/lists", "local", "local/carl"};
     CHECK(destinations(judgement.recipients) == parts);
     for (const auto& record : judgement.records) REQUIRE(state.apply(record));
     CHECK(destinations(Subject::of(state, 1000, false, {}, Mailboxes::commands).settled) == parts);
@@ -336,15 +337,105 @@ TEST_CASE("an answer that does not fit the question is not believed") {
     CHECK_FALSE(judge(subject, {1, {{.index = 0}, {.index = 7}}}));
 }
 
-TEST_CASE("recategorize_on_start: recorded fates are asked about anew, but not what an expansion brought") {
+TEST_CASE("recategorize_on_start: recorded fates are asked about anew, and the origin of what an expansion brought") {
     auto state = message({"ann@example.org", "list@example.org"});
     REQUIRE(state.apply(spool::Categorized{{0}, spool::Fate::local, "ann"}));
     REQUIRE(state.apply(spool::Expanded{{1}, {{1, spool::Fate::local, "bob@example.org", "bob", ""}}}));
     CHECK(Subject::of(state, 1000).open.empty());
     const auto anew = Subject::of(state, 1000, true);
-    REQUIRE(anew.open.size() == 1);
+    REQUIRE(anew.open.size() == 2);
     CHECK(anew.open[0].index == 0);
-    CHECK(anew.settled.size() == 1);
+    CHECK(anew.open[1].index == 1);
+    CHECK(anew.open[1].address == "list@example.org");
+    CHECK(anew.settled.empty());
+}
+
+namespace {
+
+// "list" led to bob, who has it, to carl, who has failed, to dora and to the mistyped "eve@exmaple.net".
+spool::MessageState of_mistyped_alias() {
+    auto state = message({"list@example.org", "ann@example.org"});
+    const auto to = [](const char* address) { return spool::AddedRecipient{0, spool::Fate::remote, address, "", ""}; };
+    REQUIRE(state.apply(spool::Categorized{{1}, spool::Fate::local, "ann"}));
+    REQUIRE(state.apply(spool::Expanded{
+        {0}, {to("bob@example.net"), to("carl@example.net"), to("dora@example.net"), to("eve@exmaple.net")}}));
+    REQUIRE(state.apply(spool::Attempt{.recipients = {2}, .outcome = spool::Outcome::delivered}));
+    REQUIRE(state.apply(spool::Attempt{.recipients = {3}, .outcome = spool::Outcome::failed}));
+    REQUIRE(state.apply(spool::NdrIssued{.recipients = {3}}));
+    return state;
+}
+
+answer::Outcome leads_to(const char* address) { return {.index = 0, .changed = true, .address = address}; }
+
+} // namespace
+
+TEST_CASE("requeue redoes an alias: who has it or has failed does not get it again, and what was left gives way") {
+    auto state = of_mistyped_alias();
+    REQUIRE(state.apply(spool::Requeued{.recipients = {1, 4, 5}, .redo = true}));
+    const std::vector<std::uint32_t> numbers = {1, 4, 5};
+    const auto subject = Subject::of(state, 1000, false, numbers);
+    REQUIRE(subject.open.size() == 2);
+    CHECK(subject.open[0].address == "list@example.org");
+    auto judgement = judge(subject, {1,
+                                     {leads_to("bob@example.net"), leads_to("carl@example.net"), leads_to("dora@example.net"),
+                                      leads_to("eve@example.net"), {.index = 1, .fate = answer::Fate::local, .user = "ann"}}});
+    REQUIRE(judgement);
+    CHECK(judgement->expanded); // durable before its first attempt
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    std::vector<std::string> pending;
+    for (const auto& each : state.recipients)
+        if (!each.accounted_for()) pending.push_back(each.address);
+    CHECK(pending == std::vector<std::string>{"ann@example.org", "dora@example.net", "eve@example.net"});
+    CHECK(judgement->recipients.size() == 3);
+    CHECK(judgement->told.empty());
+    CHECK(Subject::of(state, 1000).open.empty()); // once
+}
+
+TEST_CASE("requeue redoes an alias: what is in flight stays, and does not get it twice") {
+    auto state = of_mistyped_alias();
+    REQUIRE(state.apply(spool::Requeued{.recipients = {4, 5}, .redo = true}));
+    const std::vector<std::uint32_t> numbers = {5}; // 4 is with an agent
+    const auto subject = Subject::of(state, 1000, false, numbers);
+    auto judgement = judge(subject, {1, {leads_to("dora@example.net"), leads_to("eve@example.net")}});
+    REQUIRE(judgement);
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    CHECK(state.recipients[4].status == spool::Status::pending);
+    REQUIRE(judgement->recipients.size() == 1);
+    CHECK(state.recipients.back().address == "eve@example.net");
+}
+
+TEST_CASE("requeue redoes an alias: it is none any more, cannot be read, or is unknown now") {
+    auto state = of_mistyped_alias();
+    REQUIRE(state.apply(spool::Requeued{.recipients = {4, 5}, .redo = true}));
+    const std::vector<std::uint32_t> numbers = {4, 5};
+    const auto subject = Subject::of(state, 1000, false, numbers);
+    SUBCASE("it is a user's address now") {
+        auto judgement = judge(subject, {1, {{.index = 0, .fate = answer::Fate::local, .user = "list"}}});
+        REQUIRE(judgement);
+        for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+        REQUIRE(judgement->recipients.size() == 1);
+        CHECK(judgement->recipients[0].number == 6);
+        CHECK(state.recipients[6].address == "list@example.org");
+        CHECK(state.recipients[6].user == "list");
+    }
+    SUBCASE("the table does not answer: what was found before waits, and is asked about again") {
+        auto judgement = judge(
+            subject, {1, {{.index = 0, .fate = answer::Fate::deferred, .status = "4.3.0", .text = "no answer"}}});
+        REQUIRE(judgement);
+        CHECK(judgement->records.empty());
+        REQUIRE(judgement->recipients.size() == 2);
+        CHECK(judgement->recipients[0].number == 4);
+        CHECK(judgement->recipients[0].fate == Fate::deferred);
+    }
+    SUBCASE("unknown") {
+        auto judgement = judge(
+            subject, {1, {{.index = 0, .fate = answer::Fate::failed, .status = "5.1.1", .text = "unknown user"}}});
+        REQUIRE(judgement);
+        for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+        CHECK(state.recipients[4].status == spool::Status::expanded);
+        CHECK(state.recipients[6].status == spool::Status::failed);
+        CHECK(state.recipients[6].reply.text == "unknown user");
+    }
 }
 
 TEST_CASE("a rerouted message's remote recipients go where the operator said") {
@@ -355,7 +446,7 @@ TEST_CASE("a rerouted message's remote recipients go where the operator said") {
     auto judgement = judge(subject, {1, {{.index = 0}}});
     REQUIRE(judgement);
     for (const auto& final : final_recipients(judgement->recipients, subject.rerouted_to))
-        CHECK(final.destination == (final.fate == Fate::local ? "local" : "via:[relay.example]:25"));
+        CHECK(final.destination == (final.fate == Fate::local ? "local/ann" : "via:[relay.example]:25"));
 }
 
 TEST_CASE("a message that its writer took only to say that it was refused") {

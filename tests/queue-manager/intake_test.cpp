@@ -1,4 +1,6 @@
 #include "daemons/queue-manager/intake.h"
+#include "daemons/decide/queue/ladder.h"
+#include "daemons/queue-manager/retry_values.h"
 #include <doctest/doctest.h>
 
 using namespace queue_manager;
@@ -95,4 +97,34 @@ TEST_CASE("what senders are still to be told of success is known from the file")
     }
     REQUIRE(state.apply(spool::NdrIssued{.recipients = {0, 1}}));
     CHECK(Intake(id, spool::Location::messages, 1, state).finished());
+}
+
+TEST_CASE("what was promised at acceptance: lifetime, the policy's values, and a schedule that an operator ended") {
+    using decide::queue::RetryPolicy;
+    using namespace std::chrono_literals;
+    const std::vector<RetryPolicy> all = {
+        {.name = "a", .kind = RetryPolicy::Kind::exponential, .base = 7s, .factor = 3, .jitter = 0.25, .attempts = 4},
+        {.name = "b", .kind = RetryPolicy::Kind::fixed, .interval = 1h, .jitter = 0, .attempts = 0},
+        {.name = "c", .kind = RetryPolicy::Kind::steps, .waits = {1s, 24h}}};
+    for (const auto& policy : all) CHECK(policy_of(policy.name, values_of(policy)) == policy);
+    CHECK(policy_named("b", all) == all[1]);
+    CHECK(policy_named("exchange", all)->kind == RetryPolicy::Kind::exchange);
+    CHECK_FALSE(policy_named("d", all));
+
+    auto state = message();
+    state.envelope.not_before = state.envelope.arrival + 24h;
+    state.lifetime = 60;
+    state.retry_policy = "c";
+    {
+        const Intake by_name({0x0A1B2C3D4E5F10}, spool::Location::incoming, 4096, state);
+        CHECK(by_name.event().policy == nullptr);
+        CHECK(by_name.event().lifetime == 60s);
+        CHECK(by_name.event().not_before == state.envelope.arrival + 24h);
+    }
+    state.retry_values = values_of(all[2]);
+    REQUIRE(state.apply(spool::Rescheduled{.free_from = state.envelope.arrival + 5s}));
+    const Intake recorded({0x0A1B2C3D4E5F10}, spool::Location::incoming, 4096, state);
+    REQUIRE(recorded.event().policy != nullptr);
+    CHECK(*recorded.event().policy == all[2]);
+    CHECK(recorded.event().not_before == state.envelope.arrival + 5s);
 }

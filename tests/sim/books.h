@@ -36,6 +36,7 @@ struct Message {
     bool bad = false;    // its content is refused for ever (4xx)
     bool deadly = false; // kills agents
     bool held = false, noticed = false, notice_asked = false, moved = false, gone = false;
+    std::int64_t gone_at = -1;                            // monotonic µs
     std::int64_t expired = -1; // when the engine gave up some recipient; the report may come later
     int lane = 1;
     std::string submitter;

@@ -11,7 +11,9 @@ constexpr std::int64_t second = 1'000'000, minute = 60 * second;
 void World::check() {
     if (!wrong_.empty()) return;
     check_links();
-    if (steps_ % 8 == 0 || messages_.size() < 10) check_books();
+    check_stalls();
+    if (steps_ % (life_ == Life::month ? 512 : 8) == 0 || messages_.size() < 10) check_books();
+    if (life_ == Life::month && steps_ % 4096 == 0) check_growth();
 }
 
 // Every recipient that is owed something is held by the engine exactly once; nothing else is.
@@ -64,6 +66,52 @@ void World::check_books() {
     if (counts.held == 0 && sum != counts.deliveries) wrong("the engine counts a delivery in no state");
 }
 
+// What the engine keeps is of mail that is there, or was lately.
+void World::check_growth() {
+    const std::int64_t since = time_ - settings_.forget_after.count() - 3600 * second;
+    std::set<std::string> lately;
+    for (const auto& [id, m] : messages_)
+        if (!m.gone || m.gone_at > since)
+            for (const Recipient& r : m.recipients) lately.insert(r.domain);
+    const auto counts = engine_->counts();
+    // A domain's mail may lie in several queues; a link outlives its mail while it is down.
+    const std::size_t queues = 2 * lately.size() + 10;
+    if (counts.queues > queues)
+        wrong("the engine keeps " + std::to_string(counts.queues) + " queues for " +
+              std::to_string(lately.size()) + " domains");
+    if (counts.links > hosts_.size() + 1) wrong("the engine keeps more links than there are hosts");
+    if (engine_->remembered().size() > queues + hosts_.size()) wrong("the engine remembers more than there was");
+}
+
+// Nothing arrives for days: nothing is kept.
+void World::check_rest() {
+    constexpr std::int64_t days = 3 * 24 * 3600 * second;
+    const std::int64_t end = time_ + days;
+    while (wrong_.empty()) {
+        const auto due = engine_->next_timer();
+        const std::int64_t timer = due ? due->time_since_epoch().count() : INT64_MAX;
+        const std::int64_t at = std::min(timer, plan_.empty() ? INT64_MAX : plan_.top().at);
+        if (at > end) break;
+        time_ = std::max(time_, at);
+        out_.clear();
+        if (!plan_.empty() && plan_.top().at <= time_) {
+            auto what = plan_.top().what;
+            plan_.pop();
+            what();
+        } else {
+            engine_->timer(now(), out_);
+        }
+        carry_out();
+        if (++steps_ > 60'000'000) wrong("the timer never rests");
+    }
+    const auto counts = engine_->counts();
+    if (counts.messages > 0) wrong("messages after all was delivered");
+    if (counts.queues > 0 || counts.links > 0 || counts.connections > 0)
+        wrong("kept for nothing: " + std::to_string(counts.queues) + " queues, " + std::to_string(counts.links) +
+              " links, " + std::to_string(counts.connections) + " connections");
+    if (!engine_->remembered().empty()) wrong("something is remembered of mail that has gone");
+}
+
 // A link that could do something does it.
 void World::check_links() {
     const bool agent =
@@ -84,6 +132,13 @@ void World::check_links() {
             return wrong(link.name + " has mail to hand out, no connection, and does nothing");
         }
     }
+}
+
+// What waits behind a transaction that does not move is given to others.
+void World::check_stalls() {
+    for (const auto& [id, c] : connections_)
+        if (c.up && !c.closing && c.incarnation == incarnation_ && c.deliveries.size() > 2 && time_ - c.moved > 2 * second)
+            return wrong("mail is tied to a connection that does not move");
 }
 
 void World::check_start(const q::Deliver& a, const Connection& c) {
@@ -118,6 +173,43 @@ void World::check_start(const q::Deliver& a, const Connection& c) {
     if (places.size() > 1) wrong("recipients of several queues in one transaction");
     if (out_.of(a.numbers).size() > settings_.recipients_per_transaction)
         wrong("too many recipients in one transaction");
+}
+
+// The suppression list is being asked about it.
+bool World::is_checked(std::uint64_t id, q::RecipientNumber number) const {
+    for (const auto& each : engine_->explain(spool::QueueId{id}))
+        if (each.recipients.empty() || std::ranges::count(each.recipients, number) > 0)
+            return std::ranges::any_of(each.gates, [](const q::GateInfo& gate) {
+                return gate.gate == q::Gate::suppression && !gate.open;
+            });
+    return false;
+}
+
+// The one try of a queue or link that is not ready is made with healthy mail, where it has any.
+void World::check_probe(const q::Deliver& a, const Connection& c) {
+    const Recipient& first = recipient(a.id, out_.of(a.numbers)[0]);
+    if (c.local || c.up || !(first.problem || first.suspect)) return;
+    const auto d = std::ranges::find(domains_, first.domain, &Domain::name);
+    const bool link_is_probed = hosts_[c.host].health != q::Health::ready;
+    if (!link_is_probed && d->not_before == 0) return;
+    const auto queues = engine_->queues(now());
+    for (const auto& [id, m] : messages_) {
+        const auto info = m.gone || id == a.id.value ? std::nullopt : engine_->message(spool::QueueId{id}, now());
+        if (!info) continue;
+        for (const auto& other : info->deliveries) {
+            const bool waits = other.waiting == q::Waiting::queue || other.waiting == q::Waiting::link;
+            const auto its = std::ranges::find(queues, other.queue, &q::QueueInfo::name);
+            if (its == queues.end() || (its->name != d->name && its->health != q::Health::ready)) continue;
+            const bool there = link_is_probed && other.waiting == q::Waiting::link
+                                   ? other.link == hosts_[c.host].name
+                                   : other.queue == first.domain;
+            const bool fresh = !other.problem && other.failures == 0 && !other.recipients.empty() &&
+                               !m.recipients[other.recipients[0]].suspect;
+            if (waits && there && fresh && !is_checked(m.id, other.recipients[0]))
+                return wrong("a probe is made with " + a.id.text() + ", a problem, and " + spool::QueueId{id}.text() +
+                             ", which is not, waits (" + first.domain + ", " + other.queue + ")");
+        }
+    }
 }
 
 void World::check_expiry(const Message& m, const Recipient& r) {

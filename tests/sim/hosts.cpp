@@ -113,6 +113,7 @@ void World::came_up(std::uint64_t id) {
         ++h.open;
     }
     c.up = true;
+    c.moved = time_;
     engine_->connected(id, now(), out_);
     work(id);
 }
@@ -148,6 +149,7 @@ void World::does(const q::Deliver& a) {
     if (at == connections_.end()) return wrong("a delivery for a connection that is gone");
     Connection& c = at->second;
     check_start(a, c);
+    check_probe(a, c);
     if (++c.handed > settings_.messages_per_connection) wrong("too many messages for one connection");
     if (c.deliveries.size() >= (c.up ? settings_.batch : 1)) wrong("too many deliveries ahead");
     if (c.closing) wrong("a delivery for a connection that is to close");
@@ -160,6 +162,7 @@ void World::does(const q::Deliver& a) {
     Delivery d{a.delivery, a.id, {out_.of(a.numbers).begin(), out_.of(a.numbers).end()}};
     for (auto n : d.numbers) recipient(a.id, n).in_flight = true;
     say("deliver " + a.id.text() + " over " + (c.local ? "local" : hosts_[c.host].name));
+    if (c.deliveries.empty()) c.moved = time_;
     c.deliveries.push_back(std::move(d));
     later(0, [this, id = a.connection] { work(id); });
 }
@@ -171,6 +174,44 @@ void World::does(const q::CloseConnection& a) {
     later(dice_.between(100, 5000), [this, id = a.connection, incarnation = incarnation_] {
         if (incarnation == incarnation_ && connections_.contains(id)) end_connection(id, false, true, false);
     });
+}
+
+// Those that are not begun: the second one's commands follow the first one's content.
+void World::does(const q::Recall& a) {
+    if (!connections_.contains(a.connection)) return wrong("a recall from a connection that is gone");
+    later(dice_.between(100, 5000), [this, id = a.connection, incarnation = incarnation_] {
+        const auto at = connections_.find(id);
+        if (incarnation != incarnation_ || at == connections_.end()) return;
+        const std::size_t begun = std::min<std::size_t>(at->second.deliveries.size(), dice_.chance(50) ? 2 : 1);
+        give_back(id, begun, at->second.deliveries.size() - begun);
+    });
+}
+
+// In time, or when all of the content has been sent.
+void World::does(const q::CutDelivery& a) {
+    later(dice_.between(100, 5000), [this, id = a.connection, delivery = a.delivery, incarnation = incarnation_] {
+        const auto at = connections_.find(id);
+        if (incarnation != incarnation_ || at == connections_.end()) return;
+        const auto which = std::ranges::find(at->second.deliveries, delivery, &Delivery::delivery);
+        const auto place = static_cast<std::size_t>(which - at->second.deliveries.begin());
+        if (which == at->second.deliveries.end() || (place == 0 && dice_.chance(50))) return;
+        give_back(id, place, 1);
+        if (place == 0) end_connection(id, false, true, false);
+    });
+}
+
+void World::give_back(std::uint64_t id, std::size_t from, std::size_t count) {
+    Connection& c = connections_.at(id);
+    std::vector<q::DeliveryId> back;
+    for (std::size_t n = 0; n < count; ++n) {
+        const Delivery d = c.deliveries[from];
+        c.deliveries.erase(c.deliveries.begin() + static_cast<std::ptrdiff_t>(from));
+        back.push_back(d.delivery);
+        --c.handed;
+        for (auto number : d.numbers) recipient(d.id, number).in_flight = false;
+    }
+    say("given back: " + std::to_string(count));
+    engine_->returned({id, back}, now(), out_);
 }
 
 std::int64_t World::pace(const Host& host) {
@@ -234,6 +275,7 @@ void World::answer(std::uint64_t id) {
     c.busy = false;
     const Delivery d = c.deliveries.front();
     c.deliveries.pop_front();
+    c.moved = time_;
     Message* m = message(d.id);
     const Mood mood = c.local ? Mood::well : hosts_[c.host].mood;
     const bool drops = mood == Mood::drops;

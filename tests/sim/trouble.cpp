@@ -28,7 +28,8 @@ void World::make_settings() {
 }
 
 void World::make_places() {
-    const auto hosts = dice_.between(1, 5);
+    const bool month = life_ == Life::month;
+    const auto hosts = month ? dice_.between(10, 40) : dice_.between(1, 5);
     for (int n = 0; n < hosts; ++n) {
         Host h;
         h.name = "link" + std::to_string(n);
@@ -42,7 +43,7 @@ void World::make_places() {
         if (!calm_ && h.mx && dice_.chance(60)) h.address = "192.0.2.1:25";
         hosts_.push_back(h);
     }
-    const auto domains = dice_.between(1, 8);
+    const auto domains = month ? dice_.between(50, 300) : dice_.between(1, 8);
     for (int n = 0; n < domains; ++n) {
         Domain d;
         d.name = "d" + std::to_string(n) + ".example";
@@ -118,11 +119,11 @@ void World::arrive() {
     m.null_sender = dice_.chance(10);
     m.lane = static_cast<int>(dice_.below(3));
     m.submitter = "u" + std::to_string(dice_.below(3));
-    const std::size_t first = dice_.below(domains_.size());
+    const std::string first = some_domain().name;
     const std::uint64_t count = dice_.chance(80) ? 1 : 1 + dice_.below(6);
     for (std::uint64_t n = 0; n < count; ++n) {
         Recipient r;
-        r.domain = dice_.chance(60) ? domains_[first].name : domains_[dice_.below(domains_.size())].name;
+        r.domain = dice_.chance(60) ? first : some_domain().name;
         r.local = dice_.chance(10);
         r.discard = dice_.chance(3);
         r.unknown = dice_.chance(3);
@@ -132,7 +133,7 @@ void World::arrive() {
     m.in_envelope = static_cast<std::uint32_t>(count);
     if (!calm_ && !healed_) {
         m.bad = dice_.chance(8);
-        m.deadly = dice_.chance(1);
+        m.deadly = dice_.chance(1) && life_ == Life::hours; // what is held stays
     }
     if (calm_ && !healed_) { // one bad message per domain, the rest must not suffer
         const auto had = [&](const Recipient& r) {
@@ -147,6 +148,26 @@ void World::arrive() {
     say("accepted " + spool::QueueId{id}.text() + (m.bad ? " bad" : "") + (m.deadly ? " deadly" : "") +
         " for " + m.recipients.front().domain);
     offer(messages_.emplace(id, std::move(m)).first->second);
+}
+
+// In a month, those of the day.
+const Domain& World::some_domain() {
+    if (life_ == Life::hours) return domains_[dice_.below(domains_.size())];
+    constexpr std::size_t at_a_time = 10;
+    const auto today = static_cast<std::size_t>(time_ / (24 * hour));
+    return domains_[(today * at_a_time + dice_.below(at_a_time)) % domains_.size()];
+}
+
+void World::plan_month() {
+    constexpr int days = 30;
+    for (int day = 0; day < days; ++day)
+        for (auto bursts = dice_.between(1, 4); bursts > 0; --bursts) {
+            const std::int64_t at = (day * 24 + dice_.between(0, 23)) * hour;
+            for (auto size = dice_.between(1, dice_.chance(10) ? 60 : 12); size > 0; --size)
+                later(at + dice_.between(0, 10 * minute), [this] { arrive(); });
+        }
+    end_of_trouble_ = time_ + days * 24 * hour;
+    for (int more = 0; more < 8; ++more) plan_trouble_of_processes(days * 24 * hour);
 }
 
 void World::plan_traffic() {
@@ -172,7 +193,7 @@ void World::plan_trouble() {
                 hosts_[h].mood = mood;
                 hosts_[h].takes = static_cast<std::uint32_t>(dice_.between(0, 5));
             });
-            at += dice_.between(1, dice_.chance(30) ? 300 : 30) * minute;
+            at += dice_.between(1, dice_.chance(30) ? 300 : 30) * (life_ == Life::month ? 10 : 1) * minute;
         }
     }
     for (std::size_t d = 0; d < domains_.size(); ++d) {

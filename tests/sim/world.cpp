@@ -11,15 +11,18 @@ namespace {
 constexpr std::int64_t second = 1'000'000;
 } // namespace
 
-World::World(std::uint64_t seed, std::ostream* log)
-    : dice_(q::Random(seed).number()), list_dice_(~seed), seed_(seed), log_(log) {
+World::World(std::uint64_t seed, std::ostream* log, Life life)
+    : dice_(q::Random(seed).number()), list_dice_(~seed), seed_(seed), life_(life), log_(log) {
     wall_offset_ = 1'790'000'000 * second;
     time_ = 1000 * second;
-    calm_ = dice_.chance(25);
+    calm_ = dice_.chance(25) && life_ == Life::hours;
     make_settings();
     make_places();
     start_engine();
-    plan_traffic();
+    if (life_ == Life::month)
+        plan_month();
+    else
+        plan_traffic();
     if (!calm_) plan_trouble();
     later(end_of_trouble_ - time_, [] {});
 }
@@ -84,8 +87,9 @@ std::string World::run() {
             if (!which.empty()) wrong("message " + which + " is still there three hours after all is well");
             break;
         }
-        if (steps_ > 2'000'000) wrong("too many steps");
+        if (steps_ > (life_ == Life::month ? 50'000'000 : 2'000'000)) wrong("too many steps");
     }
+    if (wrong_.empty() && life_ == Life::month) check_rest();
     return wrong_;
 }
 
@@ -117,7 +121,7 @@ void World::does(const q::AskCategorizer& a) {
         Message* m = message(id);
         if (!m || m->gone) return;
         if (!healed_ && !calm_ && dice_.chance(3)) {
-            engine_->categorization_failed(id, now(), out_);
+            engine_->categorization_failed(id, {}, now(), out_);
             return;
         }
         std::vector<q::RecipientNumber> numbers = asked;
@@ -208,7 +212,7 @@ void World::does(const q::RecordDeferral& a) {
     for (auto n : out_.of(a.numbers)) {
         Recipient& r = recipient(a.id, n);
         // The ladder, rung by rung.
-        const bool local = r.local;
+        const bool local = r.local && !message(a.id)->bad; // a message that its mailbox refuses climbs the ladder
         const auto wait = a.next_attempt - now().wall;
         const smtp::Duration rung = local ? settings_.local_retry : q::rung(settings_, a.failures);
         const smtp::Duration most =
@@ -330,6 +334,7 @@ void World::does(const q::Remove& a) {
                   " not accounted for");
     }
     m->gone = true;
+    m->gone_at = time_;
 }
 
 void World::does(const q::NoticeExpired& a) {

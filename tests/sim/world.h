@@ -95,13 +95,17 @@ struct Connection {
     bool admitted = false; // to its host's address
     bool racing = false;   // with another address of its host
     std::uint32_t handed = 0;
+    std::int64_t moved = 0; // when it last had nothing to do, or was through with a message
     std::uint64_t incarnation = 0; // of the engine it belongs to
     std::deque<Delivery> deliveries;
 };
 
+// How long a world lives: some hours, with mail to few places; or a month in which places come and go.
+enum class Life : std::uint8_t { hours, month };
+
 class World {
 public:
-    World(std::uint64_t seed, std::ostream* log);
+    World(std::uint64_t seed, std::ostream* log, Life life = Life::hours);
 
     // Lives until all is quiet; the first broken invariant, or "".
     std::string run();
@@ -127,6 +131,8 @@ private:
     void plan_traffic();
     void plan_trouble();
     void plan_trouble_of_processes(std::int64_t until);
+    void plan_month();
+    const Domain& some_domain();
     void heal();
 
     // world.cpp: doing what the engine says
@@ -137,6 +143,9 @@ private:
     void does(const q::OpenConnection& a);
     void does(const q::Deliver& a);
     void does(const q::CloseConnection& a);
+    void does(const q::Recall& a);
+    void does(const q::CutDelivery& a);
+    void give_back(std::uint64_t connection, std::size_t from, std::size_t count);
     void does(const q::RecordDeferral& a);
     void does(const q::RecordOutcome& a);
     void does(const q::RecordSuspect& a);
@@ -189,13 +198,19 @@ private:
     void check();
     void check_books();
     void check_links();
+    void check_growth();
+    void check_rest();
+    void check_stalls();
     void check_start(const q::Deliver& a, const Connection& c);
+    bool is_checked(std::uint64_t id, q::RecipientNumber number) const;
+    void check_probe(const q::Deliver& a, const Connection& c);
     void check_expiry(const Message& m, const Recipient& r);
     Recipient& recipient(spool::QueueId id, q::RecipientNumber number);
     Message* message(spool::QueueId id);
 
     Dice dice_, list_dice_;
     std::uint64_t seed_;
+    Life life_;
     std::ostream* log_;
     std::string wrong_;
     std::int64_t time_ = 0;         // µs, monotonic

@@ -252,7 +252,8 @@ TEST_CASE("a message that cannot be read is not sent, and others are") {
     world.deliver(damaged);
     world.deliver(whole);
     connection.close();
-    CHECK(world.run() == "connected\ndone 1 gone\ndone 2 unreadable\ndone 3 0=0:250 2.0.0 Ok\nclosed\n");
+    CHECK(world.run() == "connected\ndone 1 gone 0=1:open incoming/01/00000100000001: No such file or directory\n"
+                         "done 2 unreadable\ndone 3 0=0:250 2.0.0 Ok\nclosed\n");
     CHECK(server.problems() == "");
     CHECK(server.received == "z\r\n.\r\n");
 }

@@ -8,13 +8,15 @@ using namespace std::chrono_literals;
 namespace {
 
 struct World {
-    explicit World(std::uint32_t connections = 1, std::chrono::microseconds timeout = 1h)
+    explicit World(std::uint32_t connections = 1, std::chrono::microseconds timeout = 1h,
+                   std::chrono::microseconds busy_timeout = 1h)
         : server(loop, directory.path() / "policy") {
         log.configure({}, common::Fd(::open((directory.path() / "log").c_str(), O_CREAT | O_WRONLY | O_APPEND, 0600)));
         config::PolicyService service;
         service.name = "greylisting";
         service.address.path = directory.path() / "policy";
         service.timeout = timeout;
+        service.busy_timeout = busy_timeout;
         service.connections = connections;
         client.emplace(loop, log, service,
                        common::Availability([this](std::string_view text) { status = text; }, "policy greylisting", service.on_failure));
@@ -125,6 +127,29 @@ TEST_CASE("no answer in time is no answer, and the log says so") {
     w.ask("second");
     w.run_until_said(2);
     CHECK(w.status.empty());
+}
+
+TEST_CASE("questions that are not answered do not keep others from being asked") {
+    World w(2, 1h, 20ms);
+    w.server.heard = [&](std::size_t connection, std::string_view bytes) {
+        if (bytes.starts_with("good")) w.server.say(connection, "action=DUNNO\n\n");
+    };
+    for (const char* question : {"hangs a", "hangs b", "hangs c", "hangs d", "hangs e"}) w.ask(question);
+    w.ask("good");
+    w.run_until_said(5);
+    // Those before it had their time, the last two of them have the lines to themselves.
+    CHECK(w.said == std::vector<std::string>{"hangs a: none", "hangs b: none", "hangs c: none", "hangs d: none",
+                                             "good: DUNNO"});
+    CHECK(w.logged().find("no answer in time, while further questions wait") != std::string::npos);
+}
+
+TEST_CASE("a question that nobody waits behind keeps its line") {
+    World w(1, 100ms, 1ms);
+    w.answers = false;
+    w.ask("slow");
+    w.run_until_said(1);
+    CHECK(w.said == std::vector<std::string>{"slow: none"});
+    CHECK(w.logged().find("while further questions wait") == std::string::npos);
 }
 
 TEST_CASE("a connection that has gone stale costs one more try, a new one none") {

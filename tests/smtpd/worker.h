@@ -123,7 +123,8 @@ struct Worker {
                                                   O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0600)));
 
         const auto run = (folder.path() / "spool/run").string();
-        const ipc::ExpectedTokens expected{{proto::Role::smtpd, "secret"}};
+        const ipc::ExpectedTokens expected{"secret", {proto::Role::smtpd}};
+        const auto token = ipc::token_of(expected.key, proto::Role::smtpd, 7);
         queue_manager = std::make_unique<ipc::Listener>(
             loop, log, listening_at(run + "/private/queue-manager"), expected);
         queue_manager->serve<proto::submission::Message>(
@@ -136,9 +137,12 @@ struct Worker {
                              auto answer = tried;
                              answer.request = wish->request;
                              wishes.push_back(*wish);
-                             return submissions->send(answer);
+                             static_cast<void>(submissions->send(answer));
+                             return;
                          }
-                         submitted.push_back(std::get<proto::submission::Submitted>(message));
+                         const auto* told = std::get_if<proto::submission::Submitted>(&message);
+                         if (!told) return; // how it stands with the disk
+                         submitted.push_back(*told);
                          ++heard;
                          heard.notify_all();
                          if (takes) submissions->send(proto::submission::Taken{submitted.back().queue_id});
@@ -157,15 +161,15 @@ struct Worker {
                          const auto& check = std::get<proto::recipient_check::Check>(message);
                          ++asked;
                          const bool known = check.address.starts_with("bob@");
-                         if (check.address.starts_with("later@"))
-                             return checks->send(Checked{check.request, Verdict::try_later, ""});
-                         checks->send(Checked{check.request, known ? Verdict::known : Verdict::unknown,
-                                              known ? "" : "User unknown in local recipient table"});
+                         Checked answer{check.request, known ? Verdict::known : Verdict::unknown,
+                                        known ? "" : "User unknown in local recipient table"};
+                         if (check.address.starts_with("later@")) answer = {check.request, Verdict::try_later, ""};
+                         static_cast<void>(checks->send(answer));
                      },
                      [](const std::string&) {}});
             });
         surroundings = std::make_unique<common::Surroundings>(
-            common::Surroundings{loop, log, ipc::Identity{proto::Role::smtpd, 7, "secret"}, run,
+            common::Surroundings{loop, log, ipc::Identity{proto::Role::smtpd, 7, {{"queue-manager", token}, {"categorizer", token}}}, run,
                                  [this](std::string_view text) { trouble = text; }});
 
         sockaddr_in address{};

@@ -3,6 +3,7 @@
 What a test needs of the machine beyond Python (root, strace, loop mounts) it says by a mark; where the machine lacks
 it the test is skipped, and tests/SKIPS names the reason.
 """
+import ctypes
 import os
 import shutil
 import subprocess
@@ -62,7 +63,12 @@ def can_loop():
     return can_mount() and subprocess.run(["losetup", "--find"], stdin=subprocess.DEVNULL, capture_output=True).returncode == 0
 
 
-NEEDS = {"root": lambda: os.geteuid() == 0, "strace": can_trace, "mounts": can_mount, "loop": can_loop,
+def can_confine():
+    """The kernel has Landlock (landlock_create_ruleset(2) tells its version) and seccomp."""
+    return ctypes.CDLL(None).syscall(444, None, 0, 1) >= 2 and "Seccomp:" in Path("/proc/self/status").read_text()
+
+
+NEEDS = {"root": lambda: os.geteuid() == 0, "strace": can_trace, "mounts": can_mount, "loop": can_loop, "confinement": can_confine,
          "own network": inside_own_network}
 _had = {}
 
@@ -134,6 +140,7 @@ def mta(folder, block):
     one.kill_everything()
     crashes = one.crashes()
     assert not crashes, "a daemon crashed:\n" + "\n".join(crashes)
+    assert not one.denied(), "refused by the confinement:\n" + "\n".join(one.denied())
 
 
 @pytest.fixture
@@ -160,6 +167,7 @@ def of_the_module():
     sink.stop()
     crashes = one.crashes()
     assert not crashes, "a daemon crashed:\n" + "\n".join(crashes)
+    assert not one.denied(), "refused by the confinement:\n" + "\n".join(one.denied())
     shutil.rmtree(place, ignore_errors=True)
 
 

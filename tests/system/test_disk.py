@@ -1,9 +1,14 @@
 """Disks that are full, broken, slow or cut from power."""
+import json
 import os
+import re
 import shutil
+import socket
+import stat
 import subprocess
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -69,6 +74,7 @@ def test_reports_are_written_even_on_a_full_disk(mta, remote, small_disk):
     """The reserve is for NDRs: mail that fails while the disk is full is still reported."""
     small_disk("size=12m")
     mta.config["spool"].update(reserve="2MiB", minimum_free="1MiB")
+    mta.config["queue"].update(submit_retry="5m")  # the reserve is there at once
     sink = remote()
     sink.at("rcpt", "450 4.2.0 Wait")
     mta.route("remote.example", sink)
@@ -108,6 +114,46 @@ def test_errors_of_the_disk_are_never_a_250(mta, remote, error, reply, call):
         wait_until(lambda: try_submit(mta), 15, "mail to be taken again")
         sink.wait_for(2)
     assert not any("unlucky" in m.text for m in sink.messages)
+
+
+@pytest.mark.needs("strace")
+def test_status_and_metric_say_that_no_mail_is_taken(mta, remote, block):
+    """While every MAIL gets 451, and no longer than that: nobody has to send anything for it to be over."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["smtpd"]["workers"] = 1
+    port = block.port()
+    mta.config["metrics"] = {"listen": [f"{mta.address}:{port}"]}
+    mta.start()
+    mta.submit("user@remote.example")
+    sink.wait_for(1)
+
+    def accepting():
+        return mta.status()["queue"]["accepting"]
+    assert accepting() is True
+    injection = Injection(mta.wait_for_role("smtpd")[0], "error=EIO", "fsync,fdatasync")
+    try:
+        with mta.client() as c:
+            assert c.deliver("a@test.example", ["user@remote.example"], b"Subject: x\r\n\r\nx\r\n").startswith("451 4.3.0")
+            assert c.say("MAIL FROM:<a@test.example>").startswith("451 4.3.0")
+        wait_until(lambda: accepting() is False, 15, "the status to say so")
+        why = mta.status()["queue"]["accepting_why"]
+        assert why.startswith("smtpd: the spool cannot be written: ") and "Input/output error" in why
+        assert "Input/output error" in mta.command("status").stdout
+        assert metric(mta, port, "postrider_accepting") == 0
+    finally:
+        injection.end()
+    wait_until(lambda: accepting() is True, 30, "the status to be well again")
+    mta.wait_log("the spool can be written again")
+    assert metric(mta, port, "postrider_accepting") == 1
+    mta.submit("user@remote.example")
+    sink.wait_for(2)
+    assert not list((mta.spool / "quarantine").rglob("*.*")), "what was tried left nothing behind"
+
+
+def metric(mta, port, name):
+    text = urllib.request.urlopen(f"http://{mta.address}:{port}/metrics", timeout=20).read().decode()
+    return float(re.search(rf"^{name} (\S+)$", text, re.M)[1])
 
 
 def try_submit(mta):
@@ -234,6 +280,8 @@ def test_file_system_turns_read_only(mta, remote, folder):
             answer = c.deliver("a@test.example", ["user@remote.example"], b"Subject: x\r\n\r\nx\r\n")
             assert answer.startswith(("451 4.3.", "421 4.3.")), answer
         assert mta.logged("Read-only file system")
+        wait_until(lambda: not mta.status()["queue"]["accepting"], 15, "the status to say so")
+        assert "read-only" in mta.status()["queue"]["accepting_why"].lower()
         assert mta.pids("smtpd") == pids, "no restart loop"
         mta.kill_everything()
         image.unmount(mta.spool)
@@ -294,3 +342,40 @@ def test_damaged_and_foreign_files_are_put_aside(mta, remote):
     sink.wait_for(18, 20)
     wait_until(lambda: len([p for p in (mta.spool / "quarantine").rglob("*") if p.is_file()]) >= 2, 10, "two files in quarantine")
     assert mta.logged("quarantine")
+
+
+def odd_things(directory, names):
+    """What is no file: a pipe, a socket, a device, a directory, a link to a pipe."""
+    pipe, sock, device, folder, link = (directory / n for n in names)
+    os.mkfifo(pipe)
+    with socket.socket(socket.AF_UNIX) as s:
+        short = Path(f"/proc/self/fd/{os.open(directory, os.O_RDONLY)}")  # a socket's name may have 108 bytes
+        s.bind(str(short / sock.name))
+        os.close(int(short.name))
+    os.mknod(device, 0o600 | stat.S_IFCHR, os.makedev(1, 5))  # /dev/zero
+    folder.mkdir()
+    link.symlink_to(pipe)
+    return {pipe, sock, device, folder, link}
+
+
+@pytest.mark.needs("root")
+def test_what_is_no_file_under_a_messages_name_hangs_nobody(mta, remote):
+    """A pipe, a socket, a device and a directory where messages lie: named by `spool check` and in the log; nobody waits for
+    them, mail flows and the MTA stops."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.start()
+    mta.stop()
+    place = mta.spool / "messages" / "00"
+    odd = odd_things(place, [f"064A5B0000{n}010" for n in range(5)])
+    with_writer = odd_things(mta.spool / "incoming" / "10", [f"064A5C0000{n}010" for n in range(5)])
+    report = json.loads(mta.command("spool", "check", "--json", check=False, seconds=20).stdout)
+    found = {mta.spool / f["path"] for f in report["findings"] if f["why"] == "not a regular file"}
+    readable = {p for p in odd | with_writer if p.is_char_device()}  # what it says is no message
+    assert (odd | with_writer) - readable == found, report
+    mta.start()
+    mta.submit("user@remote.example")
+    sink.wait_for(1)
+    for path in (odd | with_writer) - readable:
+        mta.wait_log(rf"{path.name}: not a regular file: left where it is")
+    assert mta.stop() == 0

@@ -30,11 +30,13 @@ def still_serves(mta):
 @pytest.mark.smoke
 @pytest.mark.parametrize("line, reply", [
     ("FOO", "500"), ("EHLO", "501"), ("MAIL", "501"), ("MAIL FROM:", "501"), ("MAIL FROM:<a@b", "501"),
-    ("MAIL FROM:<a@test.example> SIZE=18446744073709551616", "501"), ("MAIL FROM:<a@test.example> SIZE=-1", "501"),
+    ("MAIL FROM:<a@test.example> SIZE=18446744073709551616", "552 5.3.4"), ("MAIL FROM:<a@test.example> SIZE=-1", "501"),
     ("MAIL FROM:<a@test.example> SIZE=many", "501"), ("MAIL FROM:<a@test.example> RET=FULL RET=HDRS", "501"),
     ("MAIL FROM:<a@test.example> ENVID=a+zz", "501"), ("MAIL FROM:<a@test.example> NOSUCH=1", "555"),
     ("MAIL FROM:<a@test.example> SIZE=99999999999", "552"), ("RCPT TO:<a@test.example>", "503"), ("DATA", "503"),
-    ("MAIL FROM:<" + "x" * 65 + "@test.example>", "501"), ("VRFY someone", "252"), ("NOOP", "250"), ("HELP", "214"),
+    ("MAIL FROM:<a@test.example> SIZE=9223372036854775808", "552 5.3.4"),
+    ("MAIL FROM:<a@test.example> SIZE=" + "9" * 100, "552 5.3.4"), ("MAIL FROM:<" + "x" * 255 + "@test.example>", "250"),
+    ("MAIL FROM:<" + "x" * 256 + "@test.example>", "501"), ("VRFY someone", "252"), ("NOOP", "250"), ("HELP", "214"),
     ("RSET", "250"), ("STARTTLS", "502"), ("EXPN list", "502"), ("BDAT", "501 5.5.4"), ("BDAT -1", "501 5.5.4"), ("BDAT 18446744073709551616", "501 5.5.4"),
     ("BDAT 5 LAST LAST", "501 5.5.4"), ("BDAT 0", "503 5.5.1"), ("BDAT 18446744073709551615", "503 5.5.1"),
 ], ids=lambda v: v[:40])
@@ -101,6 +103,53 @@ def test_unknown_local_user_is_refused_at_once(running):
 SEQUENCES = {"LF.LF": b"\n.\n", "LF.CRLF": b"\n.\r\n", "CRLF.LF": b"\r\n.\n", "CR.CR": b"\r.\r", "CR.CRLF": b"\r.\r\n",
              "CRLF.CR": b"\r\n.\r", "CR.LF": b"\r.\n", "CRLF.CRCRLF": b"\r\n.\r\r\n", "CRCRLF.CRCRLF": b"\r\r\n.\r\r\n",
              "CRLF NUL.CRLF": b"\r\n\0.\r\n", "CRLF.NUL CRLF": b"\r\n.\0\r\n", "CRLF.SP CRLF": b"\r\n. \r\n"}
+
+
+def test_long_local_parts_go_all_the_way(mta, remote):
+    """As VERP and SRS make them: from a program and from a client, to a user's address with a long extension, through an
+    alias, and back to the long sender when nobody takes the message."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    sink.at("rcpt", lambda session, argument: "550 5.1.1 No such user" if "unknown" in argument else None)
+    verp = "list-bounces+" + "some.subscriber.with.a.long.name.indeed=" * 4 + "example.org"
+    srs = "SRS0=HHHH=TT=" + "a" * 80 + ".example.org=" + "someone" * 12
+    long_alias = "a-list-with-a-very-long-name-" * 5
+    mta.aliases.write_text(f"{long_alias}: {mta.user}\nlist-bounces: other\n")
+    mta.start()
+    assert all(64 < len(each) <= 255 for each in (verp, srs, long_alias))
+    with mta.client() as c:
+        assert c.deliver(f"{srs}@test.example", [f"{verp}@remote.example", f"{mta.user}+{srs}@test.example", f"{long_alias}@test.example"],
+                         message("from outside"), rcpt_parameters=f" ORCPT=rfc822;{srs.replace('=', '+3D')}@test.example").startswith("250")
+    done = mta.sendmail("-f", f"{verp}@test.example", f"{srs}@remote.example")
+    assert done.returncode == 0, done.stderr
+    sink.wait_for(2)
+    assert {m.sender for m in sink.messages} == {f"{srs}@test.example", f"{verp}@test.example"}
+    assert {r for m in sink.messages for r in m.recipients} == {f"{verp}@remote.example", f"{srs}@remote.example"}
+    mta.wait_mailbox(2)
+    assert mta.sendmail("-f", f"{verp}@test.example", "unknown@remote.example").returncode == 0
+    report = mta.wait_mailbox(1, user="other")[0]
+    assert "550 5.1.1 No such user" in report and f"{verp}@test.example" in report
+    mta.wait_until_empty()
+
+
+def test_mail_in_transit_through_this_host_is_not_rewritten(mta, remote):
+    """A filter or list program of this host gives back what came from elsewhere: signatures of the strictest kind hold."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    del mta.config["smtpd"]["complete_headers"]
+    mta.start()
+    strict = "DKIM-Signature: v=1; c=simple/simple; d=x.example; s=s; h=to:date:message-id;\r\n b=AAAA\r\nTO :bare\r\nSubject:no blank\r\n\r\nbody\r\n"
+    for content in (strict, "Received: from a by b; Fri, 20 Nov 2026 16:00:00 +0000\r\nTo:bare\r\nContent-Length: 5\r\n\r\nbody\r\n"):
+        with mta.client() as c:
+            assert c.deliver("a@test.example", ["user@remote.example"], content.encode()).startswith("250")
+        sink.wait_for(1)
+        assert sink.messages[-1].text.replace("\r\n", "\n").endswith(content.replace("\r\n", "\n")), sink.messages[-1].text
+        assert sink.messages[-1].text.count("Message-ID:") == 0
+        sink.messages.clear()
+    with mta.client() as c:  # what begins here still gets what it lacks
+        assert c.deliver("a@test.example", ["user@remote.example"], b"To: bare\r\n\r\nbody\r\n").startswith("250")
+    sink.wait_for(1)
+    assert "To: bare@test.example" in sink.messages[0].text and "Message-ID: <" in sink.messages[0].text
 
 
 @pytest.mark.smoke
@@ -214,7 +263,7 @@ def test_endless_line_costs_no_memory(mta):
 
 
 def test_a_hundred_thousand_recipients(mta, remote):
-    """1,000 are taken, the others are told 452, and the log says so once."""
+    """1,000 are taken, as many again are told 452, and the log says so once; who goes on is sent away."""
     mta.config["smtpd"]["workers"] = 1
     sink = remote()
     mta.route("remote.example", sink)
@@ -222,16 +271,26 @@ def test_a_hundred_thousand_recipients(mta, remote):
     replies = {"250": 0, "452": 0}
     with mta.client() as c:
         c.say("MAIL FROM:<a@test.example>")
-        for n in range(0, 100_000, 500):
+        for n in range(0, 2_000, 500):
             c.send(b"".join(b"RCPT TO:<user%d@remote.example>\r\n" % k for k in range(n, n + 500)))
             for _ in range(500):
                 replies[c.reply()[:3]] += 1
-        assert replies == {"250": 1000, "452": 99_000}
+        assert replies == {"250": 1000, "452": 1000}
         c.say("DATA")
         c.send(stuffed(message()))
         assert c.reply().startswith("250 2.0.0")
         assert len(mta.spool_files()) <= 1
     assert len(mta.logged(r"reject: RCPT from \S+: 452 4\.5\.3 Error: too many recipients; from=<a@test\.example>")) == 1
+    with mta.client() as c:
+        c.say("MAIL FROM:<a@test.example>")
+        for n in range(100_000):
+            reply = c.say(f"RCPT TO:<user{n}@remote.example>")
+            if reply.startswith("452 4.5.3") and n >= 2000:
+                over = n
+            if n == 2000 + 19:
+                break
+        assert over == 2019 and c.reply() == "421 4.7.0 mta.test.example Error: too many errors"
+        c.closed_by_peer()
     if not os.environ.get("ASAN_OPTIONS"):
         assert memory_peak(mta, "smtpd") < 30_000
     mta.wait_until_empty(40)

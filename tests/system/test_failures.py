@@ -171,9 +171,19 @@ def test_greylisting_is_sat_out(relaying):
     assert len(sink.messages) == 1 and len(sink.peers) == 1
 
 
-def test_mail_in_a_circle_ends(mta):
-    """A route that leads back to us: after 50 hops it is refused, and the sender is told."""
+def test_a_route_to_a_listener_of_ours_is_refused(mta):
     mta.config['route."circle.example"'] = {"next_hop": f"[{mta.address}]:{mta.relay_port}"}
+    mta.write_config()
+    done = mta.command("check", check=False)
+    assert done.returncode != 0
+    assert f'route."circle.example".next_hop: [{mta.address}]:{mta.relay_port} is this system itself' in done.stderr + done.stdout
+
+
+def test_mail_in_a_circle_ends(mta, names):
+    """A route whose name leads back to us: after 50 hops it is refused, and the sender is told."""
+    names.address_of("back.example", mta.address)
+    mta.use_names(names)
+    mta.config['route."circle.example"'] = {"next_hop": f"[back.example]:{mta.relay_port}"}
     mta.start()
     mta.submit("user@circle.example", sender=f"{mta.user}@test.example")
     report = mta.wait_mailbox(1, seconds=30)[0]

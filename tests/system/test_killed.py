@@ -1,4 +1,5 @@
 """kill -9 of every daemon under load, restarts, and the books afterwards."""
+import json
 import re
 import signal
 import threading
@@ -241,3 +242,49 @@ def test_second_start_is_refused_while_one_runs(relaying):
     assert len(mta.pids("queue-manager")) == 1
     mta.submit("user@remote.example")
     sink.wait_for(1)
+
+
+def test_start_beside_a_message_that_was_never_handed_over(mta, remote):
+    """smtpd said 250 and its queue-manager has gone: the new one of its place waits for it, and the message is delivered."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["smtpd"]["workers"] = 1
+    mta.start()
+    mta.kill("queue-manager", signal.SIGSTOP)
+    mta.submit("user@remote.example")
+    mta.kill("master")
+    for pid in mta.pids("queue-manager"):
+        kill(pid, signal.SIGKILL)
+    mta.process.wait()
+    mta.output.close()
+    mta.process = None
+    mta.start()
+    sink.wait_for(1)
+
+
+def test_start_beside_an_orphan_that_has_a_client(mta, remote):
+    """An smtpd whose master was killed finishes the message it is being given. The new one of its place waits for that
+    and nothing is given up; the message that was finished is delivered, too."""
+    sink = remote()
+    mta.route("remote.example", sink)
+    mta.config["smtpd"]["workers"] = 1
+    mta.start()
+    orphan = mta.pids("smtpd")[0]
+    with mta.client() as c:
+        c.say("MAIL FROM:<sender@test.example>")
+        c.say("RCPT TO:<user@remote.example>")
+        assert c.say("DATA").startswith("354")
+        c.send(b"Subject: half\r\n\r\n")
+        mta.kill("master")
+        mta.process.wait()
+        mta.output.close()
+        mta.process = None
+        mta.start(wait=False)
+        mta.wait_log(r"smtpd/0: waiting for .* of the master before", 20)
+        assert orphan in mta.pids("smtpd")
+        assert c.say(".").startswith("250")
+        c.say("QUIT")
+    wait_until(mta.answers, 30, lambda: f"the MTA to serve\n{mta.last_words()}")
+    sink.wait_for(1)
+    assert not mta.logged("ends as soon as it is started"), mta.last_words()
+    assert not any("waiting for" in json.dumps(p) for p in mta.status()["processes"])

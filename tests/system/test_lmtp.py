@@ -62,6 +62,20 @@ def test_many_messages_by_few_connections(mta, store):
         assert sorted(m.split("Subject: ")[1].split("\n")[0].strip() for m in place.mailbox(user)) == sorted(f"number {n}" for n in range(30))
 
 
+def test_mailboxes_over_quota_do_not_stop_their_store(mta, store):
+    full = ("bob", "cid", "dan")
+    place = store("ann", *full, quotas=dict.fromkeys(full, 500), tempfail=True)
+    mta.config['route."store.example"'] = {"next_hop": road(place, "socket")}
+    mta.start()
+    body = "".join(f"Line {n} of the letter.\n" for n in range(200))
+    waiting = [mta.submit([f"{user}@store.example"], body=body) for user in full]
+    for queue_id in waiting:
+        mta.wait_log(rf"{queue_id}: to=<\w+@store.example>, .*dsn=4.2.2, status=deferred \(host .* said: 452 4.2.2 .*"
+                     r"\(in reply to end of DATA command\)\)")
+    good = mta.submit(["ann@store.example"], body=body)
+    mta.wait_log(rf"{good}: to=<ann@store.example>, .*dsn=2.0.0, status=sent")
+
+
 def test_a_store_that_is_not_there_is_waited_for(mta, store):
     place = store("ann")
     missing = Path(place.short) / "missing"  # the path of a socket is a short one

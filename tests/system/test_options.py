@@ -93,6 +93,7 @@ POSTRIDER = [
     *(row(f"message {verb}", "--dry-run", "message", verb, *more, "{id}", "--dry-run", "-c", "{file}", out=r"1 message|would", then=unchanged)
       for verb, more in [("hold", []), ("release", []), ("remove", []), ("expire", []), ("retry", []), ("requeue", []),
                          ("reroute", ["[127.0.0.9]:9"]), ("priority", ["bulk"])]),
+    row("message expire", "--after", "message", "expire", "{id}", "--after", "9d", "-c", "{file}", out="1 message given 9d to be delivered in"),
     row("message requeue", "--policy", "message", "requeue", "{id}", "--policy", "patient", "-c", "{file}", then=shows("patient")),
     row("pause", "--why", "pause", "queue", "other.example", "--why", WHY, "-c", "{file}",
         then=lambda mta, i, done: None if WHY in mta.command("status").stdout else pytest.fail("not in status")),

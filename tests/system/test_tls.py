@@ -33,8 +33,8 @@ def trusting():
     return context
 
 
-def starttls(mta, port=None, context=None, name=None):
-    c = mta.client(port)
+def starttls(mta, port=None, context=None, name=None, source=None):
+    c = mta.client(port, source=source)
     assert c.say("STARTTLS").startswith("220 2.0.0")
     c.socket = (context or trusting()).wrap_socket(c.socket, server_hostname=name)
     return c

@@ -174,6 +174,8 @@ struct SmtpClient {
     Duration data_timeout = 2min;
     Duration block_timeout = 3min;
     Duration final_dot_timeout = 10min;
+    std::uint64_t minimum_rate = 64; // bytes a second taken of a message; 0 none
+    Duration delivery_timeout = 1h;  // of a transaction, beside its content's time by that rate
     std::uint32_t addresses_per_attempt = 5;
     Duration connection_attempt_delay = 250ms; // RFC 8305, 5
     bool ipv4 = true, ipv6 = true;

@@ -146,6 +146,11 @@ Section table_of(decide::RouteRule& s) {
                  ""},
                 {"connections", Count{&s.connections, 1, 10'000},
                  "Connections at the same time to this next hop. By default those of [queue].", "100"},
+                {"connections_by_backlog", Flag{&s.queueing.by_backlog},
+                 "Whether a further connection is opened only for every 20 messages that wait, as Exchange does it, "
+                 "for a next hop that allows few connections. By default also when those that are open would need "
+                 "longer than half a second for what waits.",
+                 ""},
                 {"messages_per_second", Count{&s.queueing.messages_per_second, 1, 1'000'000},
                  "At most so many transactions a second. By default no limit.", "50"},
                 {"messages_per_hour", Count{&s.queueing.messages_per_hour, 1, 1'000'000'000},
@@ -177,8 +182,10 @@ Section table_of(decide::RouteRule& s) {
 
 Section table_of(decide::queue::RetryPolicy& s) {
     return {"retry.<name>",
-            "A way to try again, used by routes that name it. A link's failures count for the messages their "
-            "tries were made for; when no try is left, the mail goes back to its sender.",
+            "A way to try again, used by routes that name it. It holds for every kind of failure. While a link, a queue "
+            "or a route look-up waits after a failure, a try that comes due is not made, and counts; when no try is left, "
+            "the mail goes back to its sender. Messages keep the values that they began with: a reload changes those of "
+            "later mail, and \"postrider message requeue --policy\" those of queued mail.",
             {
                 {"kind", one_of(s.kind, policy_kinds),
                  "exponential: base, then factor times as long each time. fixed: every interval. steps: each of "
@@ -272,7 +279,7 @@ Section table_of(decide::queue::Settings& s) {
             {"deaths_before_hold", Count{&s.deaths_before_hold, 1, 100},
              "A message that was alone in the hands of a process when it crashed, so many times, is held.",
              ""},
-            {"local_retry", Span{&s.local_retry, 1s, 24h}, "Wait when delivery to a mailbox failed for now.",
+            {"local_retry", Span{&s.local_retry, 1s, 24h}, "Wait when a message could not be delivered into a mailbox, a file or a command for now.",
              ""},
             {"categorize_retry", Span{&s.categorize_retry, 1s, 24h},
              "Wait when recipients could not be worked out; doubles.", ""},
@@ -300,7 +307,8 @@ Section table_of(decide::queue::Settings& s) {
             {"overdue_spread", Span{&s.overdue_spread, 0s, 24h},
              "Mail whose retry is overdue at start is spread over up to this time, the less of it the shorter.",
              ""},
-            {"expiry", Span{&s.expiry, 1s, year}, "Mail not delivered by then goes back to its sender.", ""},
+            {"expiry", Span{&s.expiry, 1s, year}, "Mail not delivered by then goes back to its sender. Recorded when a message is accepted: a reload "
+             "changes it for later mail, \"postrider message expire --after\" for queued mail.", ""},
             {"report_expiry", Span{&s.report_expiry, 1s, year}, "The same for reports.", ""},
             {"delay_notice", Span{&s.delay_notice, 0s, year},
              "The sender is told once that mail is delayed, after this time; \"0s\" turns this off.", ""},
@@ -327,8 +335,8 @@ Section table_of(decide::queue::Settings& s) {
             {"connections_local", Count{&s.connections_local, 1, 1000},
              "Deliveries to mailboxes and commands at the same time. A larger number counts from the next start on.", ""},
             {"connections_per_user", Count{&s.connections_per_user, 1, 1000},
-             "Of these, commands run as one user, by mailbox_command or named in alias files and users' own: what is "
-             "slow for one does not keep others' mail waiting.",
+             "Of these, deliveries for one user, or one virtual mailbox: what is slow or locked for one does not keep "
+             "others' mail waiting.",
              ""},
             {"connections_total", Count{&s.connections_total, 1, 100'000},
              "Connections of all links together.", ""},
@@ -363,6 +371,14 @@ Section table_of(SmtpClient& s) {
             {"block_timeout", Span{&s.block_timeout, 1s, 1h}, "For a block of content to be taken.", ""},
             {"final_dot_timeout", Span{&s.final_dot_timeout, 1s, 2h},
              "For the verdict on a message. A short one makes duplicates.", ""},
+            {"minimum_rate", Size{&s.minimum_rate, 0, GiB},
+             "Bytes per second that a server must take of a message, on average once block_timeout has passed; 0 "
+             "turns this off. A slower transfer is ended, and the message is tried again.",
+             ""},
+            {"delivery_timeout", Span{&s.delivery_timeout, 1min, 24h},
+             "Time limit for one transaction up to the end of its content, in addition to the time that "
+             "minimum_rate allows for the content. What is not done by then is tried again.",
+             ""},
             {"addresses_per_attempt", Count{&s.addresses_per_attempt, 1, 50},
              "Addresses tried before an attempt has failed.", ""},
             {"connection_attempt_delay", Span{&s.connection_attempt_delay, 10ms, 10min},

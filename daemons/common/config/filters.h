@@ -24,6 +24,7 @@ struct PolicyService { // [policy.<name>]
     common::ServiceAddress address;
     Stage stage = Stage::rcpt;
     std::chrono::microseconds timeout = std::chrono::seconds(30);
+    std::chrono::microseconds busy_timeout = std::chrono::seconds(5); // while further questions wait
     OnFailure on_failure = OnFailure::tempfail;
     std::uint32_t connections = 50;     // per process
     std::vector<std::string> listeners; // empty: all whose service is relay

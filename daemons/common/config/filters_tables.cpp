@@ -80,6 +80,10 @@ Section table_of(PolicyService& s) {
              "\"end_of_data\".",
              ""},
             {"timeout", Span{&s.timeout, 100ms, 10min}, "How long its answer is waited for.", ""},
+            {"busy_timeout", Span{&s.busy_timeout, 100ms, 10min},
+             "The same while all connections are in use and further questions wait: questions that the server "
+             "does not answer keep no others from it for longer.",
+             ""},
             {"on_failure", one_of(s.on_failure, policy_failures),
              "What a client is told when there is no answer: \"accept\" goes on without, \"tempfail\" is 451 "
              "4.3.5, \"reject\" is 554 5.3.5.",

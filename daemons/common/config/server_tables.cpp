@@ -153,7 +153,9 @@ Section table_of(Smtpd& s) {
             {"complete_headers", networks(s.complete_headers),
              "Clients whose mail gets what its header lacks on listeners of service \"relay\", too, as it does from "
              "sendmail(1): From, Date, Message-ID, domains of bare addresses; and loses Bcc. By default programs of this "
-             "host, if they may send to any domain (relay.networks). What they pass on by XFORWARD is left as it is.",
+             "host, if they may send to any domain (relay.networks). Messages that have been elsewhere (with a Received field), "
+             "or carry a DKIM signature, are left as they are, but for Bcc of one signed here; so is what is passed on by "
+             "XFORWARD.",
              ""},
             {"check_recipients", Flag{&s.check_recipients},
              "Refuse unknown local users at RCPT (550 5.1.1) instead of reporting them afterwards.", ""},
@@ -239,10 +241,14 @@ Section table_of(Auth& s) {
             {"failure_delay", Span{&s.failure_delay, 0s, 1min}, "Pause before the reply to a wrong password.",
              ""},
             {"failures_per_network", Count{&s.failures_per_network, 0, 1'000'000},
-             "After so many wrong passwords from one network, per process, within failure_window, AUTH is "
-             "answered 421; 0 turns this off.",
+             "Number of wrong passwords for one user name from one client network (an IPv4 address, an IPv6 /64), per "
+             "process and failure_window, after which this user is locked out from there (421 4.7.0); a correct "
+             "password before that clears the count. After ten times as many, for whichever users, nobody can "
+             "authenticate from the network, unless it is this host or in relay.networks. \"postrider reload\" lifts "
+             "all lock-outs. 0 turns this off.",
              ""},
-            {"failure_window", Span{&s.failure_window, 1s, 24h}, "So long are failures remembered.", ""},
+            {"failure_window", Span{&s.failure_window, 1s, 24h},
+             "Period over which wrong passwords are counted, and for which a lock-out lasts at most.", ""},
             {"checks", Count{&s.checks, 1, 1000},
              "Passwords checked, or questions put to Dovecot, at the same time, per process. A check takes "
              "much time on purpose.",

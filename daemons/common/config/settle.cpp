@@ -1,4 +1,5 @@
 #include "daemons/common/config/settle.h"
+#include "daemons/common/config/own_listener.h"
 #include "daemons/common/config/toml_reader.h"
 #include "daemons/common/tables/specification.h"
 #include "daemons/common/tls/context.h"
@@ -21,6 +22,7 @@ public:
     void settle_listeners();
     void check_filters(const ListenersNamed& listeners_named);
     void check_policies();
+    void check_loops();
     void settle_pools();
     void check_tables();
     void check_dane();
@@ -197,6 +199,19 @@ void Settlement::check_policies() {
     }
 }
 
+// A route to ourselves is a loop that only the hop limit would end.
+void Settlement::check_loops() {
+    for (const auto& rule : config_.routes)
+        for (const auto& equals : rule.next_hops)
+            for (const auto& hop : equals)
+                if (const auto* listener = own_listener(config_, hop)) {
+                    const auto key = fmt::format("route.\"{}\".next_hop", rule.pattern);
+                    toml_.problem_at(key, fmt::format("{}: {} is this system itself (listen.{}); mail sent there would come "
+                                                      "back again and again",
+                                                      key, hop.to_string(), listener->name));
+                }
+}
+
 // Every pool that is named there is, can be used, and greets by a name.
 void Settlement::settle_pools() {
     const auto look_for = [&](const std::string& name, const std::string& key) {
@@ -336,6 +351,7 @@ void settle(Config& config, TomlReader& toml, const ListenersNamed& listeners_na
     settlement.settle_listeners();
     settlement.check_filters(listeners_named);
     settlement.check_policies();
+    settlement.check_loops();
     settlement.settle_pools();
     settlement.check_tables();
     settlement.check_dane();

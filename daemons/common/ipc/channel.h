@@ -9,6 +9,12 @@
 
 namespace ipc {
 
+enum class Sent : std::uint8_t {
+    yes,      // it leaves at the end of the turn, if the connection lives that long
+    not_open, // the connection is down
+    too_long, // it fits no frame: nothing was sent
+};
+
 template <class Message>
 class Channel final : Connection::Sink {
 public:
@@ -27,10 +33,15 @@ public:
 
     void set_callbacks(Callbacks callbacks) { callbacks_ = std::move(callbacks); } // not from within one of them
 
+    // A message that is too long for a frame is not sent, and the channel serves all others as before: the caller says
+    // what becomes of the one it was about. To a channel that is closed nothing is sent (on_closed tells).
     template <class M>
+    [[nodiscard]] Sent send(const M& message) {
+        return put(message);
+    }
+    template <AlwaysFits M>
     void send(const M& message) {
-        encode<Message>(message, connection_->begin());
-        connection_->end();
+        static_cast<void>(put(message));
     }
 
     std::size_t unsent() const { return connection_->unsent(); }
@@ -42,6 +53,12 @@ public:
     void fail(std::string reason) { connection_->fail(std::move(reason)); }
 
 private:
+    template <class M>
+    Sent put(const M& message) {
+        if (!connection_->open()) return Sent::not_open;
+        encode<Message>(message, connection_->begin());
+        return connection_->end() == Connection::Ended::framed ? Sent::yes : Sent::too_long;
+    }
     void on_frame(std::string_view frame) override {
         auto message = decode<Message>(frame);
         if (!message) return connection_->fail("malformed message: " + message.error().why);

@@ -34,15 +34,18 @@ void Connection::stop_reading() {
     if (open_) uv_read_stop(stream_of(pipe_));
 }
 
-void Connection::end() {
+Connection::Ended Connection::end() {
     if (!open_) {
         out_.clear();
-        return;
+        return Ended::framed;
     }
-    if (!end_frame(out_, begun_)) return fail("a message too long to be sent");
+    if (!end_frame(out_, begun_)) return Ended::too_long;
     if (unsent() > high_water) was_congested_ = true;
-    if (unsent() > max_unsent) return fail("the peer does not read");
-    hook_.schedule();
+    if (unsent() > max_unsent)
+        fail("the peer does not read");
+    else
+        hook_.schedule();
+    return Ended::framed;
 }
 
 void Connection::fail(std::string reason) {

@@ -38,12 +38,14 @@ public:
     // Frames read from now on (also the rest of those that came together) go there.
     void attach(Sink* sink) { sink_ = sink; }
 
-    // Send: append the content to the buffer begin() returns, then end(). Nothing is sent on a dead connection.
+    // Send: append the content to the buffer begin() returns, then end(). Nothing is sent on a dead connection. A content
+    // that is too long for a frame (max_frame) is not sent, and the connection goes on as if it had not been tried.
     std::string& begin() {
         begun_ = begin_frame(out_);
         return out_;
     }
-    void end();
+    enum class Ended : std::uint8_t { framed, too_long };
+    [[nodiscard]] Ended end();
 
     // Bytes not yet taken by the kernel: a writer that can wait looks at this first.
     std::size_t unsent() const { return out_.size() + in_flight_; }

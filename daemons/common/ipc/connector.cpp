@@ -17,9 +17,10 @@ void Dialer::dial() {
     if (!fd) return failed(fd.error().what);
     connection_.reset(new Connection(loop_, *std::move(fd), this));
     encode<proto::hello::Message>(
-        proto::hello::Hello{conversation_, proto::version, identity_.role, identity_.instance, identity_.token},
+        proto::hello::Hello{conversation_, proto::version, identity_.role, identity_.instance,
+                            identity_.token_for(path_)},
         connection_->begin());
-    connection_->end();
+    if (connection_->end() == Connection::Ended::too_long) return failed("its Hello is too long"); // a bad token
     retry_.start(5s); // a server that says nothing is asked again
 }
 

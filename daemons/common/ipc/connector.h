@@ -60,12 +60,15 @@ public:
     Connector& operator=(const Connector&) = delete;
 
     bool up() const { return channel_ && channel_->open(); }
-    // False if the connection is down: nothing was sent.
+    // As Channel::send().
     template <class M>
-    bool send(const M& message) {
-        if (!up()) return false;
-        channel_->send(message);
-        return true;
+    [[nodiscard]] Sent send(const M& message) {
+        return up() ? channel_->send(message) : Sent::not_open;
+    }
+    template <AlwaysFits M>
+    bool send(const M& message) { // false: the connection is down, nothing was sent
+        if (up()) channel_->send(message);
+        return up();
     }
     std::size_t unsent() const { return channel_ ? channel_->unsent() : 0; }
     bool congested() const { return channel_ && channel_->congested(); }

@@ -8,19 +8,29 @@
 
 namespace ipc {
 
-// What a daemon says of itself in every Hello; its token comes from master.
-struct Identity {
-    proto::Role role = proto::Role::master;
-    std::uint32_t instance = 0;
+// By which master vouches for one process to one server. No server can pass for a client of its own at another one.
+struct ServerToken {
+    std::string server; // the last part of its socket's path: "queue-manager"
     std::string token;
 };
 
-// Whom a daemon answers: the tokens master told it to expect.
-struct ExpectedToken {
-    proto::Role role;
-    std::string token;
+// What a daemon says of itself in every Hello; its tokens come from master.
+struct Identity {
+    proto::Role role = proto::Role::master;
+    std::uint32_t instance = 0;
+    std::vector<ServerToken> tokens;
+    // For the server whose socket that is; "" if it has no business there.
+    std::string token_for(std::string_view socket_path) const;
 };
-using ExpectedTokens = std::vector<ExpectedToken>;
+
+// Whom a server answers: processes of these roles whose token is made of its key.
+struct ExpectedTokens {
+    std::string key; // only master and this server have it; "": nobody is let in
+    std::vector<proto::Role> roles;
+};
+
+// The token of one process for the server that has this key.
+std::string token_of(std::string_view key, proto::Role role, std::uint32_t instance);
 
 // Takes the same time wherever the two differ.
 bool equal_secrets(std::string_view a, std::string_view b);

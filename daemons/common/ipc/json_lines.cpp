@@ -31,7 +31,8 @@ class JsonServer::Session {
 public:
     Session(JsonServer& server, std::uint64_t number, common::Fd fd, common::Credentials credentials)
         : server_(server), number_(number), credentials_(credentials),
-          pipe_(common::make_pipe(server.loop_.uv(), this)), hook_(server.loop_, [this] { end_turn(); }) {
+          pipe_(common::make_pipe(server.loop_.uv(), this)), hook_(server.loop_, [this] { end_turn(); }),
+          patience_(server.loop_, [this] { see_progress(); }) {
         if (uv_pipe_open(pipe_.get(), fd.number()) == 0)
             (void)fd.release();
         else
@@ -54,13 +55,20 @@ public:
     }
     std::function<void()> take_leave() { return std::exchange(left_, nullptr); }
     void send(const json& line) {
+        if (gone_) return;
         out_.append(text_of(line)).push_back('\n');
+        if (out_.size() + in_flight_ > max_unread) give_up("too much of its answer is unread");
         hook_.schedule();
     }
     void finish() {
         busy_ = false;
         room_ = left_ = nullptr;
         hook_.schedule();
+    }
+    // Hears nothing more from it; what was sent still goes out.
+    void dismiss() {
+        in_.clear();
+        over_ = true;
     }
     // Writes, answers the next request if there is one whole, and reads on.
     void end_turn() {
@@ -111,9 +119,24 @@ private:
         uv_fileno(reinterpret_cast<const uv_handle_t*>(pipe_.get()), &look.fd);
         return poll(&look, 1, 0) > 0 && (look.revents & POLLHUP) != 0;
     }
+    void give_up(std::string_view why) {
+        server_.log_.warning("control: the connection of uid={} was ended: {}", credentials_.uid, why);
+        gone_ = true;
+        out_ = {};
+        hook_.schedule();
+    }
+    // While something is being written.
+    void see_progress() {
+        if (!write_ || gone_) return;
+        const auto left = uv_stream_get_write_queue_size(stream_of(pipe_));
+        if (left == std::exchange(unread_, left)) return give_up("nothing of its answer was read for too long");
+        patience_.start(server_.patience_);
+    }
     void flush() {
         if (gone_ || write_ || out_.empty()) return;
         in_flight_ = out_.size();
+        unread_ = 0;
+        patience_.start(server_.patience_);
         write_ = new Write{{}, std::exchange(out_, {}), this};
         auto bytes = uv_buf_init(write_->bytes.data(), static_cast<unsigned>(in_flight_));
         uv_write(&write_->request, stream_of(pipe_), &bytes, 1, [](uv_write_t* request, int status) {
@@ -123,6 +146,7 @@ private:
             if (!self) return;
             self->write_ = nullptr;
             self->in_flight_ = 0;
+            self->patience_.stop();
             if (status < 0) self->gone_ = true;
             self->hook_.schedule();
         });
@@ -133,8 +157,9 @@ private:
     common::Credentials credentials_;
     common::Handle<uv_pipe_t> pipe_;
     common::TurnHook hook_;
+    common::Timer patience_;
     std::string in_, out_;
-    std::size_t in_flight_ = 0;
+    std::size_t in_flight_ = 0, unread_ = 0; // being written; what was left of it when it was looked at
     Write* write_ = nullptr;
     std::function<void()> room_, left_;
     bool busy_ = false; // a request is being answered
@@ -142,8 +167,10 @@ private:
     bool gone_ = false;
 };
 
-JsonServer::JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, Handler handler)
-    : loop_(loop), log_(log), fd_(std::move(fd)), handler_(std::move(handler)),
+JsonServer::JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, common::Operators operators, Handler handler,
+                       smtp::Duration patience)
+    : loop_(loop), log_(log), operators_(operators), fd_(std::move(fd)), handler_(std::move(handler)),
+      patience_(patience),
       poll_(common::make_poll(loop.uv(), this, fd_.number())), pause_(loop, [this] { listen(); }) {
     listen();
 }
@@ -184,6 +211,12 @@ void JsonServer::forget(std::uint64_t peer) {
 }
 
 void JsonServer::handle(Session& session, std::uint64_t peer, std::string_view line) {
+    if (!operators_.include(session.credentials())) {
+        log_.warning("control: uid={} refused: neither root nor an operator", session.credentials().uid);
+        refuse(peer, "only root and members of mta.admin_group may give orders here", "not-permitted");
+        session.dismiss();
+        return;
+    }
     const auto body = json::parse(line, nullptr, false);
     if (!body.is_object()) {
         refuse(peer, "this is not a JSON object");

@@ -8,6 +8,7 @@
 #include "daemons/common/local_socket.h"
 #include "daemons/common/log.h"
 #include "daemons/common/loop.h"
+#include "daemons/common/operators.h"
 #include "daemons/common/timer.h"
 #include <cstdint>
 #include <functional>
@@ -30,8 +31,10 @@ public:
     // waits its turn. `body` is an object of the right version with a string "op".
     using Handler = std::function<void(const Request& request, const nlohmann::json& body)>;
 
-    // `fd`: bound and listening. Every request is logged ("control: uid=0 status").
-    JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, Handler handler);
+    // `fd`: bound and listening. Only `operators` are answered; everybody else is refused at the first request.
+    // Every request is logged ("control: uid=0 status"). A reader that takes nothing for `patience` is let go of.
+    JsonServer(common::Loop& loop, common::Log& log, common::Fd fd, common::Operators operators, Handler handler,
+               smtp::Duration patience = default_patience);
     ~JsonServer();
     JsonServer(const JsonServer&) = delete;
     JsonServer& operator=(const JsonServer&) = delete;
@@ -50,6 +53,9 @@ public:
     void on_leave(std::uint64_t peer, std::function<void()> left);
 
     static constexpr std::size_t max_request = 64 * 1024, high_water = 256 * 1024, max_peers = 100;
+    // A peer that reads nothing for so long, or has so much before it, is let go, with a line in the log.
+    static constexpr smtp::Duration default_patience = std::chrono::minutes(1);
+    static constexpr std::size_t max_unread = 64 << 20;
 
 private:
     class Session;
@@ -61,8 +67,10 @@ private:
 
     common::Loop& loop_;
     common::Log& log_;
+    common::Operators operators_;
     common::Fd fd_;
     Handler handler_;
+    const smtp::Duration patience_;
     common::Handle<uv_poll_t> poll_;
     common::Timer pause_;
     std::uint64_t last_ = 0;

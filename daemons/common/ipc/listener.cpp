@@ -82,7 +82,7 @@ void Listener::welcome(Greeting& greeting, const proto::hello::Hello& hello) {
     greeting.end();
     sweep_.schedule();
     encode<proto::hello::Message>(proto::hello::Welcome{}, connection->begin());
-    connection->end();
+    static_cast<void>(connection->end()); // numbers
     service->accepted({hello.role, hello.instance}, std::move(connection));
 }
 

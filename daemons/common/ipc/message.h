@@ -64,6 +64,50 @@ private:
     std::string& wire_;
 };
 
+// How long a value is on the wire, without writing it.
+class Sizer {
+public:
+    template <class T>
+    void operator()(std::string_view, const T& value) {
+        add(value);
+    }
+    std::size_t size() const { return size_; }
+
+private:
+    static std::size_t digits(std::uint64_t n) {
+        std::size_t out = 1;
+        for (; n >= 0x80; n >>= 7) ++out;
+        return out;
+    }
+    template <class T>
+    void add(const T& value) {
+        if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+            const auto n = static_cast<std::int64_t>(value);
+            size_ += digits((static_cast<std::uint64_t>(n) << 1) ^ static_cast<std::uint64_t>(n >> 63));
+        } else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
+            size_ += digits(static_cast<std::uint64_t>(value));
+        } else {
+            T::fields(value, *this);
+        }
+    }
+    void add(const std::string& s) { size_ += digits(s.size()) + s.size(); }
+    void add(const spool::QueueId& id) { size_ += digits(id.value); }
+    template <class T>
+    void add(const std::vector<T>& list) {
+        size_ += digits(list.size());
+        for (const T& each : list) add(each);
+    }
+    std::size_t size_ = 0;
+};
+
+// Bytes of a struct with fields, on the wire.
+template <class T>
+std::size_t size_on_wire(const T& value) {
+    Sizer sizer;
+    T::fields(value, sizer);
+    return sizer.size();
+}
+
 class Reader {
 public:
     explicit Reader(std::string_view wire) : rest_(wire) {}
@@ -159,6 +203,10 @@ template <class M, class First, class... Rest>
 struct place_of<M, std::variant<First, Rest...>>
     : std::integral_constant<std::size_t, 1 + place_of<M, std::variant<Rest...>>::value> {};
 } // namespace detail
+
+// A message of numbers fits every frame; one with strings or lists may be too long.
+template <class M>
+concept AlwaysFits = std::is_trivially_copyable_v<M>;
 
 // Appends one message of the conversation `Variant` to `wire`.
 template <class Variant, class M>

@@ -1,5 +1,6 @@
 // queue-manager ↔ categorizer: who are the recipients really? Requests come in batches (many to one write);
-// answers may come in any order, and long ones in parts. The categorizer keeps nothing between them.
+// answers may come in any order. Long questions and answers come in parts (ipc/parts.h), with others between them. The
+// categorizer keeps nothing between questions.
 #pragma once
 #include "libspool/queue_id.h"
 #include <cstddef>
@@ -27,13 +28,22 @@ struct Categorize { // queue-manager → categorizer
     spool::QueueId queue_id;
     std::string reverse_path;
     std::vector<Recipient> recipients;
+    std::uint32_t part = 0;
+    bool more = false;
+    std::uint64_t key() const { return request; }
+    Categorize continued() const { return {request, queue_id, {}, {}}; }
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("queue_id", m.queue_id);
         f("reverse_path", m.reverse_path);
         f("recipients", m.recipients);
+        f("part", m.part);
+        f("more", m.more);
     }
 };
+// What all questions of which parts have come may hold together in the categorizer's memory: more than a million
+// recipients of ordinary length.
+inline constexpr std::size_t largest_questions = 256 << 20;
 
 enum class Fate : std::uint8_t {
     remote,   // address is to be routed by its domain
@@ -86,10 +96,12 @@ struct Categorized {
     std::uint64_t request = 0;
     std::vector<Outcome> outcomes; // every envelope recipient asked for is named at least once, in one of the parts
     bool more = false;             // another part of this answer follows
+    std::string refused;           // not "": there is no answer, and why
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("outcomes", m.outcomes);
         f("more", m.more);
+        f("refused", m.refused);
     }
 };
 

@@ -1,5 +1,5 @@
-// The operations of run/control, served by the queue-manager to `postrider` and to whoever else may open that
-// socket. Lines of JSON as ipc/json_lines.h frames them; here are the words. Knows no JSON library.
+// The operations of run/control, served by the queue-manager to root and to members of mta.admin_group
+// (common/operators.h), whose tool is `postrider`. Lines of JSON as ipc/json_lines.h frames them; here are the words. Knows no JSON library.
 //
 // A request: {"version":1,"op":…, fields}. The answer: lines as told below, then {"done":true}, or
 // {"done":true,"error":"in plain words","code":one of `code`} and nothing was changed.
@@ -56,7 +56,7 @@ inline constexpr std::string_view queue = "queue";
 // "waits_for" (besides the reason, what it waits for, in plain words)}].
 inline constexpr std::string_view messages = "messages";
 // "id". One line: as above, and "location", "client", "helo", "protocol", "submitter", "envelope_id",
-// "policy", "problem", "held_by", "held_why", "rerouted_to", and for each recipient also "tries", "in_doubt",
+// "policy", "policy_values" (as recorded, in plain words), "problem", "held_by", "held_why", "rerouted_to", and for each recipient also "tries", "in_doubt",
 // "attempts": [{"first","last","count","host","outcome","stage","code","status","text","in_doubt","tls","source"}],
 // "link_failures": [{"time","phase" (connecting, session),"status","text"}] since it came: of its link, not of itself,
 // "advice" (what to do about what it waits for, or "").
@@ -97,14 +97,14 @@ inline constexpr std::string_view pause = "pause";
 inline constexpr std::string_view resume = "resume";
 
 // The others take "ids" or "filter", "why", "dry_run"; they answer one line: "matched", "changed" (0 in a dry
-// run), "would_change", "skipped" (already so, or gone meanwhile), "kept" (of force: what a pause keeps all the same),
-// "dry_run". force takes "scope" and "name" instead, if given; it answers "mail" (true) and "kept_by" (the pause that
+// run), "would_change", "skipped" (already so, or gone meanwhile), "in_flight" (of these: to be removed, being
+// delivered, and past stopping), "kept" (of force: what a pause keeps all the same), "dry_run". force takes "scope" and "name" instead, if given; it answers "mail" (true) and "kept_by" (the pause that
 // keeps all of it, by whom and why; "" none).
 inline constexpr std::string_view force = "force";
 inline constexpr std::string_view hold = "hold";
 inline constexpr std::string_view release = "release";
 inline constexpr std::string_view remove = "remove";             // without a report to anybody
-inline constexpr std::string_view expire = "expire";             // the sender is told
+inline constexpr std::string_view expire = "expire"; // the sender is told; "after": seconds, its lifetime instead of now
 inline constexpr std::string_view reroute = "reroute";           // "to": a next hop as in [route], "" back
 inline constexpr std::string_view reprioritise = "reprioritise"; // "lane"
 inline constexpr std::string_view requeue = "requeue"; // categorize anew; "policy" if another one is to hold
@@ -120,6 +120,7 @@ namespace code {
 
 inline constexpr std::string_view bad_request =
     "bad-request";                                       // an operation, field or filter that makes no sense
+inline constexpr std::string_view not_permitted = "not-permitted"; // neither root nor of mta.admin_group
 inline constexpr std::string_view unknown = "unknown";   // no such message, link or queue
 inline constexpr std::string_view no_match = "no-match"; // the filter matches nothing
 inline constexpr std::string_view already = "already";   // it is so already

@@ -9,6 +9,11 @@
 //                                connection is open at a time; addresses that race are asked for one by one
 //   Left                         of an address that came to nothing, or lost its race
 //
+//   Recall → Returned            deliveries the agent has not begun come back, untried; one that is named is ended if it
+//                                has begun, unless all of its content has been sent
+//
+// A Done of many replies comes in parts (ipc/parts.h), and nothing else of that agent between them.
+//
 // Deliveries handed over and not Done when Closed arrives are back in the queue, untried. An agent keeps each
 // Done until it is Acknowledged and repeats it on a new connection to the queue-manager (a restarted one
 // knows the delivery by queue id and recipients, not by number). For `local` a connection is a place for one
@@ -38,8 +43,8 @@ struct Connect { // queue-manager → agent
     std::string link; // for logs
     bool mx = false;  // hosts come from MX records
     std::vector<route::Host> hosts;
-    std::vector<std::string> replies; // what the route says of replies (decide::ReplyRule)
-    std::string rule;                 // the route's pattern; "" none
+    std::vector<std::string> replies; // of a trial: what its route says of replies (decide::ReplyRule)
+    std::string rule;                 // the route's pattern, of the mail it is opened for; "" none
     std::string pool;                 // of source addresses: by name; "" none
     std::vector<std::string> resting; // of them: the last choice
     static void fields(auto& m, auto& f) {
@@ -64,6 +69,7 @@ struct Deliver { // queue-manager → agent
     std::int64_t queued = 0;               // µs since 1970: when the queue-manager had it ready
     route::StsPolicy sts;                  // that the mail's domain has
     bool secure = false;                   // as route::Routed says of the domain's hosts
+    std::vector<std::string> replies;      // what the route of its domain says of replies (decide::ReplyRule)
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("delivery", m.delivery);
@@ -74,12 +80,39 @@ struct Deliver { // queue-manager → agent
         f("queued", m.queued);
         f("sts", m.sts);
         f("secure", m.secure);
+        f("replies", m.replies);
     }
 };
 
 struct Close { // queue-manager → agent: say QUIT after what is in flight
     std::uint64_t connection = 0;
     static void fields(auto& m, auto& f) { f("connection", m.connection); }
+};
+
+// queue-manager → agent, to smtp-client only: these are wanted back.
+struct Recall {
+    std::uint64_t connection = 0;
+    std::uint64_t delivery = 0; // 0: all that are not begun
+    spool::QueueId queue_id;    // its
+    static void fields(auto& m, auto& f) {
+        f("connection", m.connection);
+        f("delivery", m.delivery);
+        f("queue_id", m.queue_id);
+    }
+};
+
+// agent → queue-manager: the answer to Recall. Not sent for a connection that is no more: Closed is.
+struct Returned {
+    std::uint64_t connection = 0;
+    std::uint64_t delivery = 0;            // as asked
+    spool::QueueId queue_id;               // as asked
+    std::vector<std::uint64_t> deliveries; // in their order; without the one asked for: too late, its Done comes
+    static void fields(auto& m, auto& f) {
+        f("connection", m.connection);
+        f("delivery", m.delivery);
+        f("queue_id", m.queue_id);
+        f("deliveries", m.deliveries);
+    }
 };
 
 struct Permission { // queue-manager → agent: the answer to MayConnect
@@ -103,7 +136,7 @@ struct Reply {
     std::uint16_t code = 0; // SMTP reply code; 0: no reply (network, file system …)
     std::string status;     // enhanced status "4.4.2", the agent's own where the peer gave none
     std::string text;       // one printable line for log and NDR, at most 512 bytes
-    std::string said;       // the peer's own words, "550 5.1.1 No such user"; "" where no peer spoke
+    std::string said;       // the peer's own words, "550 5.1.1 No such user", at most 512 bytes; "" where no peer spoke
     Stage stage = Stage::none;
     bool in_doubt = false; // the content had been sent, its reply never came
     static void fields(auto& m, auto& f) {
@@ -200,7 +233,8 @@ struct Done {                     // agent → queue-manager
     spool::QueueId queue_id;
     std::vector<RecipientResult> results;
     std::vector<Reply> replies;
-    bool gone = false;             // there is no such file (any more): nothing was sent, results are empty
+    bool gone = false;             // the agent found no such file: nothing was sent; results as of a deferral. The
+                                   // queue-manager looks itself before it believes that
     bool final_delivery = false;   // who took it keeps it (LMTP): delivered then, and not only relayed
     bool unreadable = false;       // the file is damaged: nothing was sent, results are empty; quarantine it
     std::string host;              // "mx.example.org[192.0.2.1]:25"; "" for none
@@ -208,12 +242,18 @@ struct Done {                     // agent → queue-manager
     std::string source;            // "192.0.2.1": of a pool, the address it came from; "" none
     std::int64_t started = 0;      // µs since 1970
     std::int64_t transmission = 0; // µs from MAIL to the last reply
+    std::uint32_t part = 0;        // of the replies; all else is in the first
+    bool more = false;
+    std::uint64_t key() const { return delivery; }
+    Done continued() const { return {.delivery = delivery, .queue_id = queue_id, .results = {}, .replies = {}}; }
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("delivery", m.delivery);
         f("queue_id", m.queue_id);
         f("results", m.results);
         f("replies", m.replies);
+        f("part", m.part);
+        f("more", m.more);
         f("gone", m.gone);
         f("final_delivery", m.final_delivery);
         f("unreadable", m.unreadable);
@@ -224,6 +264,9 @@ struct Done {                     // agent → queue-manager
         f("transmission", m.transmission);
     }
 };
+
+// What a Done whose parts come may hold in the queue-manager's memory: ten thousand recipients with the longest replies.
+inline constexpr std::size_t largest_done = 32 << 20;
 
 struct Closed { // agent → queue-manager
     std::uint64_t connection = 0;
@@ -331,7 +374,7 @@ struct Tried { // agent → queue-manager: the last word; the worst that became 
     }
 };
 
-using Message = std::variant<Connect, Deliver, Close, Permission, Acknowledged, MayConnect, Left, Connected,
+using Message = std::variant<Connect, Deliver, Close, Recall, Returned, Permission, Acknowledged, MayConnect, Left, Connected,
                              SourceRefused, SourceTaken, Done, Closed, Try, EndTry, TryStep, Tried>;
 
 } // namespace proto::delivery

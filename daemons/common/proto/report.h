@@ -1,5 +1,6 @@
 // queue-manager ↔ bounce: tell the sender what became of these recipients. The report is a message of its own,
-// durable and Submitted before Reported is said; only then does the queue-manager mark the recipients.
+// durable and Submitted before Reported is said; only then does the queue-manager mark the recipients. A question about many
+// comes in parts (ipc/parts.h); how many one may be about the queue-manager bounds (decide/queue/reports.cpp).
 #pragma once
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
@@ -22,6 +23,8 @@ enum class Kind : std::uint8_t {
     status, // what became, or would become, of recipients that fared differently (spool::Envelope::trace)
     last_ = status,
 };
+
+inline constexpr std::size_t longest_text = 2000; // bytes of a recipient's diagnostic, reply …; longer ones are cut
 
 struct Recipient {
     std::uint32_t recipient = 0;  // number in spool::MessageState::recipients
@@ -49,6 +52,10 @@ struct Report { // queue-manager → bounce
     Kind kind = Kind::failed;
     std::vector<Recipient> recipients;
     std::int64_t retry_until = 0; // delayed: µs since 1970
+    std::uint32_t part = 0;
+    bool more = false;
+    std::uint64_t key() const { return request; }
+    Report continued() const { return {.request = request, .queue_id = queue_id, .recipients = {}}; }
     static void fields(auto& m, auto& f) {
         f("request", m.request);
         f("queue_id", m.queue_id);
@@ -56,8 +63,13 @@ struct Report { // queue-manager → bounce
         f("kind", m.kind);
         f("recipients", m.recipients);
         f("retry_until", m.retry_until);
+        f("part", m.part);
+        f("more", m.more);
     }
 };
+
+// What all questions of which parts have come may hold together in the memory of bounce.
+inline constexpr std::size_t largest_questions = 64 << 20;
 
 enum class Outcome : std::uint8_t {
     submitted,  // report_id is durable

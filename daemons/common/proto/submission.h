@@ -53,6 +53,11 @@ struct Tried { // queue-manager → smtpd: what is being tried from now on
     }
 };
 
-using Message = std::variant<Submitted, Taken, TryNow, Tried>;
+struct Standing { // writer → queue-manager: whether it takes mail; again on every new connection
+    std::string obstacle; // why it does not; "" it does
+    static void fields(auto& m, auto& f) { f("obstacle", m.obstacle); }
+};
+
+using Message = std::variant<Submitted, Taken, TryNow, Tried, Standing>;
 
 } // namespace proto::submission

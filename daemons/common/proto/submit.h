@@ -2,8 +2,8 @@
 // without the answer. No Hello: anybody may come; the kernel says who it is, and nothing said here is
 // trusted.
 //
-//   Begin Content… End   from sendmail; whatever comes before End is whole, nothing is submitted
-//   Import… Content… End from `postrider spool import`, root or the MTA's own user only: a message of another spool
+//   Begin Recipients… Content… End   from sendmail; whatever comes before End is whole, nothing is submitted
+//   Import… Content… End from `postrider spool import`, operators only (common/operators.h): a message of another spool
 //   Answer               from pickup, at any time; then it closes
 #pragma once
 #include <cstddef>
@@ -65,6 +65,12 @@ struct Begin {
     }
 };
 
+// Those that Begin had no room for: further ones, of which several such messages may follow.
+struct Recipients {
+    std::vector<Recipient> recipients;
+    static void fields(auto& m, auto& f) { f("recipients", m.recipients); }
+};
+
 // An envelope as the spool has it, in pieces; the content that follows is taken as it is.
 struct Import {
     std::uint32_t version = submit::version;
@@ -97,6 +103,6 @@ struct Answer {
     }
 };
 
-using Message = std::variant<Begin, Content, End, Answer, Import>;
+using Message = std::variant<Begin, Content, End, Answer, Import, Recipients>;
 
 } // namespace proto::submit

@@ -18,10 +18,11 @@ struct Listener {
     }
 };
 
-struct Token { // what a server role must hear from a client role
-    std::string role, token;
+struct Token { // what a process shows a server
+    std::string server; // the last part of its socket's path
+    std::string token;
     static void fields(auto& m, auto& f) {
-        f("role", m.role);
+        f("server", m.server);
         f("token", m.token);
     }
 };
@@ -36,8 +37,12 @@ struct Configure { // master → daemon
     bool has_log_file = false;
     bool has_secrets = false;
     std::vector<Listener> listeners;
-    std::string token;           // its own, for every Hello
-    std::vector<Token> expected; // of those who may connect to it
+    std::vector<Token> tokens;   // its own, one for each server it may connect to
+    std::string key;             // what the tokens of those who may connect to it are made of; "": it is no server
+    std::vector<std::string> expected; // the roles of those
+    bool single_user = true;           // everything runs as one user, who is the operator
+    bool has_operators = false;        // there is a group of operators,
+    std::uint32_t operators = 0;       // this one
     static void fields(auto& m, auto& f) {
         f("generation", m.generation);
         f("file", m.file);
@@ -45,8 +50,12 @@ struct Configure { // master → daemon
         f("has_log_file", m.has_log_file);
         f("has_secrets", m.has_secrets);
         f("listeners", m.listeners);
-        f("token", m.token);
+        f("tokens", m.tokens);
+        f("key", m.key);
         f("expected", m.expected);
+        f("single_user", m.single_user);
+        f("has_operators", m.has_operators);
+        f("operators", m.operators);
     }
 };
 
@@ -65,7 +74,9 @@ struct Stop { // master → daemon: take nothing new, finish what is in flight w
 struct Died {
     std::string role;
     std::uint32_t instance = 0;
-    bool crashed = false; // by a signal nobody sent or a failed assertion; not: stopped, killed by master or outside
+    // By a signal nobody sent, a failed assertion, for want of memory, or killed by master because it hung; not: stopped,
+    // killed from outside, or slow with the whole machine.
+    bool crashed = false;
     static void fields(auto& m, auto& f) {
         f("role", m.role);
         f("instance", m.instance);

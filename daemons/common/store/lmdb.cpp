@@ -223,7 +223,7 @@ Result<> Lmdb::Inner::open_as_keeper() {
         TRY(put_it_aside(fmt::format("{} processes that examined it ended while doing so", marked.st_size)));
         ::unlink(mark.c_str());
     }
-    const Fd made(::open(mark.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+    const Fd made(::open(mark.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (!made || ::write(made.number(), "x", 1) != 1) return unexpected(Error::from_errno("make " + mark));
     auto opened = examine();
     if (!opened && is_damaged(opened.error())) {

@@ -15,6 +15,8 @@ struct Answer {
     Said said = Said::none;
     std::string value = {}; // as the table has it, without blanks around it; never empty where `found`
     std::string why = {};   // which table, what is wrong with it, what to do
+    std::string written = {}; // found by a rule that puts parts of the key into its value: the value as it stands there …
+    std::uint32_t line = 0;   // … and where
     bool operator==(const Answer&) const = default;
 
     static Answer found(std::string value) { return {Said::found, std::move(value), {}}; }

@@ -11,19 +11,24 @@ struct RemoteTable::Line {
     std::unique_ptr<common::ClientStream> stream;
     std::unique_ptr<common::Timer> patience;
     std::string key, buffer; // the key it was asked for; "" it is idle
+    smtp::Monotonic since{}; // when it was
     bool used = false;       // it has answered before
     bool done = false;       // given up; what it still says does not count
 };
 
 RemoteTable::RemoteTable(common::Loop& loop, common::Log& log, std::string name, Service service, Known known)
-    : FetchedTable(log, std::move(name), service.cache, std::move(known)), loop_(loop), service_(std::move(service)) {}
+    : FetchedTable(log, std::move(name), service.cache, std::move(known)), loop_(loop), service_(std::move(service)),
+      relief_(loop, [this] { relieve(); }) {}
 
 RemoteTable::~RemoteTable() = default;
 
 void RemoteTable::fetch() {
     for (;;) {
         auto idle = std::ranges::find_if(lines_, [](const auto& line) { return line->key.empty(); });
-        if (idle == lines_.end() && lines_.size() >= most_connections) return;
+        if (idle == lines_.end() && lines_.size() >= most_connections) {
+            if (somebody_waits() && !relief_.armed()) relief_.start(service_.crowded_timeout);
+            return;
+        }
         auto key = next();
         if (!key) return;
         if (idle == lines_.end()) idle = lines_.insert(lines_.end(), std::make_unique<Line>());
@@ -43,6 +48,7 @@ void RemoteTable::put(Line& line, std::string key) {
     }
     line.stream->send(service_.question(key));
     line.key = std::move(key);
+    line.since = common::Loop::now().monotonic;
     line.patience->start(service_.timeout);
 }
 
@@ -59,6 +65,8 @@ void RemoteTable::heard(Line& line, std::string_view bytes) {
     line.used = true;
     in_a_row_ = 0;
     const auto key = std::exchange(line.key, {});
+    answered_before_ = key;
+    quick_ = common::Loop::now().monotonic - line.since < service_.crowded_timeout / 4;
     fetch();
     answered(key, (*reply)->answer);
 }
@@ -76,7 +84,8 @@ void RemoteTable::lost(Line& line, const std::string& why) {
 
 // The question this connection was asked has come to nothing, and the connection with it: the others go on.
 void RemoteTable::in_vain(Line& line, std::string why) {
-    if (!line.stream->connected() || ++in_a_row_ >= most_in_a_row) return give_up(std::move(why));
+    if (!line.stream->connected() || (++in_a_row_ >= most_in_a_row && !may_be_the_keys(line)))
+        return give_up(std::move(why));
     const auto key = line.key;
     const auto at = std::ranges::find(lines_, &line, &std::unique_ptr<Line>::get);
     std::vector<std::unique_ptr<Line>> one;
@@ -84,7 +93,30 @@ void RemoteTable::in_vain(Line& line, std::string why) {
     lines_.erase(at);
     leave(std::move(one));
     fetch();
-    answered(key, Answer::unavailable(std::move(why)));
+    came_to_nothing(key, std::move(why));
+}
+
+// One that was answered before is asked again: what becomes of it says whether it is the service.
+bool RemoteTable::may_be_the_keys(const Line& line) {
+    if (answered_before_.empty() || line.key == answered_before_) return false;
+    if (std::ranges::none_of(lines_, [&](const auto& each) { return each->key == answered_before_; }))
+        ask_first(answered_before_);
+    return true;
+}
+
+// Others wait, and the service answers quickly what it answers at all.
+void RemoteTable::relieve() {
+    const auto now = common::Loop::now().monotonic;
+    while (quick_ && somebody_waits()) {
+        const auto oldest = std::ranges::min_element(lines_, {}, [](const auto& line) {
+            return line->key.empty() ? smtp::Monotonic::max() : line->since;
+        });
+        if (oldest == lines_.end() || (*oldest)->key.empty()) return;
+        const auto left = (*oldest)->since + service_.crowded_timeout - now;
+        if (left > smtp::Duration{}) return relief_.start(left);
+        in_vain(**oldest, fmt::format("no answer within {}, while other keys wait",
+                                      config::print_duration(service_.crowded_timeout)));
+    }
 }
 
 void RemoteTable::give_up(std::string why) {

@@ -1,7 +1,8 @@
 // A table that a service answers for, over its socket: a few connections, on each one question at a time, the others in
 // a row behind. A connection that was closed while it was idle costs nothing. A question that the service hangs up on,
-// or answers with nonsense or not at all, is unavailable by itself; several in a row, and a service that cannot be
-// reached, are the whole table's failure.
+// or answers with nonsense or not at all, is unavailable by itself; while others wait it has a second, if the service is
+// a quick one. Several in a row are the whole table's failure if a key that was answered before is not answered either;
+// so is a service that cannot be reached.
 #pragma once
 #include "daemons/common/client_stream.h"
 #include "daemons/common/tables/fetched_table.h"
@@ -18,6 +19,7 @@ struct Service {
     Heard (*hear)(std::string_view buffer) = nullptr;
     smtp::Duration timeout = std::chrono::seconds(10); // to connect and to be answered
     smtp::Duration cache = std::chrono::seconds(30);
+    smtp::Duration crowded_timeout = std::chrono::seconds(1); // while other keys wait
 };
 
 class RemoteTable final : public FetchedTable {
@@ -34,6 +36,8 @@ private:
     void heard(Line& line, std::string_view bytes);
     void lost(Line& line, const std::string& why);
     void in_vain(Line& line, std::string why);
+    bool may_be_the_keys(const Line& line);
+    void relieve();
     void give_up(std::string why);
     void leave(std::vector<std::unique_ptr<Line>>&& lines);
 
@@ -41,6 +45,9 @@ private:
     Service service_;
     std::vector<std::unique_ptr<Line>> lines_;
     unsigned in_a_row_ = 0; // questions that came to nothing since the last answer
+    std::string answered_before_; // the key that was answered last
+    bool quick_ = false;          // … in a small part of crowded_timeout
+    common::Timer relief_;
 };
 
 } // namespace tables

@@ -136,7 +136,12 @@ Answer RuleTable::find(std::string_view key) const {
         if (!pattern) return Answer::found(rule.value);
         auto value = match.filled_in(rule.value, key, longest_value);
         if (value.empty()) return Answer::unavailable(fmt::format("line {}: the value is empty for this key", rule.line));
-        return Answer::found(std::move(value));
+        auto answer = Answer::found(std::move(value));
+        if (common::highest_group(rule.value) > 0) {
+            answer.written = rule.value;
+            answer.line = rule.line;
+        }
+        return answer;
     }
     return {};
 }

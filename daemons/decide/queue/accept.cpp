@@ -19,6 +19,10 @@ std::uint32_t to_seconds(smtp::WallTime t) {
         std::clamp<std::int64_t>(t.time_since_epoch().count() / 1'000'000, 0, 0xffffffff));
 }
 
+std::uint32_t whole_seconds(smtp::Duration d) {
+    return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(d).count());
+}
+
 template <class T> std::uint8_t small(T n) { return static_cast<std::uint8_t>(std::min<T>(n, 255)); }
 
 } // namespace
@@ -31,6 +35,11 @@ smtp::Duration Core::longest_wait() const {
         (1.0 + settings_.jitter));
 }
 
+smtp::Duration Core::lifetime_of(const Accepted& event) const {
+    if (event.lifetime > smtp::Duration{}) return event.lifetime;
+    return event.sender == Sender::null ? settings_.report_expiry : settings_.expiry;
+}
+
 bool Core::accepted(const Accepted& event) {
     if (find(event.id) != none) return false;
     const Slot slot = messages_.allocate();
@@ -41,13 +50,15 @@ bool Core::accepted(const Accepted& event) {
     m.free_from = to_seconds(std::max(event.arrival, event.not_before));
     m.scheduled = event.not_before > now_.wall;
     if (!m.scheduled) m.free_from = std::min(m.free_from, wall_seconds()); // a clock set back hides nothing
-    m.expiry = to_seconds(event.expiry);
+    m.null_sender = event.sender == Sender::null;
+    m.expiry_fixed = event.expiry != smtp::WallTime{};
+    m.expiry = m.expiry_fixed ? to_seconds(event.expiry) : whole_seconds(lifetime_of(event));
     m.submitter = hash(event.submitter);
     m.lane = event.lane;
     m.pool = pool_of(event.pool);
-    m.policy = policy_of(event.retry_policy);
+    m.policy = event.policy ? kept(*event.policy) : policy_of(event.retry_policy);
+    m.policy_unwritten = m.policy != 0 && event.policy == nullptr;
     m.location = event.location;
-    m.null_sender = event.sender == Sender::null;
     m.noticed = event.delay_notice_sent;
     m.trace = event.trace;
     m.held = event.held;
@@ -98,6 +109,7 @@ bool Core::accepted(const Accepted& event) {
         m.bucket = seconds(now_.monotonic);
         young_.push(messages_, slot, End::back);
     } else {
+        write_policy(slot);
         watch(slot);
     }
     pump_categorizer();
@@ -141,13 +153,70 @@ Restored Core::remembered(const Message& m, const Delivery& d, RecipientNumber n
     return out;
 }
 
+void Core::await_categorizer(Slot slot, End end) {
+    Delivery& d = deliveries_[slot];
+    d.state = DeliveryState::pending;
+    d.lengthy = d.count > short_question;
+    (d.lengthy ? pending_lengthy_ : pending_).push(deliveries_, slot, end);
+}
+
+void Core::leave_categorizer(Slot slot) {
+    const Delivery& d = deliveries_[slot];
+    asked_.remove(deliveries_, slot);
+    if (d.lengthy) {
+        --asked_lengthy_;
+        asked_recipients_ -= d.count;
+    }
+}
+
+// Messages with many recipients have a line of their own, and few of them are asked about at a time: the others pass them
+// by, and neither this system nor the categorizer holds more of such lists at once than it must.
 void Core::pump_categorizer() {
-    while (categorizer_up_ && !pending_.empty() && asked_.count < settings_.max_pending_categorizations) {
-        const Slot slot = pending_.pop(deliveries_);
-        Delivery& d = deliveries_[slot];
-        d.state = DeliveryState::asked;
-        asked_.push(deliveries_, slot, End::back);
-        emit(AskCategorizer{spool::QueueId{messages_[d.message].id}, d.whole ? Numbers{} : numbers_of(slot)});
+    const auto window = std::min(settings_.max_pending_categorizations, categorizer_window_);
+    const auto room = [&] { return categorizer_up_ && asked_.count < window; };
+    while (room() && !pending_.empty() && asked_.count - asked_lengthy_ < settings_.max_pending_categorizations)
+        ask_categorizer(pending_.pop(deliveries_));
+    while (room() && !pending_lengthy_.empty() &&
+           (asked_lengthy_ == 0 || asked_recipients_ + deliveries_[pending_lengthy_.head].count <= recipients_at_once))
+        ask_categorizer(pending_lengthy_.pop(deliveries_));
+}
+
+void Core::ask_categorizer(Slot slot) {
+    Delivery& d = deliveries_[slot];
+    d.state = DeliveryState::asked;
+    asked_.push(deliveries_, slot, End::back);
+    if (d.lengthy) {
+        ++asked_lengthy_;
+        asked_recipients_ += d.count;
+    }
+    emit(AskCategorizer{spool::QueueId{messages_[d.message].id}, d.whole ? Numbers{} : numbers_of(slot)});
+}
+
+// An answer came: more may be asked at a time again.
+void Core::categorizer_answered() {
+    if (categorizer_window_ < settings_.max_pending_categorizations) ++categorizer_window_;
+    last_alone_with_categorizer_ = 0;
+}
+
+// It went with questions open. One of them may be why: they are put again, half as many at a time, until one is asked
+// alone. If it goes twice in a row with the same one alone, that one waits its time, and the others go on.
+void Core::categorizer_gone() {
+    if (asked_.empty()) return;
+    categorizer_window_ = std::max(asked_.count / 2, 1u);
+    const bool alone = asked_.count == 1;
+    const std::uint64_t suspected = alone ? messages_[deliveries_[asked_.head].message].id : 0;
+    const bool again = alone && suspected == last_alone_with_categorizer_;
+    last_alone_with_categorizer_ = again ? 0 : suspected;
+    while (asked_.tail != none) {
+        const Slot slot = asked_.tail;
+        leave_categorizer(slot);
+        if (!again) {
+            await_categorizer(slot, End::front);
+            continue;
+        }
+        categorizer_window_ = settings_.max_pending_categorizations;
+        deliveries_[slot].state = DeliveryState::held; // nowhere
+        not_categorized(slot, {"4.3.0", "the categorizer ended, twice in a row, while it worked on this message alone", {}, {}});
     }
 }
 
@@ -176,14 +245,24 @@ void Core::undecided(Slot message, RecipientNumber number, const Reason& reason)
     at->numbers.push_back(number);
 }
 
-void Core::categorization_failed(spool::QueueId id) {
+void Core::categorization_failed(spool::QueueId id, const Reason& why) {
     const Slot message = find(id);
     const Slot slot = message == none ? none : asked_of(message);
     if (slot == none) return;
     take_out(slot);
-    if (messages_[message].extra != none) extras_[messages_[message].extra].undecided.clear();
-    ask_again(slot);
+    categorizer_answered();
+    not_categorized(slot, why);
     pump_categorizer();
+}
+
+void Core::not_categorized(Slot slot, const Reason& why) {
+    auto& groups = extra_of(deliveries_[slot].message).undecided;
+    groups.clear();
+    if (!why.text.empty()) {
+        groups.push_back({why, {}});
+        for (const Entry& each : entries(slot)) groups.back().numbers.push_back(each.number);
+    }
+    ask_again(slot);
 }
 
 void Core::categorized(const Categorized& event) {
@@ -191,6 +270,7 @@ void Core::categorized(const Categorized& event) {
     const Slot slot = message == none ? none : asked_of(message);
     if (slot == none) return; // removed or held meanwhile: a stale answer
     take_out(slot);
+    categorizer_answered();
     for (const Unreported& each : event.expanded) {
         ++messages_[message].open;
         report(message, each.kind, each.number, each.expired, each.reason ? *each.reason : Reason{});

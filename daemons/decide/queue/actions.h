@@ -36,7 +36,8 @@ struct AskSuppressions {
 struct OpenConnection {
     AgentId agent = 0;
     ConnectionId connection = 0;
-    std::string_view link; // the driver knows its hosts from Routed; "local" for the local store
+    std::string_view link;   // the driver knows its hosts from Routed; "local" for the local store
+    std::string_view domain; // of the queue it is opened for; "" a probe without mail
 };
 
 struct Deliver {
@@ -55,6 +56,20 @@ struct Deliver {
 struct CloseConnection {
     AgentId agent = 0;
     ConnectionId connection = 0;
+};
+
+// What was handed to this connection and is not begun comes back (Returned).
+struct Recall {
+    AgentId agent = 0;
+    ConnectionId connection = 0;
+};
+
+// This delivery is to end, unless all of its content has been sent: it comes back, or is Done.
+struct CutDelivery {
+    AgentId agent = 0;
+    ConnectionId connection = 0;
+    DeliveryId delivery = 0;
+    spool::QueueId id;
 };
 
 // ---- property records (need no sync, except as said) ----
@@ -150,7 +165,8 @@ struct NoticeDiscarded {
 };
 
 // Newly accepted, and not tried at once, for their link or queue rests after a failure: log "to=<…>, relay=none …
-// status=deferred (delivery temporarily suspended: …)" for these. Said once.
+// status=deferred (delivery temporarily suspended: …)" for these. Said once; under a named policy of each try that
+// counts though it is not made.
 struct NoticeSuspended {
     spool::QueueId id;
     Numbers numbers;
@@ -205,9 +221,9 @@ struct NoticeReset {
     smtp::Duration elapsed{};
 };
 
-struct RecordPolicy { // the route's own retry policy, at first need
+struct RecordPolicy { // the values of its retry policy (the route's, mostly), as the message begins to wait
     spool::QueueId id;
-    std::string_view policy;
+    const RetryPolicy* policy = nullptr;
 };
 
 struct LinkForgotten { // no queue uses it any more: its hosts may be dropped
@@ -219,6 +235,7 @@ struct DomainForgotten { // no mail for it has come for long: what the router sa
 };
 
 using Action = std::variant<AskCategorizer, AskRoute, AskSuppressions, OpenConnection, Deliver, CloseConnection,
+                            Recall, CutDelivery,
                             RecordDeferral, RecordOutcome, RecordSuspect, RecordHeld, RecordDelayNotice,
                             RecordReported, MakeReport, MoveToMessages, Remove, NoticeActive, NoticeExpired,
                             NoticeDiscarded, NoticeSuspended, NoticeUntried, NoticeLink, NoticeQueue, LinkState, NoticeReset, RecordPolicy, LinkForgotten,

@@ -9,7 +9,10 @@ namespace decide::queue {
 namespace {
 constexpr auto drain_at_most = std::chrono::seconds(60); // a lone agent, to become empty
 constexpr auto turn = std::chrono::seconds(10);          // a lone agent's time for suspects
-constexpr int look_at_most = 16;                         // suspects whose link or queue may have to wait
+// Suspects looked at at a time: whose link or queue has to wait goes behind the others, and who was not looked at has
+// its turn a little later.
+constexpr std::size_t look_at_most = 256;
+constexpr auto look_on = std::chrono::seconds(1);
 } // namespace
 
 AgentKind Core::kind_of(Slot delivery) const {
@@ -17,20 +20,28 @@ AgentKind Core::kind_of(Slot delivery) const {
     return queues_[d.queue].route == RouteState::store ? AgentKind::local : AgentKind::smtp;
 }
 
-Slot Core::eligible_alone(AgentKind kind) const {
+// May it be tried now? Where little may be tried, healthy mail goes first.
+bool Core::may_go_alone(const Delivery& d) const {
+    const Queue& q = queues_[d.queue];
+    if (q.link == none || q.stopped()) return false;
+    const Link& l = links_[q.link];
+    if (l.paused || l.open() >= l.window.limit() || is_crowded(l)) return false;
+    if (q.health.health == Health::ready && l.health.health == Health::ready) return true;
+    const auto may = [&](const HealthState& h) {
+        return h.health == Health::ready || (!h.probing && now_.monotonic >= h.due);
+    };
+    return may(q.health) && may(l.health) && l.offer == 0;
+}
+
+Slot Core::eligible_alone(AgentKind kind) {
     if (paused_ || open_ >= settings_.connections_total) return none;
-    int looked = 0;
-    for (Slot slot = alone_[static_cast<std::size_t>(kind)].head; slot != none;
-         slot = deliveries_[slot].next) {
-        if (++looked > look_at_most) break;
-        const Queue& q = queues_[deliveries_[slot].queue];
-        if (q.link == none || q.stopped()) continue;
-        const Link& l = links_[q.link];
-        if (l.paused || l.open() >= l.window.limit() || is_crowded(l)) continue;
-        auto may = [&](const HealthState& h) {
-            return h.health == Health::ready || (!h.probing && now_.monotonic >= h.due);
-        };
-        if (may(q.health) && may(l.health)) return slot;
+    auto& list = alone_[static_cast<std::size_t>(kind)];
+    const std::size_t looks = std::min<std::size_t>(list.count, look_at_most);
+    for (std::size_t looked = 0; looked < looks; ++looked) {
+        const Slot slot = list.head;
+        if (may_go_alone(deliveries_[slot])) return slot;
+        list.remove(deliveries_, slot);
+        list.push(deliveries_, slot, End::back);
     }
     return none;
 }
@@ -85,7 +96,7 @@ void Core::pump_alone(AgentKind kind) {
     const Slot queue = deliveries_[slot].queue;
     const Slot link = queues_[queue].link;
     Link& l = links_[link];
-    const Slot connection = make_connection(link, *mine);
+    const Slot connection = make_connection(link, *mine, queue);
     connections_[connection].alone = true;
     if (l.health.health != Health::ready) l.health.probing = connections_[connection].probe = true;
     if (queues_[queue].health.health != Health::ready) queues_[queue].health.probing = true;
@@ -103,7 +114,8 @@ std::optional<smtp::Monotonic> Core::alone_timer() const {
         };
         const Reservation& r = reservation_[kind];
         sooner(r.since + (r.agent ? smtp::Duration(drain_at_most) : settings_.glitch_interval));
-        int looked = 0;
+        if (alone_[kind].count > look_at_most) sooner(now_.monotonic + look_on);
+        std::size_t looked = 0;
         for (Slot slot = alone_[kind].head; slot != none; slot = deliveries_[slot].next) {
             if (++looked > look_at_most) break;
             const Queue& q = queues_[deliveries_[slot].queue];

@@ -13,6 +13,7 @@ Core::Core(const Settings& settings, std::uint64_t seed, smtp::Now now)
       offset_(now.wall.time_since_epoch() - now.monotonic.time_since_epoch()), now_(now),
       messages_by_id_(IdOf{&messages_}), flows_(deliveries_), waiting_(deliveries_), queue_timers_(queues_),
       link_timers_(links_) {
+    policies_ = {RetryPolicy{}, RetryPolicy{.name = "exchange"}};
     make_rules();
     // A lone agent may be asked for room at once.
     for (Reservation& each : reservation_) each.since = now.monotonic - settings.glitch_interval;

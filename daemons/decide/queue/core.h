@@ -5,9 +5,12 @@
 //   dispatch.cpp    connections: how many, and what goes over them
 //   addresses.cpp   how many connections one remote address may have
 //   alone.cpp       suspects: one at a time on an agent to itself
+//   recall.cpp      deliveries that come back from their agent
 //   results.cpp     what agents report of connections and deliveries
 //   outcomes.cpp    a delivery's results, sorted by whose failure it is
-//   link_state.cpp  links down and up, resets of routes; rates, ladders and policies of routes
+//   link_state.cpp  links down and up, resets of routes
+//   link_terms.cpp  what routes say of ladders, rates and limits; a link's numbers are its queues' strictest
+//   policies.cpp    named retry policies: a message's own clock
 //   health.cpp      glitch, retry, ready of links and queues
 //   reports.cpp     telling senders
 //   sweeper.cpp     expiry and delay notices, leaving incoming/
@@ -41,7 +44,7 @@ public:
 
     bool accepted(const Accepted& event);
     void categorized(const Categorized& event);
-    void categorization_failed(spool::QueueId id);
+    void categorization_failed(spool::QueueId id, const Reason& why);
     void routed(const Routed& event);
     void suppression_changed(const SuppressionChanged& event);
     void suppressions_known(const SuppressionsKnown& event);
@@ -52,6 +55,8 @@ public:
     void connected(ConnectionId connection);
     void done(const Done& event);
     void closed(const Closed& event);
+    void returned(const Returned& event);
+    bool cut(spool::QueueId id);
     void reported(const Reported& event);
     void service(Service which, Presence presence);
     bool pause(Scope scope, std::string_view name);
@@ -65,7 +70,8 @@ public:
     std::vector<Remembered> remembered() const;
     void restore(const std::vector<Remembered>& all);
     bool change_lane(spool::QueueId id, Lane lane);
-    bool requeue(spool::QueueId id);
+    bool change_lifetime(spool::QueueId id, smtp::Duration lifetime);
+    bool requeue(spool::QueueId id, const RetryPolicy* policy);
     bool forget(spool::QueueId id);
     void configure(const Settings& settings);
     void routes_changed();
@@ -101,7 +107,14 @@ private:
 
     // ---- accept.cpp ----
     smtp::Duration longest_wait() const;
+    void await_categorizer(Slot delivery, End end);
+    void leave_categorizer(Slot delivery); // which has it
+    smtp::Duration lifetime_of(const Accepted& event) const;
     void pump_categorizer();
+    void ask_categorizer(Slot delivery);
+    void categorizer_answered();
+    void categorizer_gone();
+    void not_categorized(Slot delivery, const Reason& why); // that is nowhere else now
     Slot asked_of(Slot message) const;
     void ask_again(Slot delivery);
     void undecided(Slot message, RecipientNumber number, const Reason& reason);
@@ -167,15 +180,34 @@ private:
     void all_suspended_of(Slot link);
     void said(Slot delivery); // the log has a line of it now
 
-    // ---- link_state.cpp ----
+    // ---- link_terms.cpp ----
     const Ladder& ladder(const Queue& queue) const { return rules_[queue.rule].ladder; }
-    const Ladder& ladder(const Link& link) const { return rules_[link.rule].ladder; }
     void make_rules();
     std::uint16_t rule_of(std::string_view name);
-    std::uint8_t policy_of(std::string_view name) const;
-    const RetryPolicy& policy(Slot message, Slot queue); // recorded at first need
+    std::uint16_t auth_of(std::string_view words);
+    void join_terms(const Queue& queue);  // of its link
+    void leave_terms(const Queue& queue); // settled when another joins, or by settle_terms()
+    void settle_terms(Slot link);
+    bool rate_open(Slot link); // may a message go over it now? else its timer is set
+
+    // ---- policies.cpp ----
+    std::uint16_t kept(const RetryPolicy& policy); // its place in policies_
+    std::uint16_t policy_of(std::string_view name);
+    const RetryPolicy& policy(Slot message, Slot queue); // its own; else its route's, which it has from now on
+    bool has_own_clock(Slot message, Slot queue) { return policy(message, queue).kind != RetryPolicy::Kind::exchange; }
+    void write_policy(Slot message);
     smtp::Monotonic own_due(Slot message, Slot queue, std::uint32_t failures);
     bool exhausted(Slot message, std::uint32_t failures) const;
+    // The failure after which its route, link or queue lets nothing be tried for a while; null: it does, or that is
+    // our own doing.
+    const Reason* backs_off(Slot queue) const;
+    enum class Try : std::uint8_t { made, delayed };
+    void count_try(Slot delivery, const Reason& reason, Try how); // that is nowhere else; it may end it
+    void tries_delayed(Slot queue);                               // of all that are due there
+    void tries_delayed_of(Slot link);
+    void given_policy(Slot queue); // its route has one: what is due there takes it
+
+    // ---- link_state.cpp ----
     bool may_go_down(const Link& link) const {
         return !link.mx && !link.down && link.kind == AgentKind::smtp &&
                link.retry_since != smtp::Monotonic{};
@@ -187,7 +219,6 @@ private:
     void want_reset();
     void reset_routes();
     void route_reset(Slot queue, bool found, bool moved);
-    bool rate_open(Slot link); // may a message go over it now? else its timer is set
 
     // ---- dispatch.cpp ----
     void pump(Slot link);
@@ -195,8 +226,11 @@ private:
     std::uint32_t wanted(const Link& link) const;
     smtp::Duration pace(const Link& link) const;
     bool open_one(Slot link);
-    Slot make_connection(Slot link, Agent& agent);
-    void hand_next(Slot connection);
+    Slot make_connection(Slot link, Agent& agent, Slot queue); // for its mail; none: a probe without
+    Slot turn_of(Slot connection) const; // the link's next queue whose mail may go over it; none
+    bool hand_next(Slot connection);     // false: none of the link's queues has mail for it
+    Slot queue_to_probe(const Link& link) const;
+    Slot take_for_probe(Queue& queue);
     void hand(Slot connection, Slot delivery);
     void settle(Slot connection); // nothing in flight: idle or closed
     void close(Slot connection);
@@ -208,6 +242,7 @@ private:
     Agent* least_busy(AgentKind kind);
     bool reserved(AgentId id) const;
     Slot connection_of(ConnectionId id) const;
+    ConnectionId id_of(Slot connection) const { return (std::uint64_t{connections_[connection].generation} << 32) | connection; }
 
     // ---- addresses.cpp ----
     std::uint32_t limit_per_address(const Link& link) const;
@@ -223,12 +258,19 @@ private:
 
     // ---- alone.cpp ----
     void pump_alone(AgentKind kind);
-    Slot eligible_alone(AgentKind kind) const;
+    bool may_go_alone(const Delivery& delivery) const;
+    Slot eligible_alone(AgentKind kind);
     AgentKind kind_of(Slot delivery) const;
     std::optional<smtp::Monotonic> alone_timer() const;
     void suspect(Slot delivery, bool was_alone);
 
+    // ---- recall.cpp ----
+    void recall_stalled(Slot link);
+    void cut(Slot delivery);
+    void cut_expired(Slot delivery);
+
     // ---- results.cpp ----
+    Slot active_delivery(DeliveryId id) const; // none: it is not in flight (any more)
     void take_back(Slot delivery); // from its connection; not placed yet
     void untried(Slot delivery, End end);
     bool counted(Slot delivery, const Reason& reason);
@@ -267,7 +309,13 @@ private:
     void tell_first_try(Slot delivery, const std::vector<Entry>& entries, const Reason& reason);
     void verified(Slot message, const std::vector<Entry>& entries, const Reason& reason);
     void plan_reports(Slot message);
+    void owe(Slot message, Due&& due);
+    static void count_unasked(Extra& extra);
+    bool may_ask_for_reports() const;
     bool reports_wanted() const; // and may be asked for now
+    bool ask_for_report(Slot message, ReportKind kind);
+    void bounce_gone();
+    void put_off_report(Slot message, std::uint64_t request, smtp::Duration wait, std::string why);
     void pump_reports();
     void forget_overtaken(Slot message);
     void drop_reports(Slot message);
@@ -369,7 +417,13 @@ private:
     DueHeap<Queue, &Queue::timer, &Queue::heap> queue_timers_;
     DueHeap<Link, &Link::timer, &Link::heap> link_timers_;
 
-    DeliveryList pending_, asked_; // pre-categorization
+    // Pre-categorization.
+    static constexpr std::uint32_t short_question = 50;         // recipients; those with more wait by themselves
+    static constexpr std::uint32_t recipients_at_once = 20'000; // of those; one alone may have more
+    DeliveryList pending_, pending_lengthy_, asked_;
+    std::uint32_t asked_lengthy_ = 0, asked_recipients_ = 0; // of asked_: the lengthy ones, and their recipients
+    std::uint32_t categorizer_window_ = ~0u;                 // asked at a time, at most
+    std::uint64_t last_alone_with_categorizer_ = 0;          // the message it had alone when it went last; 0: several
     DeliveryList alone_[2];        // suspects that are due, by AgentKind
     struct Reservation {
         std::optional<AgentId> agent;
@@ -382,7 +436,9 @@ private:
     bool room_ = false;       // a connection ended or an agent came: the hungry may be fed
 
     std::vector<Rule> rules_;           // the first: no rule
-    std::vector<RetryPolicy> policies_; // the first: the ladder
+    // By value, never changed: messages have places in it. The first: none is named; the second: "exchange" is.
+    std::deque<RetryPolicy> policies_;
+    std::vector<std::string> auths_ = {""};
     std::optional<smtp::Monotonic> reset_at_;
     smtp::Monotonic last_reset_{};
     std::uint32_t reset_open_ = 0, reset_moved_ = 0, reset_queues_ = 0;
@@ -394,7 +450,19 @@ private:
     std::deque<Slot> unrouted_;                              // queues to be looked up
     std::uint32_t lookups_ = 0;                              // asked of the router
     std::set<std::pair<smtp::Monotonic, Slot>> reports_due_; // messages
-    std::unordered_map<std::uint64_t, Slot> reports_asked_;  // request → message
+    // So many recipients, and so much text about them, one report tells of; the next one tells of more.
+    static constexpr std::uint32_t most_in_report = 10'000;
+    static constexpr std::size_t largest_report = 4 << 20;
+    static constexpr std::size_t most_reports_asked = 100, reports_at_once = 8 << 20; // under way; bytes
+    struct AskedReport {
+        Slot message = none;
+        std::size_t size = 0;
+    };
+    std::unordered_map<std::uint64_t, AskedReport> reports_asked_; // by request
+    void no_longer_asked(std::unordered_map<std::uint64_t, AskedReport>::iterator asked);
+    std::size_t reports_asked_size_ = 0;
+    std::size_t reports_window_ = most_reports_asked; // asked for at a time, at most
+    std::uint64_t last_alone_with_bounce_ = 0;        // as last_alone_with_categorizer_
     std::uint64_t last_request_ = 0;
 
     MessageList young_;

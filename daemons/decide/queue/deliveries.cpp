@@ -54,11 +54,7 @@ void Core::place(Slot slot, End end) {
         count_waiting(d, 1);
         return;
     }
-    if (d.queue == none) {
-        d.state = DeliveryState::pending;
-        pending_.push(deliveries_, slot, end);
-        return;
-    }
+    if (d.queue == none) return await_categorizer(slot, end);
     if (d.unchecked) return ask_suppressions(slot);
     if (d.suspect) {
         d.state = DeliveryState::alone;
@@ -66,6 +62,9 @@ void Core::place(Slot slot, End end) {
         if (queues_[d.queue].link == none) want_route(d.queue);
         return;
     }
+    d.own_clock = has_own_clock(d.message, d.queue);
+    if (d.own_clock)
+        if (const Reason* why = backs_off(d.queue)) return count_try(slot, *why, Try::delayed);
     d.state = DeliveryState::ready;
     Queue& q = queues_[d.queue];
     flows_.push(q.lanes, d.queue, d.problem ? problem_lane : static_cast<std::size_t>(m.lane), m.submitter,
@@ -95,8 +94,8 @@ void Core::take_out(Slot slot) {
         flows_.remove(queues_[d.queue].lanes, slot);
         refresh(d.queue);
         break;
-    case DeliveryState::pending: pending_.remove(deliveries_, slot); break;
-    case DeliveryState::asked: asked_.remove(deliveries_, slot); break;
+    case DeliveryState::pending: (d.lengthy ? pending_lengthy_ : pending_).remove(deliveries_, slot); break;
+    case DeliveryState::asked: leave_categorizer(slot); break;
     case DeliveryState::alone:
         alone_[static_cast<std::size_t>(kind_of(slot))].remove(deliveries_, slot);
         break;
@@ -108,6 +107,7 @@ void Core::take_out(Slot slot) {
     case DeliveryState::held: break;
     }
     d.state = DeliveryState::held; // nowhere
+    d.own_clock = false;
 }
 
 void Core::due_now(Slot slot) {

@@ -8,7 +8,9 @@
 namespace decide::queue {
 
 namespace {
-ConnectionId id_of(Slot slot, std::uint32_t generation) { return (std::uint64_t{generation} << 32) | slot; }
+
+// What one probe looks at, at most, in search of the mail that is best to make it with.
+constexpr int queues_looked_at = 1000, deliveries_looked_at = 1000;
 } // namespace
 
 Agent* Core::agent(AgentId id) {
@@ -56,6 +58,7 @@ std::uint32_t Core::depth(const Link& l) const {
 std::uint32_t Core::wanted(const Link& l) const {
     const std::uint64_t work = std::uint64_t{l.offer} + l.in_flight;
     if (l.kind == AgentKind::local) return static_cast<std::uint32_t>(work);
+    if (l.by_backlog) return static_cast<std::uint32_t>((work + settings_.batch - 1) / settings_.batch);
     const auto target = static_cast<std::uint64_t>(std::max<std::int64_t>(settings_.drain_target.count(), 1));
     const std::uint64_t need = (work * static_cast<std::uint64_t>(pace(l).count()) + target - 1) / target;
     return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(need, 1, work));
@@ -81,13 +84,19 @@ void Core::pump(Slot link) {
     for (Slot slot = l.connections.head; slot != none && l.offer > 0;) {
         Connection& c = connections_[slot];
         const Slot next = c.next;
-        if (c.state == ConnectionState::up && !c.alone && !reserved(c.agent) &&
+        if (c.state == ConnectionState::up && !c.alone && !c.stalled && !reserved(c.agent) &&
             c.handed < settings_.messages_per_connection) {
             ++usable;
-            const std::uint32_t room = depth(l);
+            // Nothing ahead of its turn where the one under way does not come to its end.
+            const bool moves = now_.monotonic - c.last_done < 2 * settings_.drain_target;
+            const std::uint32_t room = c.deliveries.empty() || moves ? depth(l) : 0;
             while (l.offer > 0 && c.deliveries.count < room && c.handed < settings_.messages_per_connection) {
                 if (!rate_open(link)) return;
-                hand_next(slot);
+                if (!hand_next(slot)) break;
+            }
+            if (l.offer > 0 && turn_of(slot) == none) { // whoever waits authenticates in another way
+                --usable;
+                if (c.deliveries.empty() && l.open() >= l.window.size()) close(slot);
             }
         }
         slot = next;
@@ -123,13 +132,13 @@ bool Core::open_one(Slot link) {
         if (!by && !idle_.empty()) close(idle_.head); // its place comes free
         return false;
     }
-    const Slot slot = make_connection(link, *by);
+    const Slot slot = make_connection(link, *by, l.health.health == Health::ready ? l.ring : queue_to_probe(l));
     connections_[slot].probe = l.health.health != Health::ready;
     hand_next(slot);
     return true;
 }
 
-Slot Core::make_connection(Slot link, Agent& by) {
+Slot Core::make_connection(Slot link, Agent& by, Slot queue) {
     Link& l = links_[link];
     const Slot slot = connections_.allocate();
     Connection& c = connections_[slot];
@@ -137,23 +146,60 @@ Slot Core::make_connection(Slot link, Agent& by) {
     c.agent = by.id;
     c.link = link;
     c.round = l.health.round;
+    c.rule = queue == none ? l.rule : queues_[queue].rule;
+    c.auth = queue == none ? 0 : queues_[queue].auth;
     c.last_done = now_.monotonic;
     ++by.connections;
     ++open_;
     ++l.opening;
-    l.next_connection = std::max(l.next_connection, now_.monotonic) + rules_[l.rule].connection_gap;
+    l.next_connection = std::max(l.next_connection, now_.monotonic) + l.connection_gap;
     l.connections.push(connections_, slot, End::back);
-    emit(OpenConnection{by.id, id_of(slot, c.generation), l.name});
+    emit(OpenConnection{by.id, id_of(slot), l.name, queue == none ? std::string_view() : queues_[queue].domain()});
     return slot;
 }
 
+// Whose mail a link that is not ready is probed with: the next queue that has other than problem messages.
+Slot Core::queue_to_probe(const Link& l) const {
+    Slot queue = l.ring;
+    for (int looked = 0; looked < queues_looked_at; ++looked) {
+        if (queues_[queue].lanes.healthy() > 0) return queue;
+        queue = queues_[queue].ring_next;
+        if (queue == l.ring) break;
+    }
+    return l.ring;
+}
+
+// Little may be tried: healthy mail first, and where there are problem messages only, one that failed least. Who fails
+// because of an outage has a few failures, what fails by itself has many.
+Slot Core::take_for_probe(Queue& q) {
+    if (q.lanes.healthy() > 0) return flows_.take(q.lanes, settings_, now_.monotonic, Flows::For::probe);
+    Slot best = flows_.first(q.lanes);
+    int looked = 0;
+    for (Slot slot = best; slot != none && looked < deliveries_looked_at; slot = flows_.next(q.lanes, slot), ++looked)
+        if (deliveries_[slot].failures < deliveries_[best].failures) best = slot;
+    flows_.remove(q.lanes, best);
+    return best;
+}
+
+Slot Core::turn_of(Slot connection) const {
+    const Connection& c = connections_[connection];
+    const Slot first = links_[c.link].ring;
+    if (first == none || queues_[first].auth == c.auth) return first;
+    for (Slot queue = queues_[first].ring_next; queue != first; queue = queues_[queue].ring_next)
+        if (queues_[queue].auth == c.auth) return queue;
+    return none;
+}
+
 // The next delivery of the link's next queue goes over this connection.
-void Core::hand_next(Slot connection) {
+bool Core::hand_next(Slot connection) {
     Link& l = links_[connections_[connection].link];
-    const Slot queue = l.ring;
+    const bool link_is_probed = l.health.health != Health::ready; // its connection was opened for that queue
+    const Slot queue = link_is_probed ? queue_to_probe(l) : turn_of(connection);
+    if (queue == none) return false;
     Queue& q = queues_[queue];
     l.ring = q.ring_next;
     Slot delivery = none;
+    const bool probe = link_is_probed || q.health.health != Health::ready;
     if (q.health.health != Health::ready) {
         // The queue's one try takes the message that failed, as long as it is not a problem.
         q.health.probing = true;
@@ -165,9 +211,11 @@ void Core::hand_next(Slot connection) {
             }
         }
     }
-    if (delivery == none) delivery = flows_.take(q.lanes, settings_, now_.monotonic);
+    if (delivery == none)
+        delivery = probe ? take_for_probe(q) : flows_.take(q.lanes, settings_, now_.monotonic);
     hand(connection, delivery);
     refresh(queue);
+    return true;
 }
 
 void Core::hand(Slot connection, Slot slot) {
@@ -179,7 +227,7 @@ void Core::hand(Slot connection, Slot slot) {
     leave_idle(connection);
     if (c.deliveries.empty() && c.state == ConnectionState::up) c.last_done = now_.monotonic;
     if (l.in_flight == 0) l.last_progress = now_.monotonic;
-    l.next_message = std::max(l.next_message, now_.monotonic) + rules_[l.rule].message_gap;
+    l.next_message = std::max(l.next_message, now_.monotonic) + l.message_gap;
     // What was due at once waits since it came.
     const smtp::WallTime queued = std::max(wall_of(d.due), smtp::WallTime(smtp::Duration(m.arrival)));
     d.state = DeliveryState::active;
@@ -189,12 +237,13 @@ void Core::hand(Slot connection, Slot slot) {
     d.postponed = false;
     d.unsaid = false; // its agent tells
     c.deliveries.push(deliveries_, slot, End::back);
+    if (c.deliveries.count > 1) link_timers_.bring_forward(c.link, c.last_done + 2 * settings_.drain_target);
     ++c.handed;
     ++l.in_flight;
     ++q.active;
     ++m.active;
     ++agent(c.agent)->in_flight;
-    emit(Deliver{c.agent, id_of(connection, c.generation), (std::uint64_t{d.generation} << 32) | slot,
+    emit(Deliver{c.agent, id_of(connection), (std::uint64_t{d.generation} << 32) | slot,
                  spool::QueueId{m.id}, m.location, smtp::WallTime(smtp::Duration(m.arrival)), queued,
                  numbers_of(slot), q.domain(), q.secure});
 }
@@ -229,7 +278,7 @@ void Core::close(Slot slot) {
     --l.up;
     ++l.closing;
     c.state = ConnectionState::closing;
-    emit(CloseConnection{c.agent, id_of(slot, c.generation)});
+    emit(CloseConnection{c.agent, id_of(slot)});
 }
 
 // It is no more. Its deliveries have been taken back.

@@ -30,8 +30,8 @@ bool Engine::accepted(const Accepted& event, smtp::Now now, Actions& out) {
 void Engine::categorized(const Categorized& event, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->categorized(event); });
 }
-void Engine::categorization_failed(spool::QueueId id, smtp::Now now, Actions& out) {
-    told(*core_, now, out, [&] { core_->categorization_failed(id); });
+void Engine::categorization_failed(spool::QueueId id, const Reason& why, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->categorization_failed(id, why); });
 }
 void Engine::routed(const Routed& event, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->routed(event); });
@@ -64,6 +64,12 @@ void Engine::done(const Done& event, smtp::Now now, Actions& out) {
 }
 void Engine::closed(const Closed& event, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->closed(event); });
+}
+void Engine::returned(const Returned& event, smtp::Now now, Actions& out) {
+    told(*core_, now, out, [&] { core_->returned(event); });
+}
+bool Engine::cut(spool::QueueId id, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->cut(id); });
 }
 void Engine::reported(const Reported& event, smtp::Now now, Actions& out) {
     told(*core_, now, out, [&] { core_->reported(event); });
@@ -98,8 +104,11 @@ bool Engine::expire(spool::QueueId id, smtp::Now now, Actions& out) {
 bool Engine::change_lane(spool::QueueId id, Lane lane, smtp::Now now, Actions& out) {
     return told(*core_, now, out, [&] { return core_->change_lane(id, lane); });
 }
-bool Engine::requeue(spool::QueueId id, smtp::Now now, Actions& out) {
-    return told(*core_, now, out, [&] { return core_->requeue(id); });
+bool Engine::change_lifetime(spool::QueueId id, smtp::Duration lifetime, smtp::Now now, Actions& out) {
+    return told(*core_, now, out, [&] { return core_->change_lifetime(id, lifetime); });
+}
+bool Engine::requeue(spool::QueueId id, smtp::Now now, Actions& out, const RetryPolicy* policy) {
+    return told(*core_, now, out, [&] { return core_->requeue(id, policy); });
 }
 bool Engine::forget(spool::QueueId id, smtp::Now now, Actions& out) {
     return told(*core_, now, out, [&] { return core_->forget(id); });

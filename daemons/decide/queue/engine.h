@@ -30,7 +30,7 @@ public:
     void categorized(const Categorized& event, smtp::Now now, Actions& out);
     // The categorizer could not answer for this message (unreadable file …): asked again after
     // categorize_retry.
-    void categorization_failed(spool::QueueId id, smtp::Now now, Actions& out);
+    void categorization_failed(spool::QueueId id, const Reason& why, smtp::Now now, Actions& out);
     void routed(const Routed& event, smtp::Now now, Actions& out);
     void suppression_changed(const SuppressionChanged& event, smtp::Now now, Actions& out);
     void suppressions_known(const SuppressionsKnown& event, smtp::Now now, Actions& out);
@@ -47,6 +47,9 @@ public:
     // A delivery unknown here (repeated by an agent after our restart) is matched by queue id and numbers.
     void done(const Done& event, smtp::Now now, Actions& out);
     void closed(const Closed& event, smtp::Now now, Actions& out);
+    void returned(const Returned& event, smtp::Now now, Actions& out);
+    // What is in flight of it is to end (CutDelivery), as far as agents can. False: nothing is in flight.
+    bool cut(spool::QueueId id, smtp::Now now, Actions& out);
 
     void reported(const Reported& event, smtp::Now now, Actions& out);
     // Services start out up. Down: what was asked is asked again when it is up; nothing is counted against
@@ -65,11 +68,13 @@ public:
     void came_home(spool::QueueId id, smtp::Now now, Actions& out); // Accepted::elsewhere holds no more
     // The sender is told that it could not be delivered in time. False: no such message.
     bool expire(spool::QueueId id, smtp::Now now, Actions& out);
+    // It expires when it is so old, counted from when it was first free to go. False: no such message.
+    bool change_lifetime(spool::QueueId id, smtp::Duration lifetime, smtp::Now now, Actions& out);
     // False: no such message, or it is in that lane.
     bool change_lane(spool::QueueId id, Lane lane, smtp::Now now, Actions& out);
-    // Asked about and routed anew, its ladder from the beginning; what is in flight is left alone. False: no
-    // such message, or nothing of it waits.
-    bool requeue(spool::QueueId id, smtp::Now now, Actions& out);
+    // Asked about and routed anew, its ladder from the beginning, and by that policy from now on (null: as before);
+    // what is in flight is left alone. False: no such message, or nothing of it waits.
+    bool requeue(spool::QueueId id, smtp::Now now, Actions& out, const RetryPolicy* policy = nullptr);
     // Forget it (removed by the operator, quarantined as unreadable); what the file becomes is the driver's
     // affair.
     bool forget(spool::QueueId id, smtp::Now now, Actions& out);

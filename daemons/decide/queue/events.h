@@ -2,6 +2,7 @@
 // makes them from the hand-off messages and the spool; the engine knows neither.
 #pragma once
 #include "daemons/decide/failure.h"
+#include "daemons/decide/queue/settings.h"
 #include "libsmtp/time.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
@@ -77,7 +78,8 @@ struct Accepted {
     std::uint64_t size = 0;
     smtp::WallTime arrival{};
     smtp::WallTime not_before{}; // {}: now
-    smtp::WallTime expiry{};     // {}: Settings::expiry after it is first free to go
+    smtp::WallTime expiry{};     // {}: by its lifetime
+    smtp::Duration lifetime{};   // from when it is first free to go; {}: none recorded, so that of Settings
     Lane lane = Lane::normal;
     Sender sender = Sender::ordinary;
     std::string_view submitter;   // SASL user, else "uid:1000", else client network and sender's domain
@@ -91,7 +93,8 @@ struct Accepted {
     bool held = false;             // by an operator, or as poison: nothing happens until release()
     bool elsewhere = false; // an agent of an earlier queue-manager still delivers it: nothing happens until came_home()
     Since since = Since::earlier;  // now: newly submitted, so that who has to wait is told of (NoticeSuspended)
-    std::string_view retry_policy; // by name; "" the route's
+    std::string_view retry_policy;        // by name; "" the route's
+    const RetryPolicy* policy = nullptr;  // … and its values as recorded; null: as Settings have it by that name
     std::string_view pool;         // of source addresses; "" the usual one
 };
 
@@ -101,8 +104,8 @@ enum class Fate : std::uint8_t { remote, local, discard, failed, deferred, last_
 struct FinalRecipient {
     RecipientNumber number = 0;
     Fate fate = Fate::remote;
-    // remote: the domain, lower case; local: the store ("local"), or that of a user's commands in it, which has
-    // a bound of its own ("local/ann")
+    // remote: the domain, lower case; local: the store, and in it whose deliveries have a bound of their own
+    // ("local/ann")
     std::string_view destination;
     std::uint32_t sender_group = 0; // recipients of different groups never share a transaction
     const Reason* reason = nullptr; // failed, deferred; where it is only verified, also local and discard
@@ -129,6 +132,7 @@ struct Routed {
     const Reason* reason = nullptr;                  // temporary, permanent
     std::uint32_t connections = 0;                   // the link's limit; 0: the setting for its kind
     std::string_view rule;                           // the route's pattern: Settings::routes; "" none
+    std::string_view auth; // how we authenticate there, in any words: only what has the same shares a connection
     bool secure = false; // nobody on the way could have put other hosts in (DNSSEC, or our own configuration)
 };
 
@@ -157,9 +161,8 @@ struct SuppressionsKnown {
 enum class AgentKind : std::uint8_t { smtp, local };
 
 enum class Departure : std::uint8_t {
-    orderly, // stopped, killed by master or from outside, connection lost for another reason: nobody is
-             // suspect
-    crashed, // died of itself: what was in flight is suspect
+    orderly, // stopped, killed from outside, connection lost for another reason: nobody is suspect
+    crashed, // died of itself, hung (master killed it for that), or took all the memory: what was in flight is suspect
 };
 
 enum class Outcome : std::uint8_t { delivered, deferred, failed };
@@ -197,6 +200,13 @@ struct Closed {
     PushBack push_back = PushBack::no;
     const Reason* reason = nullptr;
     bool crowded = false; // not failed: may_connect() allowed none of the addresses it could have taken
+};
+
+// The answer to Recall and CutDelivery: these were not begun, or were ended before all of the content was sent. In their
+// order.
+struct Returned {
+    ConnectionId connection = 0;
+    std::span<const DeliveryId> deliveries;
 };
 
 // ---- services ----

@@ -70,7 +70,7 @@ bool Core::is_next(Slot slot) const {
 
 // The key that limits the link's connections.
 std::string Core::limit_key(const Link& l) const {
-    if (l.limit > 0) return fmt::format("route.\"{}\".connections", rules_[l.rule].name);
+    if (l.limit > 0) return fmt::format("route.\"{}\".connections", rules_[l.limit_rule].name);
     if (l.kind == AgentKind::local) return "queue.connections_local";
     return l.mx ? "queue.connections_mx" : "queue.connections_route";
 }
@@ -154,12 +154,18 @@ Explanation Core::explanation(Slot slot) const {
                                       : fmt::format("{} failed tries of its own", d.failures);
         until(ladder, d.due);
     }
+    const RetryPolicy& policy = policies_[m.policy];
+    if (policy.kind != RetryPolicy::Kind::exchange) {
+        ladder.text += fmt::format("{}retry policy \"{}\" ({})", ladder.open ? "" : "; ", policy.name, text_of(policy));
+        if (!ladder.open && out.next_attempt > ladder.until)
+            ladder.text += "; a try that comes due before the wait for the next hop is over is not made, and counts";
+    }
     if (!l) return out;
     auto& rate = gate(Gate::rate, d.state != DeliveryState::ready || now_.monotonic >= l->next_message);
     if (!rate.open) {
         rate.text = "the route's rate is used up for now";
         rate.reason.text =
-            fmt::format("route.\"{}\".messages_per_second, messages_per_hour", rules_[l->rule].name);
+            fmt::format("route.\"{}\".messages_per_second, messages_per_hour", rules_[l->rate_rule].name);
         until(rate, l->next_message);
     }
     auto& window = gate(Gate::window, true);
@@ -173,7 +179,7 @@ Explanation Core::explanation(Slot slot) const {
         window.reason.text = limit_key(*l);
     } else if (d.state == DeliveryState::ready && room_of(q) == 0) {
         window.open = false;
-        window.text = fmt::format("{} commands of this user are running, as many as may at a time", q.active);
+        window.text = fmt::format("{} deliveries for this user are under way, as many as may be at a time", q.active);
         window.reason.text = "queue.connections_per_user";
     } else if (d.state == DeliveryState::ready && is_crowded(*l)) {
         window.open = false;

@@ -16,6 +16,8 @@ bool Core::set_paused(Scope scope, std::string_view name, bool on) {
         if (!on) mark_ = mark;
         for (Slot slot = 1; slot <= links_.top() && !on; ++slot)
             if (!links_[slot].name.empty()) dirty(slot);
+        for (Slot slot = 1; slot <= queues_.top() && !on; ++slot)
+            if (!queues_[slot].name.empty()) tries_delayed(slot);
         return true;
     }
     Gates& gates = scope == Scope::link    ? paused_links_
@@ -31,6 +33,7 @@ bool Core::set_paused(Scope scope, std::string_view name, bool on) {
         if (known == links_by_name_.end()) return true;
         links_[known->second].paused = on;
         if (!on) links_[known->second].mark = mark;
+        if (!on) tries_delayed_of(known->second);
         dirty(known->second);
         return true;
     }
@@ -40,6 +43,7 @@ bool Core::set_paused(Scope scope, std::string_view name, bool on) {
         (scope == Scope::queue ? q.paused : q.pool_paused) = on;
         if (!on) q.mark = mark;
         refresh(slot);
+        if (!on) tries_delayed(slot);
     }
     return true;
 }
@@ -51,6 +55,15 @@ void Core::try_now(Slot slot) {
         d.due = now_.monotonic;
         due_now(slot);
     }
+}
+
+// A report that was put off, too.
+template <class Extra, class Due>
+static void report_now(Extra& extra, Due& due, Slot message, smtp::Monotonic now) {
+    if (!extra.put_off || extra.report_at == smtp::Monotonic{}) return;
+    due.erase({extra.report_at, message});
+    extra.report_at = now;
+    due.emplace(now, message);
 }
 
 bool Core::force(Scope scope, std::string_view name) {
@@ -90,13 +103,23 @@ bool Core::force(Scope scope, std::string_view name) {
     const std::vector<Slot> waiting = waiting_.slots();
     for (Slot slot : waiting)
         if (waiting_.contains(slot) && covers_queue(deliveries_[slot].queue)) try_now(slot);
+    if (scope != Scope::everything) return true;
+    const auto unreported = reports_due_; // as they are now
+    for (const auto& [at, message] : unreported)
+        report_now(extras_[messages_[message].extra], reports_due_, message, now_.monotonic);
     return true;
 }
 
 bool Core::force(spool::QueueId id) {
     const Slot message = find(id);
     if (message == none || messages_[message].held) return false;
-    messages_[message].scheduled = false;
+    if (Message& m = messages_[message]; m.scheduled) { // its time has come, and that of its lifetime begins
+        m.scheduled = false;
+        m.free_from = std::min(m.free_from, wall_seconds());
+        watch(message);
+    }
+    if (const auto extra = messages_[message].extra; extra != none)
+        report_now(extras_[extra], reports_due_, message, now_.monotonic);
     std::vector<Slot> all;
     for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
         all.push_back(slot);
@@ -176,7 +199,8 @@ bool Core::expire(spool::QueueId id) {
     if (message == none) return false;
     Message& m = messages_[message];
     leave_incoming(message);
-    m.expiry = std::max(wall_seconds(), 1u);
+    m.expiry = wall_seconds();
+    m.expiry_fixed = true;
     m.scheduled = false;
     if (m.held) --held_;
     m.held = false;
@@ -206,9 +230,27 @@ bool Core::change_lane(spool::QueueId id, Lane lane) {
     return true;
 }
 
-bool Core::requeue(spool::QueueId id) {
+bool Core::change_lifetime(spool::QueueId id, smtp::Duration lifetime) {
     const Slot message = find(id);
     if (message == none) return false;
+    Message& m = messages_[message];
+    leave_incoming(message);
+    m.expiry = static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::seconds>(lifetime).count());
+    m.expiry_fixed = false;
+    if (!m.held && !m.elsewhere && expires(m) <= wall_seconds())
+        sweep(message); // what of it is not failing now is tried first
+    else
+        watch(message);
+    return true;
+}
+
+bool Core::requeue(spool::QueueId id, const RetryPolicy* policy) {
+    const Slot message = find(id);
+    if (message == none) return false;
+    if (policy != nullptr) {
+        messages_[message].policy = kept(*policy);
+        messages_[message].policy_unwritten = false; // its file has it
+    }
     std::vector<Slot> all;
     bool asked = false;
     for (Slot slot = messages_[message].first; slot != none; slot = deliveries_[slot].next_of_message)
@@ -249,20 +291,15 @@ bool Core::forget(spool::QueueId id) {
 }
 
 void Core::configure(const Settings& settings) {
-    // Messages know their policy by its place in the list: the old names find their new places.
-    std::vector<std::string> names;
-    for (const RetryPolicy& each : policies_) names.push_back(each.name);
     settings_ = settings;
     make_rules();
-    for (Slot slot = 1; slot <= messages_.top(); ++slot)
-        if (messages_[slot].policy != 0) messages_[slot].policy = policy_of(names[messages_[slot].policy]);
     for (Slot slot = 1; slot <= links_.top(); ++slot) {
         Link& l = links_[slot];
         if (l.name.empty()) continue;
         if (l.kind == AgentKind::local)
             l.window = Window(settings_.connections_local, settings_.connections_local);
         else
-            l.window.set_limit(limit_of(l));
+            settle_terms(slot);
         dirty(slot);
     }
     for (Slot slot = 1; slot <= queues_.top(); ++slot)

@@ -84,8 +84,9 @@ void Core::link_failed(Slot link, Slot connection, PushBack push_back, Phase pha
     l.window.failed();
     if (push_back == PushBack::yes) l.window.push_back(1);
     ++l.health.failures;
-    climb(l.health, ladder(l), now_, seconds(now_.monotonic), after(rung(ladder(l), l.health.failures)),
-          reason);
+    l.rule = connections_[connection].rule;
+    const Ladder& rungs = rules_[l.rule].ladder;
+    climb(l.health, rungs, now_, seconds(now_.monotonic), after(rung(rungs, l.health.failures)), reason);
     if (l.history.size() == failures_kept) l.history.erase(l.history.begin());
     l.history.push_back({now_.wall, phase, reason});
     l.good_since.reset();
@@ -95,6 +96,7 @@ void Core::link_failed(Slot link, Slot connection, PushBack push_back, Phase pha
     link_timers_.bring_forward(link, l.health.due);
     notice_link(link, phase == Phase::connecting ? 4000 : 4001);
     if (begins) all_suspended_of(link);
+    tries_delayed_of(link);
 }
 
 void Core::queue_succeeded(Slot queue) {
@@ -121,16 +123,16 @@ void Core::queue_failed(Slot queue, const Reason& reason) {
     arm(queue);
     notice_queue(queue, 4001);
     if (begins) all_suspended(queue);
+    tries_delayed(queue);
 }
 
 smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason& reason) {
     Queue& q = queues_[queue];
     const std::uint32_t own = d.failures + 1u;
-    if (q.route == RouteState::store) return after(settings_.local_retry);
+    const bool own_clock = has_own_clock(d.message, queue);
     const bool evidence = q.last_delivered && now_.monotonic - *q.last_delivered <= settings_.health_evidence;
     const bool earlier = d.round != q.health.round; // handed over before the queue's last failure
     const bool known_problem = d.problem && q.health.health == Health::ready;
-    const bool named = policy(d.message, queue).kind != RetryPolicy::Kind::exchange;
     if (evidence || earlier || known_problem) return own_due(d.message, queue, own);
 
     const bool begins = q.health.health != Health::retry;
@@ -138,6 +140,8 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     const std::uint64_t id = messages_[d.message].id;
     if (q.failed_message == 0) q.failed_message = id;
     if (q.failed_message != id) q.distinct = true;
+    // A message that keeps its own time says nothing of its queue before another one fails, too.
+    if (own_clock && !q.distinct && q.health.health == Health::ready) return own_due(d.message, queue, own);
     ++q.health.failures;
     // One message alone is no proof against its queue: it climbs by itself, and who comes next waits a glitch
     // at most.
@@ -151,7 +155,8 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     arm(queue);
     notice_queue(queue, 0);
     if (begins && q.health.health == Health::retry) all_suspended(queue);
-    return !named && rung(rungs, own) == wait ? due : own_due(d.message, queue, own);
+    tries_delayed(queue);
+    return !own_clock && rung(rungs, own) == wait ? due : own_due(d.message, queue, own);
 }
 
 } // namespace decide::queue

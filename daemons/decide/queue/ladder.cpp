@@ -1,6 +1,8 @@
 #include "daemons/decide/queue/ladder.h"
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
+#include <tuple>
 
 namespace decide::queue {
 
@@ -39,6 +41,41 @@ smtp::Duration wait_of(const RetryPolicy& policy, const Ladder& ladder, std::uin
         return policy.waits[std::min<std::size_t>(std::max(failures, 1u) - 1, policy.waits.size() - 1)];
     }
     return rung(ladder, failures);
+}
+
+namespace {
+
+std::string text_of(smtp::Duration d) {
+    using namespace std::chrono;
+    if (d % hours(1) == smtp::Duration{} && d >= hours(1)) return fmt::format("{}h", d / hours(1));
+    if (d % minutes(1) == smtp::Duration{} && d >= minutes(1)) return fmt::format("{}m", d / minutes(1));
+    if (d % seconds(1) == smtp::Duration{}) return fmt::format("{}s", d / seconds(1));
+    return fmt::format("{}ms", d / milliseconds(1));
+}
+
+} // namespace
+
+bool operator==(const RetryPolicy& a, const RetryPolicy& b) {
+    const auto all = [](const RetryPolicy& p) {
+        return std::tie(p.name, p.kind, p.base, p.interval, p.factor, p.jitter, p.attempts, p.waits);
+    };
+    return all(a) == all(b);
+}
+
+std::string text_of(const RetryPolicy& policy) {
+    const auto tries = policy.counts() ? fmt::format("{} tries", policy.most()) : std::string("until it expires");
+    switch (policy.kind) {
+    case RetryPolicy::Kind::exchange: break;
+    case RetryPolicy::Kind::exponential:
+        return fmt::format("exponential: {}, each wait {} times the last; {}", text_of(policy.base), policy.factor, tries);
+    case RetryPolicy::Kind::fixed: return fmt::format("fixed: every {}; {}", text_of(policy.interval), tries);
+    case RetryPolicy::Kind::steps: {
+        std::string waits;
+        for (const auto each : policy.waits) waits += (waits.empty() ? "" : ", ") + text_of(each);
+        return fmt::format("steps: {}; {}", waits, tries);
+    }
+    }
+    return "the ladder of the queue";
 }
 
 smtp::Duration jittered(double jitter, smtp::Duration wait, Random& random) {

@@ -2,6 +2,7 @@
 #pragma once
 #include "daemons/decide/queue/settings.h"
 #include <cstdint>
+#include <string>
 
 namespace decide::queue {
 
@@ -27,6 +28,11 @@ smtp::Duration rung(const Ladder& ladder, std::uint32_t failures);
 Ladder ladder_of(const Settings& settings, const RouteSettings& route);
 // The wait of a named policy after so many failures, without jitter.
 smtp::Duration wait_of(const RetryPolicy& policy, const Ladder& ladder, std::uint32_t failures);
+
+// The same name and the same values.
+bool operator==(const RetryPolicy& a, const RetryPolicy& b);
+// "exponential: 5s, 10s, 20s … (factor 2), 10 tries": for whoever asks what holds for a message.
+std::string text_of(const RetryPolicy& policy);
 
 // Lengthened by 0 to `jitter`, never shortened.
 smtp::Duration jittered(double jitter, smtp::Duration wait, Random& random);

@@ -50,6 +50,7 @@ void Flows::push(Lanes& lanes, Slot owner, std::size_t lane, std::uint32_t submi
     ++state.count;
     ++lanes.count;
     lanes.unsaid += d.unsaid ? 1 : 0;
+    lanes.own_clock += d.own_clock ? 1 : 0;
 }
 
 void Flows::remove(Lanes& lanes, Slot delivery) {
@@ -63,6 +64,7 @@ void Flows::remove(Lanes& lanes, Slot delivery) {
     --state.count;
     --lanes.count;
     lanes.unsaid -= d.unsaid ? 1 : 0;
+    lanes.own_clock -= d.own_clock ? 1 : 0;
     if (--its.count > 0) return;
     index_.erase(its.key);
     if (its.next == slot) {
@@ -76,12 +78,13 @@ void Flows::remove(Lanes& lanes, Slot delivery) {
 }
 
 // Smooth weighted round-robin over the lanes that have something; the problem lane comes in between.
-std::size_t Flows::choose(Lanes& lanes, const Settings& settings, smtp::Monotonic now) {
+std::size_t Flows::choose(Lanes& lanes, const Settings& settings, smtp::Monotonic now, For what) {
     const std::uint32_t problems = lanes.lane[problem_lane].count;
     if (problems > 0) {
         const bool alone = problems == lanes.count;
         const bool share = lanes.since_problem + 1 >= settings.problem_share;
-        if (alone || share || now - lanes.last_problem >= settings.retry_interval) {
+        const bool due = what == For::turn && (share || now - lanes.last_problem >= settings.retry_interval);
+        if (alone || due) {
             lanes.since_problem = 0;
             lanes.last_problem = now;
             return problem_lane;
@@ -105,8 +108,8 @@ std::size_t Flows::choose(Lanes& lanes, const Settings& settings, smtp::Monotoni
     return best;
 }
 
-Slot Flows::take(Lanes& lanes, const Settings& settings, smtp::Monotonic now) {
-    LaneState& state = lanes.lane[choose(lanes, settings, now)];
+Slot Flows::take(Lanes& lanes, const Settings& settings, smtp::Monotonic now, For what) {
+    LaneState& state = lanes.lane[choose(lanes, settings, now, what)];
     const Slot slot = state.turn;
     state.turn = flows_[slot].next;
     const Slot delivery = flows_[slot].head;

@@ -1,5 +1,4 @@
 // Links that are down and what follows: the router is told, mail moves, probes without mail bring them back.
-// And what a route says of its mail: ladder, policy, rates.
 #include "daemons/decide/queue/core.h"
 #include <algorithm>
 
@@ -9,85 +8,7 @@ namespace {
 
 constexpr auto between_resets = std::chrono::minutes(1);
 
-smtp::Duration gap(std::uint32_t per_second, std::uint32_t per_hour) {
-    smtp::Duration out{};
-    if (per_second > 0) out = smtp::Duration(std::chrono::seconds(1)) / per_second;
-    if (per_hour > 0) out = std::max(out, smtp::Duration(std::chrono::hours(1)) / per_hour);
-    return out;
-}
-
 } // namespace
-
-// ---- what routes say ----
-
-void Core::make_rules() {
-    policies_.assign(1, RetryPolicy{.name = "exchange", .jitter = settings_.jitter});
-    for (const RetryPolicy& each : settings_.policies)
-        if (policies_.size() < 255) policies_.push_back(each);
-    longest_rung_ = {};
-    for (const RetryPolicy& each : policies_)
-        if (each.kind != RetryPolicy::Kind::exchange)
-            longest_rung_ = std::max(longest_rung_, wait_of(each, settings_, std::max(each.most(), 1u)));
-    if (rules_.empty()) rules_.emplace_back();
-    for (Rule& rule : rules_) {
-        const auto its = settings_.routes.find(rule.name);
-        const RouteSettings route = its == settings_.routes.end() ? RouteSettings{} : its->second;
-        rule.ladder = ladder_of(settings_, route);
-        rule.message_gap = gap(route.messages_per_second, route.messages_per_hour);
-        rule.connection_gap = gap(route.connections_per_second, 0);
-        rule.policy = policy_of(route.retry_policy);
-        longest_rung_ =
-            std::max({longest_rung_, rule.ladder.retry_interval, rule.ladder.retry_interval_after});
-    }
-}
-
-std::uint16_t Core::rule_of(std::string_view name) {
-    const auto known = std::ranges::find(rules_, name, &Rule::name);
-    if (known != rules_.end()) return static_cast<std::uint16_t>(known - rules_.begin());
-    if (!settings_.routes.contains(name) || rules_.size() > 0xffff) return 0;
-    rules_.push_back({.name = std::string(name)});
-    make_rules();
-    return static_cast<std::uint16_t>(rules_.size() - 1);
-}
-
-// 0: none of that name.
-std::uint8_t Core::policy_of(std::string_view name) const {
-    const auto known = std::ranges::find(policies_, name, &RetryPolicy::name);
-    if (name.empty() || known == policies_.end()) return 0;
-    return static_cast<std::uint8_t>(known - policies_.begin());
-}
-
-// A later change of the configuration does not alter what is queued already.
-const RetryPolicy& Core::policy(Slot message, Slot queue) {
-    Message& m = messages_[message];
-    const std::uint8_t routes = rules_[queues_[queue].rule].policy;
-    if (m.policy == 0 && routes != 0) {
-        m.policy = routes;
-        emit(RecordPolicy{spool::QueueId{m.id}, policies_[routes].name});
-    }
-    return policies_[m.policy];
-}
-
-smtp::Monotonic Core::own_due(Slot message, Slot queue, std::uint32_t failures) {
-    const RetryPolicy& its = policy(message, queue);
-    const Ladder& rungs = ladder(queues_[queue]);
-    const double jitter = its.kind == RetryPolicy::Kind::exchange ? rungs.jitter : its.jitter;
-    return now_.monotonic + jittered(jitter, wait_of(its, rungs, failures), random_);
-}
-
-bool Core::exhausted(Slot message, std::uint32_t failures) const {
-    const RetryPolicy& its = policies_[messages_[message].policy];
-    return !settings_.soft_bounce && its.counts() && failures >= its.most();
-}
-
-// ---- rates ----
-
-bool Core::rate_open(Slot link) {
-    const Link& l = links_[link];
-    if (now_.monotonic >= l.next_message) return true;
-    link_timers_.bring_forward(link, l.next_message);
-    return false;
-}
 
 // ---- down and up ----
 
@@ -121,7 +42,7 @@ void Core::probe(Slot link) {
         link_timers_.bring_forward(link, now_.monotonic + settings_.glitch_interval);
         return;
     }
-    const Slot slot = make_connection(link, *by);
+    const Slot slot = make_connection(link, *by, none);
     connections_[slot].probe = true;
     l.health.probing = true;
 }

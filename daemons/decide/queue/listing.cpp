@@ -345,7 +345,7 @@ Counts Core::counts() const {
     Counts out;
     out.messages = messages_.count();
     out.deliveries = deliveries_.count();
-    out.uncategorized = pending_.count + asked_.count;
+    out.uncategorized = pending_.count + pending_lengthy_.count + asked_.count;
     out.waiting = waiting_.slots().size();
     out.held = held_;
     out.reports = reports_due_.size() + reports_asked_.size();

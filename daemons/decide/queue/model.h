@@ -52,7 +52,10 @@ struct Delivery {
     bool traced : 1 = false;    // its sender has been told of its first try
     bool whole : 1 = false;     // uncategorized: numbers 0 … count-1
     bool unsaid : 1 = false;    // new, and the log has no line of it yet
+    bool cut : 1 = false;       // active: its agent was told to end it
     bool unchecked : 1 = false; // the suppression list is to be asked before its next try
+    bool lengthy : 1 = false;   // pending, asked: so many recipients that it waits in the line of such
+    bool own_clock : 1 = false; // ready: its message has a named policy, whose tries count by time
 };
 
 struct Entry { // one of several recipients of a delivery
@@ -67,7 +70,7 @@ struct Message {
     std::int64_t arrival = 0; // µs since 1970
     std::uint64_t size = 0;
     std::uint32_t free_from = 0; // s since 1970: when it was first free to go
-    std::uint32_t expiry = 0;    // s since 1970; 0: free_from + the setting
+    std::uint32_t expiry = 0;    // s since 1970 if expiry_fixed, else s from free_from: as recorded
     std::uint32_t submitter = 0; // hash
     Slot first = none;           // its deliveries
     std::uint32_t open = 0;      // recipients not accounted for
@@ -77,7 +80,7 @@ struct Message {
     std::uint32_t bucket =
         0; // young: Seconds when accepted; else second (1970) of the sweeper's next look; 0: none
     std::uint16_t pool = 0;
-    std::uint8_t policy = 0; // Core::policies_; 0: its route's
+    std::uint16_t policy = 0; // Core::policies_, by value; 0: its route's
     Lane lane = Lane::normal;
     spool::Location location = spool::Location::incoming;
     bool young : 1 = false; // in the list of those that may be done before they need a place in messages/
@@ -88,6 +91,8 @@ struct Message {
     bool scheduled : 1 = false; // not before free_from
     bool elsewhere : 1 = false; // an agent of an earlier queue-manager still delivers it
     bool fresh : 1 = false;     // newly submitted
+    bool expiry_fixed : 1 = false;
+    bool policy_unwritten : 1 = false; // its file does not have the policy's values yet
     Trace trace : 2 = Trace::none;
 };
 
@@ -110,6 +115,8 @@ struct Extra {
     std::vector<Restored> restored;        // until categorized, sorted by number
     std::vector<RecipientNumber> finished; // told of before categorization (an agent's repeated results)
     std::vector<Due> reports;
+    std::uint32_t unasked = 0; // of them, those not asked for yet, and what they take
+    std::size_t unasked_size = 0;
     smtp::Monotonic report_at{}; // when to ask for them; {}: not planned
     bool put_off = false;        // last time it could not be done: not before report_at
     std::string put_off_why;
@@ -131,7 +138,7 @@ enum class RouteState : std::uint8_t { unknown, asked, known, failed, impossible
 
 // All deliveries for one destination from one pool of source addresses.
 struct Queue {
-    std::string name; // "example.org", "example.org@pool", "store:local", "store:local/ann"
+    std::string name; // "example.org", "example.org@pool", "store:local/ann"
     std::uint16_t pool = 0, domain_length = 0; // pool: that its mail names
     std::uint16_t sends_from = 0;              // that pool, or where there is none its route's
     std::string_view domain() const { return std::string_view(name).substr(0, domain_length); }
@@ -141,7 +148,7 @@ struct Queue {
     bool paused = false, pool_paused = false;
     bool stopped() const { return paused || pool_paused; }
     bool listed = false; // waits to be looked up
-    bool of_user = false; // a user's commands: so many at a time as settings say
+    bool of_user = false; // of one mailbox or user here: so many deliveries at a time as settings say
     Lanes lanes;
     std::uint32_t deliveries = 0, active = 0;
     std::uint32_t waiting = 0; // in the heap, by their own ladders
@@ -154,6 +161,8 @@ struct Queue {
     Slot head = none;                 // tried again first …
     std::uint32_t head_generation = 0;
     std::uint16_t rule = 0; // Core::rules_
+    std::uint16_t auth = 0; // Core::auths_: how we authenticate for its mail
+    std::uint32_t connections = 0; // the limit by its route; 0: the setting for the link's kind
     bool resetting = false; // its route is asked for anew, by a reset
     bool secure = false;    // as Routed said
     RouteState route = RouteState::unknown;
@@ -173,7 +182,15 @@ struct Rule {
     std::string name;
     Ladder ladder;
     smtp::Duration message_gap{}, connection_gap{}; // by the rates; 0: none
-    std::uint8_t policy = 0;
+    std::uint16_t policy = 0;
+    bool by_backlog = false;
+};
+
+// What so many queues of a link bring with them.
+struct LinkTerms {
+    std::uint16_t rule = 0;
+    std::uint32_t connections = 0;
+    std::uint32_t queues = 0;
 };
 
 enum class ConnectionState : std::uint8_t { opening, up, closing };
@@ -187,9 +204,12 @@ struct Connection {
     bool idle = false;
     bool alone = false; // for one suspect delivery, on an agent with nothing else in flight
     bool probe = false; // the link's one try of this rung
+    bool stalled = false; // what waits for its turn on it was asked for; it gets nothing before it completes something
     std::vector<Slot> addresses; // that it tries or has; empty: not known yet, or a local one
     ConnectionState state = ConnectionState::opening;
     std::uint16_t round = 0; // of the link, when opened
+    std::uint16_t rule = 0;  // of the queue it was opened for: by its ladder the link climbs, if it fails
+    std::uint16_t auth = 0;  // and takes the mail only of those for whom we authenticate in the same way
     std::uint32_t handed = 0, completed = 0;
     List<Delivery, &Delivery::prev, &Delivery::next> deliveries;
     smtp::Monotonic last_done{}; // or when it came up
@@ -203,13 +223,17 @@ struct Link {
     bool mx = false;
     bool paused = false, dirty = false, hungry = false;
     HealthState health;
-    std::uint16_t rule = 0;                            // Core::rules_: of the route that led here last
+    std::uint16_t rule = 0;        // of the queue that it failed for last
+    std::vector<LinkTerms> terms;  // of its queues; the strictest of each number holds:
+    std::uint32_t limit = 0;       // of its connections
+    smtp::Duration message_gap{}, connection_gap{};
+    bool by_backlog = false;       // as one of them says
+    std::uint16_t limit_rule = 0, rate_rule = 0; // whose limit and rate of messages these are; 0: none's
     std::vector<LinkFailure> history;                  // the last of them, oldest first
     bool down = false;                                 // told to the router
     smtp::Monotonic retry_since{};                     // {}: not in retry
     std::optional<smtp::Monotonic> good_since;         // down: when the first good probe was
     smtp::Monotonic next_message{}, next_connection{}; // by its rates
-    std::uint32_t limit = 0; // of its connections, by its route; 0: the setting for its kind
     Window window;
     Slot ring = none; // queues with something to hand out; the next one's turn
     std::uint32_t queues = 0;

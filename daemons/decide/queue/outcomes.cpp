@@ -62,8 +62,11 @@ void Core::outcomes(Slot slot, Slot link, Slot connection, const Done& event) {
     recipients_wait(like, spare, v);
     if (!v.untried.empty()) {
         const Slot again = another(like, spare, v.untried);
-        tell_first_try(again, v.untried, v.connection ? *v.connection : *v.policy);
-        untried(again, v.connection ? End::back : End::front);
+        const Reason& why = v.connection ? *v.connection : *v.policy;
+        if (!counted(again, why)) {
+            tell_first_try(again, v.untried, why);
+            untried(again, v.connection ? End::back : End::front);
+        }
     }
     if (!v.unnamed.empty()) { // an error of ours: not at once again, and not counted
         const Slot again = another(like, spare, v.unnamed);
@@ -161,8 +164,9 @@ void Core::recipients_wait(const Delivery& like, Slot& spare, Verdicts& v) {
             group.push_back(Entry{each.first.number, one_more(each.first.failures), each.first.key});
             return true;
         });
-        const auto due = store ? after(settings_.local_retry)
-                               : own_due(like.message, like.queue, one_more(first.failures));
+        const auto due = store && !has_own_clock(like.message, like.queue)
+                             ? after(settings_.local_retry)
+                             : own_due(like.message, like.queue, one_more(first.failures));
         wait_again(then, spare, group, due, *why);
     }
 }

@@ -5,14 +5,33 @@
 
 namespace decide::queue {
 
+static constexpr smtp::Duration soon_again = std::chrono::seconds(2);
+
+namespace {
+
+// What a report's question takes of memory, here and in the bounce daemon.
+std::size_t size_of(const ReportRecipient& recipient) {
+    const Reason& reason = recipient.reason;
+    return sizeof recipient + reason.status.size() + reason.text.size() + reason.remote_reply.size() +
+           reason.remote_host.size();
+}
+
+} // namespace
+
+void Core::owe(Slot message, Due&& due) {
+    Extra& e = extra_of(message);
+    ++e.unasked;
+    e.unasked_size += size_of(due.recipient);
+    e.reports.push_back(std::move(due));
+}
+
 void Core::report(Slot message, ReportKind kind, RecipientNumber number, bool expired, const Reason& reason) {
     const Trace trace = messages_[message].trace;
     const bool success = kind != ReportKind::failed && kind != ReportKind::delayed;
     if (trace == Trace::verify && kind == ReportKind::delayed) return; // its answer is on its way
     // Who asked how it went is told so in one report; but what fails in earnest comes back as anybody's mail.
     const bool status = trace == Trace::verify || (trace == Trace::first_try && success);
-    extra_of(message).reports.push_back(
-        Due{status ? ReportKind::status : kind, ReportRecipient{number, kind, expired, reason}, 0});
+    owe(message, Due{status ? ReportKind::status : kind, ReportRecipient{number, kind, expired, reason}, 0});
 }
 
 // The first try was in vain, and others follow.
@@ -21,8 +40,7 @@ void Core::tell_first_try(Slot delivery, const std::vector<Entry>& list, const R
     if (messages_[d.message].trace != Trace::first_try || d.traced) return;
     d.traced = true;
     for (const Entry& each : list)
-        extra_of(d.message).reports.push_back(
-            Due{ReportKind::status, ReportRecipient{each.number, ReportKind::delayed, false, reason}, 0});
+        owe(d.message, Due{ReportKind::status, ReportRecipient{each.number, ReportKind::delayed, false, reason}, 0});
 }
 
 // What a try came to is all that was asked: there is no other.
@@ -30,19 +48,20 @@ void Core::verified(Slot message, const std::vector<Entry>& list, const Reason& 
     for (const Entry& each : list) report(message, ReportKind::failed, each.number, true, reason);
 }
 
-// At once when nothing of the message is on its way any more, else a little later, so that what fails
-// meanwhile goes into the same report.
+// At once when nothing of the message is on its way any more, or when there is enough for a report already; else a little
+// later, so that what fails meanwhile goes into the same one.
 void Core::plan_reports(Slot message) {
     const Message& m = messages_[message];
     Extra& e = extras_[m.extra];
     if (std::ranges::none_of(e.reports, [](const Due& due) { return due.request == 0; })) return;
+    const bool enough = e.unasked >= most_in_report || e.unasked_size >= largest_report;
     bool settled = m.active == 0;
     for (Slot slot = m.first; slot != none && settled; slot = deliveries_[slot].next_of_message) {
         const DeliveryState state = deliveries_[slot].state;
         settled = state == DeliveryState::waiting || state == DeliveryState::held;
     }
     const bool planned = e.report_at != smtp::Monotonic{};
-    const smtp::Monotonic at = now_.monotonic + (settled ? smtp::Duration{} : settings_.report_gather);
+    const smtp::Monotonic at = now_.monotonic + (settled || enough ? smtp::Duration{} : settings_.report_gather);
     if (planned && (e.put_off || e.report_at <= at)) return;
     if (planned) reports_due_.erase({e.report_at, message});
     e.report_at = at;
@@ -63,54 +82,112 @@ void Core::forget_overtaken(Slot message) {
     });
 }
 
-bool Core::reports_wanted() const {
-    constexpr std::size_t asked_at_most = 100;
-    return bounce_up_ && !reports_due_.empty() && reports_asked_.size() < asked_at_most;
+void Core::count_unasked(Extra& e) {
+    e.unasked = 0;
+    e.unasked_size = 0;
+    for (const Due& due : e.reports) {
+        if (due.request != 0) continue;
+        ++e.unasked;
+        e.unasked_size += size_of(due.recipient);
+    }
 }
+
+bool Core::may_ask_for_reports() const {
+    return bounce_up_ && reports_asked_.size() < reports_window_ && reports_asked_size_ < reports_at_once;
+}
+
+bool Core::reports_wanted() const { return may_ask_for_reports() && !reports_due_.empty(); }
 
 void Core::pump_reports() {
     while (reports_wanted() && reports_due_.begin()->first <= now_.monotonic) {
         const Slot message = reports_due_.begin()->second;
         reports_due_.erase(reports_due_.begin());
-        const Message& m = messages_[message];
-        Extra& e = extras_[m.extra];
+        Extra& e = extras_[messages_[message].extra];
         e.report_at = {};
         e.put_off = false;
         forget_overtaken(message);
         for (const ReportKind kind :
              {ReportKind::failed, ReportKind::delayed, ReportKind::delivered, ReportKind::relayed,
-              ReportKind::expanded, ReportKind::status}) {
-            MakeReport ask{0, spool::QueueId{m.id}, m.location, kind, {}, {}};
-            for (Due& due : e.reports) {
-                if (due.kind != kind || due.request != 0) continue;
-                if (ask.request == 0) ask.request = ++last_request_;
-                due.request = ask.request;
-                ask.recipients.push_back(due.recipient);
-            }
-            if (ask.request == 0) continue;
-            if (kind == ReportKind::delayed)
-                ask.retry_until = smtp::WallTime(std::chrono::seconds(expires(m)));
-            reports_asked_.emplace(ask.request, message);
-            emit(std::move(ask));
-        }
+              ReportKind::expanded, ReportKind::status})
+            while (may_ask_for_reports() && ask_for_report(message, kind)) {}
+        count_unasked(e);
+        if (e.unasked == 0) continue;
+        e.report_at = now_.monotonic; // when others are done
+        reports_due_.emplace(e.report_at, message);
     }
+}
+
+// False: there is nothing of that kind to be told. Many recipients make several reports, so that each can be held in
+// memory, and be read.
+bool Core::ask_for_report(Slot message, ReportKind kind) {
+    const Message& m = messages_[message];
+    MakeReport ask{0, spool::QueueId{m.id}, m.location, kind, {}, {}};
+    std::size_t size = 0;
+    for (Due& due : extras_[m.extra].reports) {
+        if (due.kind != kind || due.request != 0) continue;
+        const auto its = size_of(due.recipient);
+        if (ask.recipients.size() >= most_in_report || (size + its > largest_report && size > 0)) break;
+        if (ask.request == 0) ask.request = ++last_request_;
+        due.request = ask.request;
+        size += its;
+        ask.recipients.push_back(due.recipient);
+    }
+    if (ask.request == 0) return false;
+    if (kind == ReportKind::delayed) ask.retry_until = smtp::WallTime(std::chrono::seconds(expires(m)));
+    reports_asked_.emplace(ask.request, AskedReport{message, size});
+    reports_asked_size_ += size;
+    emit(std::move(ask));
+    return true;
+}
+
+void Core::no_longer_asked(std::unordered_map<std::uint64_t, AskedReport>::iterator asked) {
+    reports_asked_size_ -= asked->second.size;
+    reports_asked_.erase(asked);
+}
+
+// As categorizer_gone(): one of the reports may be why.
+void Core::bounce_gone() {
+    if (reports_asked_.empty()) return;
+    reports_window_ = std::max<std::size_t>(reports_asked_.size() / 2, 1);
+    const bool alone = reports_asked_.size() == 1;
+    const std::uint64_t suspected = alone ? messages_[reports_asked_.begin()->second.message].id : 0;
+    const bool again = alone && suspected == last_alone_with_bounce_;
+    last_alone_with_bounce_ = again ? 0 : suspected;
+    if (again) reports_window_ = most_reports_asked;
+    while (!reports_asked_.empty()) {
+        const auto [request, asked] = *reports_asked_.begin();
+        no_longer_asked(reports_asked_.begin());
+        put_off_report(asked.message, request, again ? settings_.submit_retry : smtp::Duration{},
+                       again ? "the bounce daemon ended, twice in a row, while it made this report alone" : "");
+    }
+}
+
+void Core::put_off_report(Slot message, std::uint64_t request, smtp::Duration wait, std::string why) {
+    Extra& e = extras_[messages_[message].extra];
+    for (Due& due : e.reports)
+        if (due.request == request) due.request = 0;
+    count_unasked(e);
+    if (e.report_at != smtp::Monotonic{}) reports_due_.erase({e.report_at, message});
+    e.put_off = !why.empty();
+    if (e.put_off) e.put_off_why = std::move(why);
+    e.report_at = e.put_off ? after(wait) : now_.monotonic + wait;
+    reports_due_.emplace(e.report_at, message);
 }
 
 void Core::reported(const Reported& event) {
     const auto asked = reports_asked_.find(event.request);
     if (asked == reports_asked_.end()) return;
-    const Slot message = asked->second;
-    reports_asked_.erase(asked);
+    const Slot message = asked->second.message;
+    no_longer_asked(asked);
+    if (reports_window_ < most_reports_asked) ++reports_window_;
+    last_alone_with_bounce_ = 0;
     Message& m = messages_[message];
     Extra& e = extras_[m.extra];
     if (event.outcome == ReportOutcome::try_later) {
-        for (Due& due : e.reports)
-            if (due.request == event.request) due.request = 0;
-        if (e.report_at != smtp::Monotonic{}) reports_due_.erase({e.report_at, message});
-        e.put_off = true;
-        e.put_off_why = std::string(event.why);
-        e.report_at = after(settings_.submit_retry);
-        reports_due_.emplace(e.report_at, message);
+        // The first time soon: what is kept in reserve for reports is being given up.
+        const auto wait = e.put_off_why.empty() ? std::min<smtp::Duration>(settings_.submit_retry, soon_again)
+                                                : settings_.submit_retry;
+        put_off_report(message, event.request, wait, event.why.empty() ? "it said not why" : std::string(event.why));
         leave_incoming(message);
         return;
     }
@@ -144,7 +221,7 @@ void Core::drop_reports(Slot message) {
     Extra& e = extras_[m.extra];
     if (e.report_at != smtp::Monotonic{}) reports_due_.erase({e.report_at, message});
     for (const Due& due : e.reports)
-        if (due.request != 0) reports_asked_.erase(due.request);
+        if (const auto asked = reports_asked_.find(due.request); asked != reports_asked_.end()) no_longer_asked(asked);
 }
 
 void Core::service(Service which, Presence presence) {
@@ -152,13 +229,7 @@ void Core::service(Service which, Presence presence) {
     switch (which) {
     case Service::categorizer:
         categorizer_up_ = up;
-        if (up) break;
-        while (asked_.tail != none) {
-            const Slot slot = asked_.tail;
-            asked_.remove(deliveries_, slot);
-            deliveries_[slot].state = DeliveryState::pending;
-            pending_.push(deliveries_, slot, End::front);
-        }
+        if (!up) categorizer_gone();
         break;
     case Service::router:
         router_up_ = up;
@@ -180,16 +251,7 @@ void Core::service(Service which, Presence presence) {
         break;
     case Service::bounce:
         bounce_up_ = up;
-        if (up) break;
-        for (const auto& [request, message] : reports_asked_) {
-            Extra& e = extras_[messages_[message].extra];
-            for (Due& due : e.reports)
-                if (due.request == request) due.request = 0;
-            if (e.report_at != smtp::Monotonic{}) reports_due_.erase({e.report_at, message});
-            e.report_at = now_.monotonic;
-            reports_due_.emplace(e.report_at, message);
-        }
-        reports_asked_.clear();
+        if (!up) bounce_gone();
         break;
     }
 }

@@ -33,15 +33,17 @@ void Core::take_back(Slot slot) {
     --messages_[d.message].active;
     --agent(c.agent)->in_flight;
     d.holder = none;
+    d.cut = false;
     d.state = DeliveryState::held; // nowhere
     if (q.health.health != Health::ready && d.round == q.health.round) q.health.probing = false;
     if (q.of_user) refresh(d.queue);
 }
 
 void Core::untried(Slot slot, End end) {
+    const Slot queue = deliveries_[slot].queue;
     deliveries_[slot].due = now_.monotonic;
-    place(slot, end);
-    refresh(deliveries_[slot].queue);
+    place(slot, end); // a try that is delayed may have been its last
+    refresh(queue);
 }
 
 // The quickest recent transaction tells what the peer needs; ours slow each other down when they are many. It
@@ -52,6 +54,7 @@ void Core::measured(Slot connection, Slot delivery) {
     const auto sample =
         std::max(now_.monotonic - std::max(c.last_done, deliveries_[delivery].due), smtp::Duration(1));
     c.last_done = l.last_progress = now_.monotonic;
+    c.stalled = false;
     ++c.completed;
     if (l.transaction.count() == 0) {
         l.transaction = sample;
@@ -70,12 +73,17 @@ void Core::push_back(Slot link, std::uint32_t open) {
     ++l.push_backs;
 }
 
-void Core::done(const Done& event) {
-    const Slot slot = static_cast<Slot>(event.delivery);
+Slot Core::active_delivery(DeliveryId id) const {
+    const Slot slot = static_cast<Slot>(id);
     const bool known = slot != none && slot <= deliveries_.top() &&
-                       deliveries_[slot].generation == static_cast<std::uint32_t>(event.delivery >> 32) &&
+                       deliveries_[slot].generation == static_cast<std::uint32_t>(id >> 32) &&
                        deliveries_[slot].state == DeliveryState::active && deliveries_[slot].message != none;
-    if (!known) {
+    return known ? slot : none;
+}
+
+void Core::done(const Done& event) {
+    const Slot slot = active_delivery(event.delivery);
+    if (slot == none) {
         repeated(event);
         return;
     }
@@ -124,7 +132,10 @@ void Core::closed(const Closed& event) {
                 finish(message);
                 continue;
             }
-            if (counted(delivery, reason)) continue; // tells, too
+            if (const Slot message = deliveries_[delivery].message; counted(delivery, reason)) { // tells, too
+                finish(message);
+                continue;
+            }
             tell_first_try(delivery, entries(delivery), reason);
             finish(deliveries_[delivery].message);
         }
@@ -135,17 +146,11 @@ void Core::closed(const Closed& event) {
     release_connection(slot);
 }
 
-// Under a policy that counts attempts a link's failure is one for the message the try was made for.
+// By a named policy the failure that its link or queue rests after now is one of the message the try was made for.
 bool Core::counted(Slot slot, const Reason& reason) {
-    const Delivery like = deliveries_[slot];
-    if (like.queue == none || !policy(like.message, like.queue).counts()) return false;
-    std::vector<Entry> list = entries(slot);
-    std::uint16_t most = 0;
-    for (Entry& each : list) most = std::max(most, ++each.failures);
-    Slot spare = slot;
-    wait_again(like, spare, list, own_due(like.message, like.queue, most), reason);
-    if (spare != none) free_delivery(spare);
-    finish(like.message);
+    const Delivery& d = deliveries_[slot];
+    if (d.queue == none || d.suspect || !has_own_clock(d.message, d.queue) || !backs_off(d.queue)) return false;
+    count_try(slot, reason, Try::made);
     return true;
 }
 

@@ -108,12 +108,15 @@ Slot Core::link_for(std::string_view name, AgentKind kind, bool mx) {
 void Core::attach(Slot queue, Slot link) {
     queues_[queue].link = link;
     ++links_[link].queues;
+    join_terms(queues_[queue]);
 }
 
 void Core::detach(Slot queue) {
     Queue& q = queues_[queue];
     if (q.link == none) return;
     const Slot link = q.link;
+    leave_terms(q);
+    settle_terms(link);
     q.link = none;
     Link& l = links_[link];
     l.offer -= q.offer;
@@ -254,17 +257,19 @@ void Core::routed(Slot queue, const Routed& event) {
         q.route = RouteState::known;
         q.route_failures = 0;
         const Slot link = link_for(event.link, AgentKind::smtp, event.kind == RouteKind::mx);
+        if (before != none) leave_terms(q);
         q.rule = rule_of(event.rule);
+        q.auth = auth_of(event.auth);
+        q.connections = event.connections;
+        if (before != none) join_terms(q);
         q.secure = event.secure;
-        links_[link].rule = q.rule;
         goes_by(q, links_[link].pool);
-        links_[link].limit = event.connections;
-        links_[link].window.set_limit(limit_of(links_[link]));
         if (link != before) {
             detach(queue);
             attach(queue, link);
             if (before == none) all_suspended(queue);
         }
+        given_policy(queue);
         break;
     }
     case RouteKind::temporary:
@@ -281,6 +286,7 @@ void Core::routed(Slot queue, const Routed& event) {
             if (const Slot front = flows_.front(q.lanes, lane); front != none)
                 untried_for_want_of_route(front, Outcome::deferred);
         all_suspended(queue);
+        tries_delayed(queue);
         break;
     case RouteKind::permanent:
         detach(queue);
@@ -291,6 +297,7 @@ void Core::routed(Slot queue, const Routed& event) {
     }
     route_reset(queue, found, q.link != before);
     refresh(queue);
+    if (found) tries_delayed(queue);
 }
 
 // Its domain cannot receive mail: everything that is due fails; what waits on a ladder of its own follows
@@ -367,6 +374,7 @@ void Core::abandoned(Slot link) {
 void Core::link_timer(Slot link) {
     link_timers_.remove(link);
     Link& l = links_[link];
+    recall_stalled(link);
     if (may_go_down(l)) {
         if (now_.monotonic - l.retry_since >= settings_.link_down_after)
             went_down(link);

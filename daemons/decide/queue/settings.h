@@ -51,6 +51,7 @@ struct RouteSettings {
     std::uint32_t glitch_count = 0, retry_count = 0, failures_before_problem = 0;
     std::uint32_t messages_per_second = 0, messages_per_hour = 0, connections_per_second = 0; // 0: no limit
     std::string retry_policy;
+    bool by_backlog = false; // a further connection only for `batch` deliveries more, however long they wait
     bool operator==(const RouteSettings&) const = default;
 };
 

@@ -24,9 +24,9 @@ std::uint32_t Core::sweep_step() const {
 }
 
 std::uint32_t Core::expires(const Message& m) const {
-    if (m.expiry != 0) return m.expiry;
+    if (m.expiry_fixed) return m.expiry;
     const std::uint32_t from = settings_.soft_bounce ? std::max(m.free_from, wall_seconds()) : m.free_from;
-    return from + whole_seconds(m.null_sender ? settings_.report_expiry : settings_.expiry);
+    return from + std::min(m.expiry, 0xffffffff - from);
 }
 
 void Core::leave_incoming(Slot slot) {
@@ -37,6 +37,7 @@ void Core::leave_incoming(Slot slot) {
     m.bucket = 0;
     m.location = spool::Location::messages;
     emit(MoveToMessages{spool::QueueId{m.id}});
+    write_policy(slot);
     watch(slot);
 }
 
@@ -72,7 +73,8 @@ void Core::unwatch(Slot slot) {
 bool Core::expirable(const Delivery& d) const {
     if (paused_ || d.scheduled) return false;
     Seconds tried = d.tried, mark = std::max(mark_, d.since);
-    bool failing = d.state == DeliveryState::waiting;
+    const bool alone = d.state == DeliveryState::alone; // an agent has died with it
+    bool failing = d.state == DeliveryState::waiting || alone;
     if (d.queue != none) {
         const Queue& q = queues_[d.queue];
         if (q.stopped()) return false;
@@ -87,7 +89,7 @@ bool Core::expirable(const Delivery& d) const {
             failing = failing || l.health.health != Health::ready;
         }
     }
-    const bool due = d.state == DeliveryState::waiting || d.state == DeliveryState::ready;
+    const bool due = d.state == DeliveryState::waiting || d.state == DeliveryState::ready || alone;
     return due && failing && tried >= mark;
 }
 
@@ -101,6 +103,8 @@ Reason Core::reason_of(const Delivery& d) const {
     if (q.link != none && links_[q.link].health.health != Health::ready)
         return links_[q.link].health.last_error;
     if (q.health.health != Health::ready) return q.health.last_error;
+    if (d.state == DeliveryState::alone)
+        return {"4.3.0", "a delivery agent crashed with this message in flight; it waits for an agent to itself", "", ""};
     return {};
 }
 
@@ -115,6 +119,7 @@ void Core::sweep(Slot slot) {
     if (expires(m) <= now) {
         for (Slot each = m.first; each != none;) {
             const Slot next = deliveries_[each].next_of_message;
+            cut_expired(each);
             if (expirable(deliveries_[each])) {
                 expire(slot, entries(each), reason_of(deliveries_[each]));
                 take_out(each);

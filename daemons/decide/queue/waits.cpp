@@ -98,8 +98,8 @@ void Core::unlinked_uncategorized(std::vector<Unlinked>& out) const {
         if (groups.empty()) add(no_answer, d.count);
     }
     for (auto& [text, one] : by_reason) out.push_back(std::move(one));
-    if (!categorizer_up_ && pending_.count > 0)
-        out.push_back({.gate = Gate::categorizer, .deliveries = pending_.count, .waits_for = "the categorizer is not there"});
+    if (const auto count = pending_.count + pending_lengthy_.count; !categorizer_up_ && count > 0)
+        out.push_back({.gate = Gate::categorizer, .deliveries = count, .waits_for = "the categorizer is not there"});
 }
 
 void Core::unlinked_reports(std::vector<Unlinked>& out) const {

@@ -71,6 +71,19 @@ void World::does(const q::CloseConnection& a) {
     later(goodbye, [this, id = a.connection] { work(id); });
 }
 
+void World::does(const q::Recall& a) {
+    later(0s, [this, id = a.connection] {
+        const auto at = connections_.find(id);
+        if (at == connections_.end()) return;
+        auto& waiting = at->second.deliveries;
+        const auto begun = waiting.begin() + std::min<std::ptrdiff_t>(at->second.busy ? 1 : 0, std::ssize(waiting));
+        std::vector<q::DeliveryId> back;
+        for (auto each = begun; each != waiting.end(); ++each) back.push_back(each->id);
+        waiting.erase(begun, waiting.end());
+        tell([&](smtp::Now now, auto& out) { engine_.returned({id, back}, now, out); });
+    });
+}
+
 void World::work(q::ConnectionId id) {
     const auto at = connections_.find(id);
     if (at == connections_.end()) return;

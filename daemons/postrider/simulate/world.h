@@ -122,6 +122,7 @@ private:
     void does(const decide::queue::OpenConnection& a);
     void does(const decide::queue::Deliver& a);
     void does(const decide::queue::CloseConnection& a);
+    void does(const decide::queue::Recall& a);
     void does(const decide::queue::MakeReport& a);
     void does(const decide::queue::NoticeLink& a);
     void does(const decide::queue::NoticeQueue& a);

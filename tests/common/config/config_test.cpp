@@ -1,6 +1,7 @@
 // What a configuration may say, what it means, and how each mistake in it is answered.
 #include "daemons/common/config/units.h"
 #include "tests/common/config/reading.h"
+#include <fmt/format.h>
 
 using namespace std::chrono_literals;
 using namespace config::testing;
@@ -232,6 +233,27 @@ TEST_CASE("pools of source addresses") {
     CHECK(config.pool("a")->rest == 1h);
     CHECK(config.pool_choice.by_sender.at("@news.example") == "bulk");
     CHECK(config.routes.at(0).pool == "a");
+}
+
+TEST_CASE("a route to a listener of ours is refused") {
+    const auto problem = [](std::string_view listen, std::string_view hop) {
+        return bad(fmt::format("[listen.mx]\naddresses = {}\n[route.\"x.example\"]\nnext_hop = {}", listen, hop));
+    };
+    for (const auto& [listen, hop] : {std::pair{"\"127.0.0.1:25\"", "\"[127.0.0.1]:25\""},
+                                      {"\"127.0.0.1:25\"", "\"[127.0.0.1]\""},
+                                      {"\"*:2525\"", "\"[127.0.0.2]:2525\""},
+                                      {"\"*:2525\"", "\"[::1]:2525\""},
+                                      {"\"192.0.2.1:25\"", "[\"[192.0.2.9]\", \"[192.0.2.1]:25\"]"},
+                                      {"\"192.0.2.1:25\"", "\"[localhost]\""}}) {
+        CAPTURE(hop);
+        CHECK(problem(listen, hop).contains("is this system itself (listen.mx); mail sent there would come back"));
+    }
+    for (const auto& [listen, hop] : {std::pair{"\"127.0.0.1:25\"", "\"[127.0.0.1]:10025\""},
+                                      {"\"192.0.2.1:25\"", "\"[127.0.0.1]:25\""},
+                                      {"\"192.0.2.1:25\"", "\"x.example\""}}) {
+        CAPTURE(hop);
+        CHECK(problem(listen, hop) == "accepted");
+    }
 }
 
 TEST_CASE("each kind of mistake is refused with its place and what was probably meant") {

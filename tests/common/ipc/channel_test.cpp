@@ -35,7 +35,8 @@ struct LongDirectory {
     LongDirectory() { std::filesystem::create_directory(path); }
 };
 
-const ExpectedTokens expected = {{proto::Role::smtpd, "smtpd's token"}, {proto::Role::pickup, "pickup's token"}};
+const ExpectedTokens expected = {"the queue-manager's key", {proto::Role::smtpd, proto::Role::pickup}};
+const std::string token = token_of(expected.key, proto::Role::smtpd, 16);
 
 } // namespace
 
@@ -48,7 +49,7 @@ TEST_CASE("a hundred thousand messages arrive in order, congestion is seen and e
     const std::uint64_t all = 100'000;
     auto pour = [&] {
         while (sent < all && !from->congested())
-            from->send(submission::Submitted{{++sent}, sent, std::string(sent % 100, 'e')});
+            static_cast<void>(from->send(submission::Submitted{{++sent}, sent, std::string(sent % 100, 'e')}));
         was_congested = was_congested || from->congested();
     };
     from = std::make_unique<SubmissionChannel>(connection(loop, std::move(a)),
@@ -130,7 +131,7 @@ TEST_CASE("secrets are compared whole") {
 TEST_CASE("only who proves its role, in this version, for its own conversations, is let in") {
     using proto::Role;
     const std::vector<Role> roles = {Role::smtpd, Role::pickup};
-    proto::hello::Hello hello{"submission", proto::version, Role::smtpd, 16, "smtpd's token"};
+    proto::hello::Hello hello{"submission", proto::version, Role::smtpd, 16, token};
     CHECK(refusal(hello, roles, expected) == "");
     auto wrong = hello;
     wrong.version = 99;
@@ -140,12 +141,28 @@ TEST_CASE("only who proves its role, in this version, for its own conversations,
     CHECK(refusal(wrong, roles, expected) == "smtp-client has no part in \"submission\"");
     wrong = hello;
     wrong.role = Role::pickup;
-    CHECK(refusal(wrong, roles, expected) == "it does not prove to be pickup");
-    wrong.token = "pickup's token";
+    CHECK(refusal(wrong, roles, expected) == "it does not prove to be pickup/16");
+    wrong.token = token_of(expected.key, Role::pickup, 16);
     CHECK(refusal(wrong, roles, expected) == "");
+    wrong = hello; // another worker of the same role: its slot, its messages
+    wrong.instance = 17;
+    CHECK(refusal(wrong, roles, expected) == "it does not prove to be smtpd/17");
+    wrong = hello; // what it shows another server
+    wrong.token = token_of("the categorizer's key", Role::smtpd, 16);
+    CHECK(refusal(wrong, roles, expected) == "it does not prove to be smtpd/16");
     wrong = hello;
     wrong.token = "";
-    CHECK(refusal(wrong, roles, {{Role::smtpd, ""}}) == "it does not prove to be smtpd");
+    CHECK(refusal(wrong, roles, expected) == "it does not prove to be smtpd/16");
+    wrong.token = token_of("", Role::smtpd, 16);
+    CHECK(refusal(wrong, roles, {"", {Role::smtpd}}) == "it does not prove to be smtpd/16");
+    CHECK(refusal(hello, roles, {expected.key, {Role::pickup}}) == "it does not prove to be smtpd/16");
+}
+
+TEST_CASE("a process shows each server the token meant for it") {
+    const Identity identity{proto::Role::smtpd, 16, {{"queue-manager", "one"}, {"categorizer", "two"}}};
+    CHECK(identity.token_for("/spool/run/private/queue-manager") == "one");
+    CHECK(identity.token_for("categorizer") == "two");
+    CHECK(identity.token_for("/spool/run/private/router") == "");
 }
 
 TEST_CASE("a connector comes up, goes down with its server and comes up again; strangers are refused") {
@@ -176,7 +193,7 @@ TEST_CASE("a connector comes up, goes down with its server and comes up again; s
     Timer restart(loop, [&] { serve(); });
     int round = 0;
     client = std::make_unique<Connector<submission::Message>>(
-        loop, log, path, submission::conversation, Identity{proto::Role::smtpd, 16, "smtpd's token"},
+        loop, log, path, submission::conversation, Identity{proto::Role::smtpd, 16, {{"queue-manager", token}}},
         Connector<submission::Message>::Callbacks{
             [&](submission::Message&& m) {
                 seen += fmt::format("taken{} ", std::get<submission::Taken>(m).queue_id.value);
@@ -187,16 +204,16 @@ TEST_CASE("a connector comes up, goes down with its server and comes up again; s
             },
             [&] {
                 seen += "up ";
-                CHECK(client->send(submission::Submitted{{static_cast<std::uint64_t>(5 + round)}}));
+                CHECK(client->send(submission::Submitted{{static_cast<std::uint64_t>(5 + round)}}) == Sent::yes);
             },
             [&](const std::string&) {
                 seen += "down ";
                 CHECK_FALSE(client->up());
-                CHECK_FALSE(client->send(submission::Submitted{{9}}));
+                CHECK(client->send(submission::Submitted{{9}}) == Sent::not_open);
             },
             {}});
     stranger = std::make_unique<Connector<submission::Message>>(
-        loop, log, path, submission::conversation, Identity{proto::Role::smtpd, 16, "a guess"},
+        loop, log, path, submission::conversation, Identity{proto::Role::smtpd, 16, {{"queue-manager", "a guess"}}},
         Connector<submission::Message>::Callbacks{{}, [] { FAIL("it was let in"); }, {}, {}});
     restart.start(10ms); // the server comes later
     loop.run();

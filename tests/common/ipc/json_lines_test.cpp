@@ -18,7 +18,7 @@ namespace {
 // Serves on a thread of its own, as a daemon would.
 class Server {
 public:
-    Server() {
+    explicit Server(smtp::Duration patience = JsonServer::default_patience) : patience_(patience) {
         path = directory_.path() / "control";
         auto fd = listen_local(path, 0600);
         REQUIRE(fd);
@@ -45,7 +45,7 @@ private:
             to.finish(std::exchange(watcher, 0));
         };
         JsonServer server(
-            loop, log, std::move(fd), [&](const JsonServer::Request& request, const json& body) {
+            loop, log, std::move(fd), Operators{geteuid(), true, {}}, [&](const JsonServer::Request& request, const json& body) {
                 const std::string op = body["op"];
                 const auto peer = request.peer;
                 if (op == "end") {
@@ -73,6 +73,13 @@ private:
                 } else if (op == "watch") { // until somebody has left
                     watcher = peer;
                     tell_watcher(server);
+                } else if (op == "flood") {
+                    for (int i = 0; i < 20'000 && server.send(peer, {{"text", std::string(100, 'x')}}); ++i) {}
+                    server.finish(peer);
+                } else if (op == "huge") { // never in one go: it would be too much
+                    for (std::size_t sent = 0; sent < 2 * JsonServer::max_unread; sent += 1 << 20)
+                        server.send(peer, {{"text", std::string(1 << 20, 'x')}});
+                    server.finish(peer);
                 } else if (op == "many") {
                     stream = [&, peer](std::uint64_t, int from) {
                         for (int i = from; i < 20'000; ++i) {
@@ -86,9 +93,10 @@ private:
                 } else {
                     server.refuse(peer, "there is no \"" + op + "\"");
                 }
-            });
+            }, patience_);
         loop.run();
     }
+    const smtp::Duration patience_;
     TemporaryDirectory directory_;
     std::thread thread_;
 };
@@ -160,6 +168,23 @@ TEST_CASE("what is asked meanwhile waits its turn, up to a bound; who ends only 
     CHECK(raw(server.path, later) == answer);
     CHECK(raw(server.path, later + later + later) == answer + answer + answer);
     CHECK(raw(server.path, later + std::string(JsonServer::max_request + 1, 'x')) == answer);
+}
+
+TEST_CASE("whoever reads nothing of his answer is let go") {
+    const auto asks = [](const Server& server, const char* what) {
+        auto fd = connect_local(server.path);
+        REQUIRE(fd);
+        const auto request = std::string("{\"version\":1,\"op\":\"") + what + "\"}\n";
+        REQUIRE(write(fd->number(), request.data(), request.size()) == static_cast<ssize_t>(request.size()));
+        pollfd gone{fd->number(), 0, 0}; // nothing is read: only the end is waited for
+        return poll(&gone, 1, 20'000) == 1 && (gone.revents & POLLHUP) != 0;
+    };
+    Server server(100ms);
+    CHECK(asks(server, "flood"));
+    CHECK(asks(server, "huge"));
+    auto client = JsonClient::connect(server.path);
+    REQUIRE(client);
+    CHECK(client->ask({{"op", "who"}}, [](const json&) {}));
 }
 
 TEST_CASE("nonsense is answered with words or a closed door") {

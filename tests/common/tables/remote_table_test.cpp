@@ -22,13 +22,13 @@ struct World {
     std::size_t expected = 1; // of told
     std::unique_ptr<RemoteTable> table;
 
-    explicit World(smtp::Duration timeout = 10s) {
+    explicit World(smtp::Duration timeout = 10s, smtp::Duration crowded_timeout = 1s) {
         service.heard = [this](std::size_t connection, std::string_view bytes) {
             asked.push_back(fmt::format("{} {}", connection, bytes.substr(0, bytes.size() - 1)));
             service.say(connection, fmt::format("200 value%20of%20{}\n", bytes.substr(4, bytes.size() - 5)));
         };
         const auto address = common::ServiceAddress::parse("unix:" + (here.path() / "s").string());
-        table = std::make_unique<RemoteTable>(loop, log, "tcp:t", Service{*address, tcp_table::question, tcp_table::hear, timeout, 30s},
+        table = std::make_unique<RemoteTable>(loop, log, "tcp:t", Service{*address, tcp_table::question, tcp_table::hear, timeout, 30s, crowded_timeout},
                                               [this](const std::string& key) {
                                                   told.push_back(key);
                                                   if (told.size() >= expected) loop.stop();
@@ -188,6 +188,42 @@ TEST_CASE("a service that is gone, mute or mad makes its table unavailable, for 
     world.loop.run();
     CHECK(world.find("other") == "well");
     CHECK(world.table->trouble() == "");
+}
+
+TEST_CASE("keys of one domain that are never answered cost those of others no time") {
+    World world(10s, 50ms);
+    const auto usual = world.service.heard;
+    world.service.heard = [&](std::size_t connection, std::string_view bytes) {
+        if (bytes.find("hung") == bytes.npos) usual(connection, bytes);
+    };
+    CHECK(world.get("ann@good.example") == "value of ann@good.example");
+    const auto hung = [](int i) { return fmt::format("k{}@hung.example", i); };
+    for (int i = 0; i < 100; ++i) CHECK(world.table->ask(hung(i), common::Loop::now()));
+    CHECK(world.table->ask("bob@good.example", common::Loop::now()));
+    while (world.find("bob@good.example") == "?") {
+        world.expected = world.told.size() + 1;
+        world.loop.run();
+    }
+    CHECK(world.find("bob@good.example") == "value of bob@good.example");
+    CHECK(world.table->trouble() == "");
+    // They are not asked any more, for a moment.
+    CHECK(world.find(hung(99)) == "!table tcp:t: keys of hung.example: no answer within 50ms, while other keys wait");
+    CHECK_FALSE(world.table->ask(hung(99), common::Loop::now()));
+    CHECK(world.asked.size() < 20);
+    const auto now = common::Loop::now();
+    CHECK(world.table->find(hung(99), {now.monotonic + 31s, now.wall + 31s}).said == Answer::Said::not_yet);
+}
+
+TEST_CASE("a service that has answered and falls silent is out of order, whatever the keys") {
+    World world(100ms);
+    CHECK(world.get("ann@good.example") == "value of ann@good.example");
+    world.service.heard = [](std::size_t, std::string_view) {};
+    for (int i = 0; i < 8; ++i) world.table->ask(fmt::format("k@d{}.example", i), common::Loop::now());
+    while (world.table->trouble().empty()) {
+        world.expected = world.told.size() + 1;
+        world.loop.run();
+    }
+    CHECK(world.find("other@d9.example") == "!table tcp:t: no answer within 100ms");
 }
 
 TEST_CASE("all that wait are told when a service fails") {

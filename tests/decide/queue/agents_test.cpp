@@ -100,10 +100,10 @@ TEST_CASE("a recipient that cannot be categorized now is asked for again, by dou
     Bench b;
     b.sorts = false;
     const auto id = b.send({"d.example"});
-    b.engine.categorization_failed(id, b.now(), b.out);
+    b.engine.categorization_failed(id, {}, b.now(), b.out);
     b.pass(60s);
     CHECK(b.asked.size() == 2);
-    b.engine.categorization_failed(id, b.now(), b.out);
+    b.engine.categorization_failed(id, {}, b.now(), b.out);
     b.pass(119s);
     CHECK(b.asked.size() == 2);
     b.pass(1s);

@@ -4,6 +4,7 @@
 #pragma once
 #include "daemons/decide/mx.h"
 #include "daemons/decide/queue/engine.h"
+#include <algorithm>
 #include <deque>
 #include <doctest/doctest.h>
 #include <functional>
@@ -139,13 +140,17 @@ public:
     // The world's answers.
     std::map<std::string, std::string> link_of;  // domain → link; else its own name
     std::map<std::string, RouteKind> route_kind; // else configured
-    std::string rule;                            // of every route
+    std::string rule;                            // of every route …
+    std::map<std::string, std::string> rule_of;  // … but of these domains'
+    std::map<std::string, std::string> auth_of;  // domain → how we authenticate for its mail
+    std::map<std::string, std::uint32_t> limit_of; // domain → connections by its route
     std::map<std::string, std::string> address_of; // link → the address that is asked for; else none is
     std::function<void(const std::string& link, bool down)> on_link_state;
     bool connects = true; // connections come up at once
     bool sorts = true;    // the categorizer answers at once
     bool routes = true;   // … and so does the router
-    bool reports_work = true;
+    bool reports_work = true, reports_answered = true;
+    bool stops = true; // what is cut is given back
     std::vector<std::uint32_t> keys; // of the recipients' addresses, by number
     bool unchecked = false;          // … which the suppression list is to be asked about
     Reason reason{"4.0.0", "because", "", ""};
@@ -172,7 +177,8 @@ public:
     std::vector<NoticeReset> resets;
     std::vector<std::string> policies; // recorded
     std::uint64_t last_id = 0x1000;
-    std::uint64_t timers = 0;
+    std::uint64_t timers = 0, recalls = 0;
+    std::vector<DeliveryId> cuts;
     std::map<std::uint64_t, std::vector<std::string>> recipients;
 
 private:
@@ -208,7 +214,9 @@ private:
         const auto link = a.pool.empty() ? named : link_from(link_to(named), a.pool);
         r.pool = a.pool;
         r.link = link;
-        r.rule = rule;
+        r.rule = rule_of.contains(domain) ? rule_of[domain] : rule;
+        if (auth_of.contains(domain)) r.auth = auth_of[domain];
+        if (limit_of.contains(domain)) r.connections = limit_of[domain];
         r.valid = 1000h;
         r.reason = &reason;
         engine.routed(r, now(), out);
@@ -235,8 +243,26 @@ private:
         std::erase(opened, a.connection);
         engine.closed({a.connection, false, true, Phase::session, PushBack::no, nullptr}, now(), out);
     }
+    // All but the first two are not begun: the second one's commands follow the first one's content.
+    void act(const Recall& a, const Actions&) {
+        ++recalls;
+        std::vector<DeliveryId> unbegun;
+        for (const Handed& each : handed)
+            if (each.connection == a.connection) unbegun.push_back(each.delivery);
+        unbegun.erase(unbegun.begin(), unbegun.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(2, unbegun.size())));
+        std::erase_if(handed, [&](const Handed& each) { return std::ranges::count(unbegun, each.delivery) > 0; });
+        engine.returned({a.connection, unbegun}, now(), out);
+    }
+    void act(const CutDelivery& a, const Actions&) {
+        cuts.push_back(a.delivery);
+        if (!stops) return;
+        std::erase_if(handed, [&](const Handed& each) { return each.delivery == a.delivery; });
+        const DeliveryId one[] = {a.delivery};
+        engine.returned({a.connection, one}, now(), out);
+    }
     void act(const MakeReport& a, const Actions&) {
         reports.push_back(a);
+        if (!reports_answered) return;
         Reported r;
         r.request = a.request;
         r.outcome = reports_work ? ReportOutcome::done : ReportOutcome::try_later;
@@ -261,7 +287,7 @@ private:
         if (on_link_state) on_link_state(std::string(a.link), a.down);
     }
     void act(const NoticeReset& a, const Actions&) { resets.push_back(a); }
-    void act(const RecordPolicy& a, const Actions&) { policies.emplace_back(a.policy); }
+    void act(const RecordPolicy& a, const Actions&) { policies.push_back(a.policy->name); }
     void act(const NoticeLink& a, const Actions&) { link_events.emplace_back(a.link, a.event); }
 };
 

@@ -264,7 +264,7 @@ TEST_CASE("hand: requeue of what no queue has yet asks at once") {
     CHECK(b.engine.requeue(id, b.now(), b.out)); // it has the question already
     b.run();
     CHECK(b.asked == std::vector{id});
-    b.engine.categorization_failed(id, b.now(), b.out); // it knows nothing now
+    b.engine.categorization_failed(id, {}, b.now(), b.out); // it knows nothing now
     b.run();
     CHECK(b.asked.size() == 1);
     b.sorts = true;

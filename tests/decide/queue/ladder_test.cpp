@@ -9,9 +9,10 @@ using namespace decide::queue::test;
 namespace {
 
 // When the lone message of a link is tried, in minutes, if every try fails in this way.
-std::vector<int> tries(Bench& b, std::size_t count, const std::function<void(const Handed&)>& fail) {
+std::vector<int> tries(Bench& b, std::size_t count, const std::function<void(const Handed&)>& fail,
+                       const std::string& to = "down.example") {
     std::vector<int> minutes;
-    b.send({"down.example"});
+    b.send({to});
     while (minutes.size() < count) {
         const Handed h = b.take();
         minutes.push_back(static_cast<int>(std::lround(b.seconds() / 60)));
@@ -110,6 +111,15 @@ TEST_CASE("a domain whose policy fails climbs the same ladder, its link does not
           the_ladder);
     CHECK(b.link("down.example").health == Health::ready);
     CHECK(b.queue("down.example").health == Health::retry);
+}
+
+TEST_CASE("a mailbox that nothing can be delivered into climbs the ladder; the store and others' do not") {
+    Bench b;
+    CHECK(tries(b, 9, [&](const Handed& h) { b.answer(h, Outcome::deferred, FailureKind::message); }, "local/ann") ==
+          the_ladder);
+    CHECK(b.link("store:local").health == Health::ready);
+    b.send({"local/bob"});
+    b.answer(b.take(), Outcome::delivered);
 }
 
 TEST_CASE("local mail waits local_retry") {

@@ -225,7 +225,7 @@ Times questions_to_a_dumb_categorizer(const Settings& s, std::size_t count) {
     while (out.size() < count) {
         out.push_back(b.seconds());
         const auto asked = b.asked.size();
-        b.engine.categorization_failed(id, b.now(), b.out);
+        b.engine.categorization_failed(id, {}, b.now(), b.out);
         b.run();
         until(b, [&] { return b.asked.size() > asked; });
     }
@@ -272,15 +272,32 @@ TEST_CASE("queue.max_pending_categorizations: messages the categorizer is asked 
     }
 }
 
-TEST_CASE("queue.submit_retry: a report that could not be written") {
-    for (const auto wait : {300s, 45s}) {
+TEST_CASE("queue.submit_retry: a report that could not be written, again soon and then after this time") {
+    for (const auto wait : {300s, 45s, 1s}) {
         Bench b(with([&](Settings& s) { s.submit_retry = wait; }));
         b.reports_work = false;
         b.send({"x.example"});
         b.answer(b.take(), Outcome::failed);
-        const auto asked = b.reports.size();
-        REQUIRE(asked == 1);
-        CHECK(until(b, [&] { return b.reports.size() > asked; }) == static_cast<double>(wait.count()));
+        REQUIRE(b.reports.size() == 1);
+        CHECK(until(b, [&] { return b.reports.size() > 1; }) == std::min(2.0, static_cast<double>(wait.count())));
+        CHECK(until(b, [&] { return b.reports.size() > 2; }) == static_cast<double>(wait.count()));
+    }
+}
+
+TEST_CASE("a report that could not be written is asked for at once when its message, or all mail, is tried now") {
+    for (const int by : {0, 1}) {
+        Bench b(with([&](Settings& s) { s.submit_retry = 300s; }));
+        b.reports_work = false;
+        const auto id = b.send({"x.example"});
+        b.answer(b.take(), Outcome::failed);
+        b.pass(10s);
+        REQUIRE(b.reports.size() == 2);
+        b.reports_work = true;
+        if (by == 0) CHECK(b.engine.force(id, b.now(), b.out));
+        if (by == 1) CHECK(b.engine.force(Scope::everything, "", b.now(), b.out));
+        b.run();
+        CHECK(b.reports.size() == 3);
+        CHECK_FALSE(b.engine.message(id, b.now()));
     }
 }
 

@@ -224,7 +224,7 @@ TEST_CASE("each retry of our own services follows its setting") {
         b.sorts = false;
         const auto id = b.send({"x.example"});
         for (const auto wait : {7s, 10s, 10s}) {
-            b.engine.categorization_failed(id, b.now(), b.out);
+            b.engine.categorization_failed(id, {}, b.now(), b.out);
             b.run();
             b.asked.clear();
             b.pass(wait - 1s);

@@ -119,7 +119,7 @@ TEST_CASE("mail the categorizer said to wait with: one line for each reason, wha
     };
     for (int i = 0; i < 3; ++i) undecided(b.send({"x.example"}));
     const auto silent = b.send({"x.example"});
-    b.engine.categorization_failed(silent, b.now(), b.out);
+    b.engine.categorization_failed(silent, {}, b.now(), b.out);
     b.run();
     const auto asked = b.send({"x.example"});
     CHECK(only(b, asked).waits_for == "the categorizer is being asked");

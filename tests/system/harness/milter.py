@@ -2,6 +2,7 @@
 
     m = Milter(address, port)
     m.replies["R"] = b"y" + b"550 5.7.1 no\\0"     what it says to a command (default: continue)
+    m.replies["M"] = lambda data: …                 the same, by what the command says
     m.changes = [("h", b"X-A\\0b\\0"), ("q", b"why\\0")]   said before the final word on a message
     m.seen: [(command, data)] of the newest session that had a message; macros of all of them in m.macros
 """
@@ -39,6 +40,8 @@ class Milter(Listener):
                     else:
                         session.append((command, data))
                         reply = self.replies.get(command, b"c")
+                        if callable(reply):
+                            reply = reply(data)
                         if reply == "die":
                             return
                         if reply == "hang" or self.steps & self.silent_bits.get(command, 0):

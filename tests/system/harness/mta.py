@@ -12,6 +12,9 @@ from .watch import wait_until
 
 BUILD = Path(os.environ.get("POSTRIDER_BUILD", Path(__file__).resolve().parents[3] / "build"))
 ROLES = ("master", "smtpd", "pickup", "categorizer", "router", "queue-manager", "smtp-client", "local", "bounce", "metrics")
+CONFINED = tuple(r for r in ROLES if r not in ("master", "local"))
+CANNOT_CONFINE = re.compile(r"confinement: .*(the kernel has no Landlock|left out of sanitizer builds)")
+DENIED = re.compile(r"postfix/(?!master|local|pipe)[\w-]+\[\d+\]: (?!.*(said:|relay=)).*(Permission denied|Operation not permitted)")
 PROGRAMS = (*ROLES, "postrider", "sendmail", "postqueue")
 
 
@@ -46,6 +49,7 @@ class Mta:
         self.can_speak = True  # standard output is open
         self.user = "someone"
         self.forgotten = 0  # lines of the log
+        self.expects_denials = False  # a test has daemons try what their confinement refuses
         self.aliases = self.folder / "aliases"
         self.aliases.write_text("")
         # The ladder's shape with seconds for minutes, and no jitter: tests wait for what comes, not for the clock.
@@ -108,6 +112,7 @@ class Mta:
                                         cwd=self.folder, start_new_session=True)
         if wait:
             wait_until(self.answers, 30, lambda: f"the MTA to greet on port {self.relay_port}\n{self.last_words()}")
+            wait_until(lambda: not self.unconfined(), 10, lambda: f"confinement of {self.unconfined()}\n{self.last_words()}")
         return self
 
     def answers(self):
@@ -142,6 +147,30 @@ class Mta:
             found += [l for l in output.read_text(errors="replace").splitlines()
                       if re.search(r"Assertion|Sanitizer|runtime error:|terminate called", l)]
         return found
+
+    def unconfined(self):
+        """Daemons that run without what production holds them by, where this kernel has it. Tests of every kind run with
+        the confinement on; what it refuses shows in denied()."""
+        if any(CANNOT_CONFINE.search(l) for l in self.log()):
+            return []
+        found = []
+        for pid in self.all_pids():
+            role = program_of(pid)
+            if role not in CONFINED:
+                continue
+            try:
+                status = Path(f"/proc/{pid}/status").read_text()
+            except OSError:
+                continue  # it has ended
+            if not re.search(r"^Seccomp:\t2$", status, re.M) or not re.search(r"^NoNewPrivs:\t1$", status, re.M):
+                found.append(f"{role} ({pid})")
+        return found + [l for l in self.log() if "confinement: " in l]
+
+    def denied(self):
+        """What confined daemons log of refused accesses. Where everything runs as root, nothing but the confinement refuses."""
+        if os.geteuid() != 0 or self.config["mta"]["users"] or self.expects_denials:
+            return []
+        return [l for l in self.log() if DENIED.search(l)]
 
     def stop(self, seconds=20):
         """In good order; returns the exit status."""

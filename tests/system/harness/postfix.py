@@ -14,17 +14,18 @@ GROUPS = "root:x:0:\nnogroup:x:65534:\npostfix:x:64990:\npostdrop:x:64991:\nread
 
 class Postfix(Service):
     """Takes mail for reader@postfix.example; whoever else lives there it does not know. `settings`: of main.cf.
-    `resolver`: the address of the name server it asks."""
+    `resolver`: the address of the name server it asks. `accounts`, `groups`: lines of passwd(5) and group(5) that it sees
+    besides. `prepare`: a script that is run where it will run, before it starts."""
 
-    def __init__(self, folder, address, port, resolver=None, **settings):
+    def __init__(self, folder, address, port, resolver=None, accounts="", groups="", prepare="", **settings):
         place, self.home = tree("postfix"), folder / "postfix"
         self.address, self.port = address, port
         self.log = self.home / "log"
         for each in (self.home, self.home / "mail", self.home / "scratch"):
             each.mkdir()
         os.chmod(self.home / "mail", 0o1777)
-        (self.home / "passwd").write_text(ACCOUNTS)
-        (self.home / "group").write_text(GROUPS)
+        (self.home / "passwd").write_text(ACCOUNTS + accounts)
+        (self.home / "group").write_text(GROUPS + groups)
         given = {"compatibility_level": "3.6", "myhostname": "mx.postfix.example", "mydestination": "postfix.example",
                  "mynetworks": "127.0.0.99/32", "local_recipient_maps": "inline:{reader=x}", "alias_maps": "",
                  "alias_database": "", "mail_spool_directory": f"{self.home}/mail/", "maillog_file": str(self.log),
@@ -47,6 +48,7 @@ class Postfix(Service):
             mkdir -p /var/spool/postfix /var/lib/postfix
             chmod 755 /var/spool/postfix
             chown postfix /var/lib/postfix
+            {prepare}
             postfix check
             exec /usr/lib/postfix/sbin/master -d"""
         super().__init__(["unshare", "--mount", "sh", "-ec", script], self.home, lambda: answers(f"inet:{address}:{port}"))

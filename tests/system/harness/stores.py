@@ -7,10 +7,11 @@ from .unpacked import Service, environment, tree
 
 
 class DovecotStore(Service):
-    """Users with a Maildir each below `mail`; a quota in bytes where one is named: quotas={"bob": 1000}. Its plug-ins are
+    """Users with a Maildir each below `mail`; a quota in bytes where one is named: quotas={"bob": 1000}; tempfail: who is over it
+    gets 452 4.2.2. Its plug-ins are
     looked for where the package would be installed: it sees its tree there, in a mount namespace of its own."""
 
-    def __init__(self, folder, address, port, *users, quotas={}):
+    def __init__(self, folder, address, port, *users, quotas={}, tempfail=False):
         place, short = tree("dovecot-lmtpd"), short_folder()
         self.socket, self.log, self.mail = short / "lmtp", short / "log", short / "mail"
         self.address, self.port, self.short = address, port, short
@@ -38,9 +39,9 @@ mail_location = maildir:{self.mail}/%n
 mail_plugins = quota
 auth_username_format = %n
 postmaster_address = postmaster@test.example
+quota_full_tempfail = {"yes" if tempfail else "no"}
 plugin {{
   quota = maildir:User quota
-  quota_full_tempfail = no
 }}
 userdb {{
   driver = passwd-file

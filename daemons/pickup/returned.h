@@ -1,0 +1,43 @@
+// A dropped submission that cannot be taken. sendmail has said that it was, and its program has gone: so it becomes a message
+// all of whose recipients have failed, and its sender, or else the postmaster, gets a report with the reason and with the
+// message or its header. Pure.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "libsmtp/time.h"
+#include "libspool/envelope.h"
+#include "libspool/queue_id.h"
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace pickup {
+
+class Returned {
+public:
+    // `reason`: "5.6.0 header larger than …": a status and one line.
+    explicit Returned(std::string reason) : reason_(std::move(reason)) {}
+
+    const std::string& reason() const { return reason_; }
+    static constexpr std::size_t most_kept = 64 * 1024; // of the message: as much of a header as a report shows
+
+    // The message as the program wrote it, from its first byte; what is too much is not kept.
+    void keep(std::string_view bytes);
+    // The first bytes of so many.
+    void keep(std::string_view beginning, std::uint64_t of);
+    // All of it is in the message that was made of it.
+    bool whole() const { return whole_; }
+
+    struct Made {
+        spool::Envelope envelope;
+        std::string content;
+    };
+    // `known`: what was understood of the envelope. With `complete` the message ends here; without, more was to come.
+    Made make(const config::Config& config, spool::Envelope known, spool::QueueId id, smtp::WallTime now,
+              std::chrono::minutes zone, bool complete);
+
+private:
+    std::string reason_, kept_;
+    bool whole_ = true;
+};
+
+} // namespace pickup

@@ -1,0 +1,47 @@
+// Keeps what was put aside (bad/, quarantine/, quarantine/incomplete/) within its limits of age and size: looks at start, every
+// ten minutes, and soon after something came. Knows directories; must not know queues.
+#pragma once
+#include "daemons/common/log.h"
+#include "daemons/common/timer.h"
+#include "libspool/commit_pool.h"
+#include "libspool/keep_within.h"
+#include "libspool/real_disk.h"
+#include <array>
+#include <functional>
+#include <string_view>
+
+namespace queue_manager {
+
+class PutAsideCleaner {
+public:
+    struct Place {
+        const char* directory;
+        spool::PutAsideLimits limits;
+        spool::PutAsideKept kept = {}; // as of the last look; removed: since the start
+    };
+
+    // `trouble`: for status, that something cannot be removed; "" it can.
+    PutAsideCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
+                    std::function<void(std::string)> trouble);
+    PutAsideCleaner(const PutAsideCleaner&) = delete;
+
+    // Something was put aside, or may have been: look soon, and again and again.
+    void soon();
+    const std::array<Place, 3>& places() const { return places_; }
+
+private:
+    using Kept = std::array<spool::Result<spool::PutAsideKept>, 3>;
+    void look();
+    void looked(Kept kept, smtp::Duration took);
+
+    common::Log& log_;
+    spool::RealDisk& disk_;
+    spool::CommitPool& pool_;
+    std::function<void(std::string)> trouble_;
+    std::array<Place, 3> places_;
+    common::Timer timer_;
+    bool looking_ = false, again_ = false;
+    smtp::Monotonic not_before_{}; // a look at many files takes its time
+};
+
+} // namespace queue_manager
