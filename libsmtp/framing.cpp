@@ -48,6 +48,10 @@ DataDecoder::Step DataDecoder::decode(std::string_view input) {
                 ++at;
                 continue;
             }
+            if (c == '\n' && ending_ == Ending::dot_lf) {
+                state_ = State::start;
+                return {{}, at + 1, true};
+            }
             if (c == '\n') return lone_dot(State::bare_start, at + 1);
             state_ = State::text;
             if (ending_ == Ending::length) return {".", at};
@@ -115,7 +119,7 @@ DataDecoder::Step DataDecoder::decode_lines(std::string_view input, std::size_t 
                 return {input.substr(from, lf - from), lf};
             }
             bare_ = true;
-            state_ = State::bare_start;
+            state_ = ending_ == Ending::dot_lf ? State::start : State::bare_start;
             return {"\r\n", lf + 1};
         }
         if (cr == input.npos) {

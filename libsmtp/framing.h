@@ -1,4 +1,5 @@
-// How SMTP's bytes are cut: command lines end in CRLF, content ends in CRLF.CRLF, and in nothing else. One
+// How SMTP's bytes are cut: command lines end in CRLF, content ends in CRLF.CRLF, and in nothing else, but for clients
+// that are trusted with a bare LF. One
 // codec for server, client, LMTP and filters, so that no two parts of the system can disagree where a message
 // ends. Knows bytes only; hands out views of the input, copies nothing.
 #pragma once
@@ -32,6 +33,7 @@ class DataDecoder {
 public:
     enum class Ending : std::uint8_t {
         dot,    // CRLF.CRLF
+        dot_lf, // that, or LF.LF: what came from elsewhere must not reach us this way, for it can end its message early
         length, // known otherwise (BDAT): dots are content
     };
     // The next run of decoded content: a view of `input` (or of a constant), and how many bytes of the input

@@ -292,7 +292,7 @@ std::optional<ServerEvent> ServerSession::on_auth(std::string_view argument) {
 }
 
 std::optional<ServerEvent> ServerSession::on_xclient(std::string_view argument) {
-    if (!proxy_rights_.xclient) return refuse(550, {5, 7, 0}, "Error: insufficient authorization");
+    if (!rights_.xclient) return refuse(550, {5, 7, 0}, "Error: insufficient authorization");
     if (in_mail_) return refuse(503, {5, 5, 1}, "Error: MAIL transaction in progress");
     auto attributes = parse_client_attributes(ClientCommand::xclient, argument);
     if (!attributes) return refuse(attributes.error());
@@ -306,7 +306,7 @@ std::optional<ServerEvent> ServerSession::on_xclient(std::string_view argument) 
 }
 
 std::optional<ServerEvent> ServerSession::on_xforward(std::string_view argument) {
-    if (!proxy_rights_.xforward) return refuse(550, {5, 7, 0}, "Error: insufficient authorization");
+    if (!rights_.xforward) return refuse(550, {5, 7, 0}, "Error: insufficient authorization");
     if (in_mail_) return refuse(503, {5, 5, 1}, "Error: MAIL transaction in progress");
     auto attributes = parse_client_attributes(ClientCommand::xforward, argument);
     if (!attributes) return refuse(attributes.error());

@@ -100,7 +100,7 @@ std::optional<ServerEvent> ServerSession::next_command() {
         refuse(500, {5, 5, 2}, "Error: line too long");
         return {};
     case Line::Kind::bare_lf:
-        if (settings_->command_lines == ServerSettings::CommandLines::lf_allowed) break;
+        if (rights_.bare_newlines) break;
         [[fallthrough]];
     case Line::Kind::bare_cr:
         if (std::ranges::any_of(line.text, [](char c) { return is_noise(c) && c != '\r'; }))
@@ -125,8 +125,7 @@ std::optional<ServerEvent> ServerSession::next_auth_line() {
     begin_ += line.consumed;
     state_ = line.kind == Line::Kind::too_long && !line.ended ? State::skip_line : State::command;
     skipped_ = 0;
-    const bool lf = line.kind == Line::Kind::bare_lf &&
-                    settings_->command_lines == ServerSettings::CommandLines::lf_allowed;
+    const bool lf = line.kind == Line::Kind::bare_lf && rights_.bare_newlines;
     if (line.kind != Line::Kind::complete && !lf)
         return refuse(500, {5, 5, 2}, "Error: that line cannot be part of an authentication");
     return ask(Asked::auth, event::AuthLine{Secret(std::string(line.text))});
@@ -188,7 +187,9 @@ void ServerSession::answer_yes(Asked question, const Reply& reply) {
     case Asked::data:
         if (verb_ == Verb::data) reply.append_to(output_);
         chunking_ = verb_ == Verb::bdat;
-        decoder_.reset(chunking_ ? DataDecoder::Ending::length : DataDecoder::Ending::dot);
+        decoder_.reset(chunking_               ? DataDecoder::Ending::length
+                       : rights_.bare_newlines ? DataDecoder::Ending::dot_lf
+                                               : DataDecoder::Ending::dot);
         begin_content(chunking_ ? State::chunk : State::content);
         return;
     case Asked::auth:
@@ -226,9 +227,9 @@ void ServerSession::greet(Greeting greeting, std::string_view more) {
     const auto lines = offered().lines();
     if (greeting == Greeting::ehlo && !lines.empty()) text += '\n' + lines;
     if (greeting == Greeting::ehlo && !more.empty()) text += '\n' + std::string(more);
-    if (greeting == Greeting::ehlo && proxy_rights_.xclient)
+    if (greeting == Greeting::ehlo && rights_.xclient)
         text += fmt::format("\n{}", offer_of(ClientCommand::xclient));
-    if (greeting == Greeting::ehlo && proxy_rights_.xforward)
+    if (greeting == Greeting::ehlo && rights_.xforward)
         text += fmt::format("\n{}", offer_of(ClientCommand::xforward));
     accept(250, {}, text);
 }

@@ -30,7 +30,6 @@ namespace smtp {
 // What one listener's sessions obey. Shared by all of them; must outlive them.
 struct ServerSettings {
     enum class ContentLines : std::uint8_t { normalise, reject }; // a bare CR or LF in content
-    enum class CommandLines : std::uint8_t { crlf_only, lf_allowed };
     enum class EarlyBytes : std::uint8_t { refuse, tolerate }; // before the banner, after EHLO or DATA
 
     std::string hostname = "localhost";
@@ -39,7 +38,6 @@ struct ServerSettings {
     Capabilities tls_capabilities;                                            // once TLS is up
     enum class Tls : std::uint8_t { optional, required } tls = Tls::optional; // required: before any mail
     ContentLines content_lines = ContentLines::normalise;
-    CommandLines command_lines = CommandLines::crlf_only;
     EarlyBytes early_bytes = EarlyBytes::refuse;
 
     std::size_t line = 2048;                       // a command with its CRLF
@@ -152,11 +150,12 @@ public:
     // The next event; none: needs input, an answer, or time (a held reply).
     std::optional<ServerEvent> next();
 
-    // The commands by which a proxy speaks for others; refused (550) and not shown without the right to them.
-    struct ProxyRights {
+    struct Rights {
+        // The commands by which a proxy speaks for others; refused (550) and not shown without the right to them.
         bool xclient = false, xforward = false;
+        bool bare_newlines = false; // a bare LF ends a line, and LF.LF a message
     };
-    void grant(ProxyRights rights) { proxy_rights_ = rights; }
+    void grant(Rights rights) { rights_ = rights; }
 
     // What happens after the reply to a question.
     enum class Then : std::uint8_t {
@@ -345,7 +344,7 @@ private:
     bool in_mail_ = false, in_content_ = false, after_content_ = false;
     bool utf8_ = false; // the transaction is one of SMTPUTF8
     bool tls_ = false, authenticated_ = false;
-    ProxyRights proxy_rights_;
+    Rights rights_;
     Greeting described_greeting_ = Greeting::none; // by the XCLIENT that is asked about
     bool described_login_ = false, proxied_ = false;
     bool forwarded_ = false; // XFORWARD has said something of the next transaction

@@ -9,7 +9,6 @@ using namespace std::chrono_literals;
 
 static constexpr auto look_every = 1s;  // at the disk's free space
 static constexpr auto pause_after = 5s; // a failure
-static constexpr std::uint64_t content_memory = 128 << 20; // of each process that writes
 static constexpr auto memory_every = 1s; // while it is short
 
 spool::Result<std::unique_ptr<Intake>> Intake::open(Loop& loop, Log& log, const config::Spool& settings,
@@ -32,7 +31,7 @@ Intake::Intake(Loop& loop, Log& log, const config::Spool& settings, std::unique_
     : log_(log), trouble_(std::move(trouble)), figures_(figures), source_(source),
       floor_{settings.minimum_free, settings.minimum_free_inodes},
       disk_(std::move(disk)),
-      memory_(content_memory, [this] { pool_.complete([this] { memory_.relieved(); }); }),
+      memory_(settings.content_memory, [this] { pool_.complete([this] { memory_.relieved(); }); }),
       wake_(loop, [this] { pool_.drain(); }), pool_(*disk_, settings.sync_threads, [this] { wake_.signal(); }),
       again_(loop, [this] {
           if (scarce_ && memory_.level() >= spool::ContentMemory::Level::scarce) scarce_();

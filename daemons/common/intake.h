@@ -58,6 +58,7 @@ public:
 
     void reconfigure(const config::Spool& settings) {
         floor_ = {settings.minimum_free, settings.minimum_free_inodes};
+        memory_.set_limit(settings.content_memory);
     }
     // Told whenever it changes why no mail can be taken; "" it can. Of the queue-manager's `accepting`.
     void on_standing(std::function<void(const std::string& obstacle)> standing) { standing_ = std::move(standing); }

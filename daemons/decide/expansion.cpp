@@ -47,7 +47,7 @@ Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& 
 class Gathering {
 public:
     Gathering(const std::vector<EnvelopeRecipient>& envelope, const ExpansionSettings& settings)
-        : envelope_(envelope), bytes_(settings.bytes), mailboxes_(settings.mailboxes) {
+        : envelope_(envelope), bytes_(settings.bytes), mailboxes_(settings.mailboxes), folded_(settings.folded) {
         all_.reserve(envelope.size());
     }
 
@@ -101,7 +101,8 @@ private:
         const bool gets_copy = one.fate == Fate::local || one.fate == Fate::remote;
         if (gets_copy) {
             const auto key = copy_key(
-                {one.changed ? one.address : from.address, one.user, one.target, one.transport, from.index}, mailboxes_);
+                {one.changed ? one.address : from.address, one.user, one.target, one.transport, from.index}, mailboxes_,
+                folded_);
             const auto [first, fresh] = places_.try_emplace(key, all_.size());
             if (!fresh) {
                 if (one.changed || !all_[first->second].changed) return;
@@ -115,6 +116,7 @@ private:
     const std::vector<EnvelopeRecipient>& envelope_;
     std::size_t bytes_, used_ = 0;
     Mailboxes mailboxes_;
+    const NameForm& folded_;
     std::vector<FinalRecipient> all_;
     std::unordered_map<std::string, std::size_t> places_;
     std::set<std::size_t> dropped_;
@@ -122,16 +124,17 @@ private:
 
 } // namespace
 
-std::string copy_key(const Copy& copy, Mailboxes mailboxes) {
+std::string copy_key(const Copy& copy, Mailboxes mailboxes, const NameForm& folded) {
     const auto& [address, user, target, transport, origin] = copy;
     if (target.starts_with('|')) return fmt::format("for {} at {}\n{}", origin, target, user);
     if (!target.empty()) return fmt::format("at {}\n{}", target, user);
     const auto at = std::min(address.rfind('@'), address.size());
     const auto local = address.substr(0, at), domain = address.substr(at);
     if (user.empty()) return fmt::format("to {}{}", local, smtp::lowered(domain));
-    if (!transport.empty()) return fmt::format("to {}", smtp::lowered(address));
-    if (mailboxes == Mailboxes::commands) return fmt::format("for {} user {}\n{}", origin, user, smtp::lowered(address));
-    return fmt::format("user {}\n{}", user, smtp::lowered(local));
+    if (!transport.empty()) return fmt::format("to {}{}", folded(local), smtp::lowered(domain));
+    if (mailboxes == Mailboxes::commands)
+        return fmt::format("for {} user {}\n{}{}", origin, user, folded(local), smtp::lowered(domain));
+    return fmt::format("user {}\n{}", user, folded(local));
 }
 
 struct Expansion::Inner {

@@ -33,10 +33,12 @@ struct Permitted {
 // (local.mailbox_command).
 enum class Mailboxes : std::uint8_t { files, commands };
 
+// The form in which names here are compared.
+using NameForm = std::function<std::string(std::string_view name)>;
+
 struct ExpansionSettings {
     std::function<AddressClass(std::string_view domain)> class_of; // ASCII's letters small
-    // The form in which names here are compared.
-    std::function<std::string(std::string_view name)> folded = smtp::lowered;
+    NameForm folded = smtp::lowered;
     // Does a route of its own serve the domain (small letters)? Then no sender's relay does.
     std::function<bool(std::string_view domain)> has_route = {};
     std::string origin;     // completes bare names
@@ -87,7 +89,7 @@ struct Copy {
 // Equal for two recipients if one copy serves both: the same final address, or the same file for the same user. Who
 // acts by the address gets a copy for each: a server that keeps mailboxes by the whole of it, a mailbox here by the
 // local part (its user is one in all local domains), a command by the address of the envelope, too, of which it is told.
-std::string copy_key(const Copy& copy, Mailboxes mailboxes);
+std::string copy_key(const Copy& copy, Mailboxes mailboxes, const NameForm& folded);
 
 struct Expanded {
     std::vector<FinalRecipient> recipients; // every envelope recipient is named at least once, in its order

@@ -39,11 +39,16 @@ void Pickup::reconfigure(common::Orders orders) {
     common::DropLimits limits;
     limits.message_size = orders.config.submit.message_size;
     limits.floor = {spool.minimum_free, spool.minimum_free_inodes};
-    limits.user_bytes = std::max(limits.user_bytes, 2 * limits.message_size);
+    limits.user_bytes = std::max(orders.config.submit.drop_user_bytes, 2 * limits.message_size);
+    limits.user_messages = orders.config.submit.drop_user_messages;
     const auto left = common::publish_drop_limits(spool.directory + "/drop", limits);
     if (!left) service_.log.warning("{}: programs that leave mail there go by earlier limits", left.error().what);
     if (auto fd = orders.take("submit"); fd && !door_)
         door_ = std::make_unique<Door>(service_, std::move(fd));
+}
+
+void Pickup::measure(common::Figures& figures) {
+    figures.set(common::Family::content_memory, static_cast<std::int64_t>(intake_->memory().held()));
 }
 
 void Pickup::stop(smtp::Duration, std::function<void()> done) {

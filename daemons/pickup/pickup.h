@@ -13,6 +13,7 @@ public:
     static spool::Result<std::unique_ptr<Pickup>> create(common::Surroundings& surroundings,
                                                          common::Orders orders);
     void reconfigure(common::Orders orders) override;
+    void measure(common::Figures& figures) override;
     void stop(smtp::Duration within, std::function<void()> done) override;
 
 private:

@@ -105,7 +105,18 @@ private:
         request["op"] = verb.op;
         request["why"] = std::string("postsuper -") + verb.letters[0];
         std::int64_t changed = 0;
-        take(ask_queue(config_, request, [&](const json& line) { changed += line.value("changed", 0); }));
+        std::int64_t in_flight = 0;
+        const auto answer = ask_queue(config_, request, [&](const json& line) {
+            changed += line.value("changed", 0);
+            in_flight += line.value("in_flight", 0);
+        });
+        if (answer.refusal == control::code::in_delivery)
+            warning(call_, answer.text);
+        else
+            take(answer);
+        if (in_flight > 0)
+            warning(call_, fmt::format("{} message{} being delivered and could not be stopped any more", in_flight,
+                                       in_flight == 1 ? " is" : "s are"));
         return changed;
     }
 

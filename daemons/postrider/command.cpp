@@ -73,7 +73,7 @@ int status_of(std::string_view refusal) {
     namespace code = proto::control::code;
     if (refusal == code::bad_request) return usage;
     if (refusal == code::unknown || refusal == code::no_match) return not_found;
-    if (refusal == code::already) return already_so;
+    if (refusal == code::already || refusal == code::in_delivery) return already_so;
     if (refusal == code::loading) return try_again;
     if (refusal == code::failed) return disk_error;
     return unavailable;

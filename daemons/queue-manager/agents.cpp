@@ -21,7 +21,10 @@ void Agents::attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery
     const auto kind = kind_of(peer);
     channel->set_callbacks({
         [this, id, kind](proto::delivery::Message&& message) { said(id, kind, std::move(message)); },
-        [this, id](const std::string&) { detach(id); },
+        [this, id](const std::string& reason) {
+            if (!ipc::Connection::is_ordinary(reason)) log_.error("connection to a delivery agent ended: {}", reason);
+            detach(id);
+        },
     });
     agents_.emplace(id, Attached{peer, std::move(channel), Dones{proto::delivery::largest_done}});
     callbacks_.attached(id, kind);

@@ -4,6 +4,7 @@
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/ipc/parts.h"
+#include "daemons/common/log.h"
 #include "daemons/common/loop.h"
 #include "daemons/common/proto/delivery.h"
 #include "daemons/common/timer.h"
@@ -26,8 +27,8 @@ public:
         std::function<void(decide::queue::AgentId, Agent, proto::delivery::Message&&)> said;
     };
 
-    Agents(common::Loop& loop, Callbacks callbacks)
-        : loop_(loop), callbacks_(std::move(callbacks)), verdict_(loop, [this] { judge_all(); }) {}
+    Agents(common::Loop& loop, common::Log& log, Callbacks callbacks)
+        : loop_(loop), log_(log), callbacks_(std::move(callbacks)), verdict_(loop, [this] { judge_all(); }) {}
 
     bool empty() const { return agents_.empty(); }
     // One of that kind, in turns; nothing: none is connected.
@@ -65,6 +66,7 @@ private:
     void judge_all();
 
     common::Loop& loop_;
+    common::Log& log_;
     Callbacks callbacks_;
     std::map<decide::queue::AgentId, Attached> agents_;
     std::vector<Departed> departed_; // disconnected, and why is not known yet

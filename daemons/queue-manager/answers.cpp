@@ -144,6 +144,8 @@ void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::d
         closed(*ended);
     else if (auto* back = std::get_if<Returned>(&message))
         returned(*back);
+    else if (auto* late = std::get_if<PastStopping>(&message))
+        stops_.too_late(late->queue_id);
     else if (auto* step = std::get_if<TryStep>(&message))
         trials_.said(agent, *step);
     else if (auto* tried = std::get_if<Tried>(&message))
@@ -238,7 +240,6 @@ void QueueManager::closed(const proto::delivery::Closed& closed) {
 
 void QueueManager::returned(const proto::delivery::Returned& back) {
     tell([&](smtp::Now now, auto& out) { engine_.returned({back.connection, back.deliveries}, now, out); });
-    if (back.delivery != 0 && back.deliveries.empty()) stops_.too_late(back.queue_id);
     turn_.schedule();
 }
 

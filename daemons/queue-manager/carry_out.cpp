@@ -205,11 +205,11 @@ void QueueManager::carry_out(const CloseConnection& action, smtp::Now) {
 }
 
 void QueueManager::carry_out(const Recall& action, smtp::Now) {
-    agents_.send(action.agent, proto::delivery::Recall{action.connection, 0, {}});
+    agents_.send(action.agent, proto::delivery::Recall{action.connection});
 }
 
 void QueueManager::carry_out(const CutDelivery& action, smtp::Now) {
-    agents_.send(action.agent, proto::delivery::Recall{action.connection, action.delivery, action.id});
+    agents_.send(action.agent, proto::delivery::Cut{action.connection, action.delivery, action.id});
 }
 
 // ---- recording ----

@@ -137,7 +137,7 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
         if (gets_it && recipient.fate != spool::Fate::failed && recipient.fate != spool::Fate::discard)
             out.insert(decide::copy_key(
                 {recipient.address, recipient.user, recipient.target, recipient.transport, recipient.envelope},
-                subject.mailboxes));
+                subject.mailboxes, idn::folded));
     }
     return out;
 }
@@ -145,7 +145,7 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
 // Of recipients that came out of the envelope's and have ended otherwise, or never were to get it: who comes out of the
 // same one again is not served, and nobody hears of it twice.
 std::string ended_key(const decide::Copy& copy, Mailboxes mailboxes) {
-    return fmt::format("{} {}", copy.origin, decide::copy_key(copy, mailboxes));
+    return fmt::format("{} {}", copy.origin, decide::copy_key(copy, mailboxes, idn::folded));
 }
 
 std::set<std::string> ends_of(const spool::MessageState& state, const Subject& subject) {
@@ -179,7 +179,7 @@ std::vector<const proto::categorize::Outcome*> without_copies(const Subject& sub
         const auto& address = outcome->changed ? outcome->address : asked.address;
         const bool gets_it = outcome->fate == Fate::local || outcome->fate == Fate::remote;
         const decide::Copy copy{address, outcome->user, outcome->target, outcome->transport, envelope};
-        return (gets_it && subject.copies.contains(decide::copy_key(copy, subject.mailboxes))) ||
+        return (gets_it && subject.copies.contains(decide::copy_key(copy, subject.mailboxes, idn::folded))) ||
                (again && subject.ended.contains(ended_key(copy, subject.mailboxes)));
     });
     if (outcomes.empty()) outcomes.push_back(&nobody);

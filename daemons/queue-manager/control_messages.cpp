@@ -367,7 +367,7 @@ void Control::finish(const std::shared_ptr<Change>& change, bool by_filter) {
                                   change->why_not.empty() ? "it has just been finished" : change->why_not,
                                   change->skipped > 1 ? fmt::format(", and {} more are like it or have gone", change->skipped - 1)
                                                       : ""),
-                      code::already);
+                      change->in_flight > 0 ? code::in_delivery : code::already);
     server_->send(request.peer, {{"matched", change->matched},
                                  {"changed", change->dry_run ? 0 : change->changed},
                                  {"skipped", change->skipped},

@@ -11,17 +11,19 @@ namespace {
 
 constexpr smtp::Duration interval = 10min, shortest_rest = 1s;
 constexpr int share = 10; // of the time one look takes, before the next one
-constexpr std::uint64_t mebibyte = 1024 * 1024;
-constexpr spool::PutAsideLimits of_bad{.age = 24h * 30, .bytes = 256 * mebibyte},
-    of_quarantine{.age = 24h * 90, .bytes = 1024 * mebibyte};
 
 } // namespace
 
 PutAsideCleaner::PutAsideCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
                                  std::function<void(std::string)> trouble)
     : log_(log), disk_(disk), pool_(pool), trouble_(std::move(trouble)),
-      places_{{{"bad", of_bad}, {"quarantine", of_quarantine}, {"quarantine/incomplete", of_quarantine}}},
+      places_{{{"bad", {}}, {"quarantine", {}}, {"quarantine/incomplete", {}}}},
       timer_(loop, [this] { look(); }) {}
+
+void PutAsideCleaner::limit(const spool::PutAsideLimits& bad, const spool::PutAsideLimits& quarantine) {
+    places_[0].limits = bad;
+    places_[1].limits = places_[2].limits = quarantine;
+}
 
 void PutAsideCleaner::soon() {
     if (looking_) {
@@ -53,9 +55,8 @@ void PutAsideCleaner::looked(Kept kept, smtp::Duration took) {
         if (!now || now->error.code != 0) problem = now ? now->error.what : now.error().what;
         if (!now) continue;
         if (now->removed > 0)
-            log_.warning("{}/: {} removed, {} bytes: older than {} days or beyond {} MiB together", place.directory, now->removed,
-                         now->removed_bytes, std::chrono::duration_cast<std::chrono::days>(place.limits.age).count(),
-                         place.limits.bytes / mebibyte);
+            log_.warning("{}/: {} removed, {} bytes: too old, or too much together (spool.{}_age, spool.{}_size)", place.directory,
+                         now->removed, now->removed_bytes, n == 0 ? "bad" : "quarantine", n == 0 ? "bad" : "quarantine");
         now->removed += place.kept.removed;
         now->removed_bytes += place.kept.removed_bytes;
         place.kept = *now;

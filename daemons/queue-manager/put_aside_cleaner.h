@@ -25,9 +25,10 @@ public:
                     std::function<void(std::string)> trouble);
     PutAsideCleaner(const PutAsideCleaner&) = delete;
 
+    void limit(const spool::PutAsideLimits& bad, const spool::PutAsideLimits& quarantine);
     // Something was put aside, or may have been: look soon, and again and again.
     void soon();
-    const std::array<Place, 3>& places() const { return places_; }
+    const std::array<Place, 3>& places() const { return places_; } // bad, quarantine, quarantine/incomplete
 
 private:
     using Kept = std::array<spool::Result<spool::PutAsideKept>, 3>;

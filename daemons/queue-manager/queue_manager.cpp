@@ -86,7 +86,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
               [this](spool::QueueId id, const std::string& why) { rotten(id, why); }}),
       cleaner_(surroundings.loop, log_, *disk_, pool_,
                [this](std::string text) { trouble("put aside", std::move(text)); }),
-      agents_(surroundings.loop,
+      agents_(surroundings.loop, log_,
               {[this](decide::queue::AgentId id, Agent kind) {
                    const bool local = kind == Agent::local;
                    const auto capacity =
@@ -162,6 +162,7 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
                                           reported(*answer);
                                   }}) {
     announce_modes();
+    limit_put_aside();
     using decide::queue::Presence;
     for (auto service : {decide::queue::Service::categorizer, decide::queue::Service::router,
                          decide::queue::Service::bounce})
@@ -232,6 +233,7 @@ void QueueManager::begin() {
 
 void QueueManager::reconfigure(common::Orders orders) {
     config_ = &orders.config;
+    limit_put_aside();
     keys_.reconfigure(orders.config);
     if (listener_) {
         listener_->expect(std::move(orders.expected)); // the sockets themselves stay as they are
@@ -242,7 +244,15 @@ void QueueManager::reconfigure(common::Orders orders) {
     tell([&](smtp::Now now, auto& out) { engine_.configure(engine_settings(*config_), now, out); });
     announce_modes();
     tell([&](smtp::Now now, auto& out) { engine_.routes_changed(now, out); });
-    if (listener_ && !loader_.loading()) scrub_.every(config_->spool.scrub_interval);
+    if (!listener_ || loader_.loading()) return;
+    scrub_.every(config_->spool.scrub_interval);
+    cleaner_.soon();
+}
+
+void QueueManager::limit_put_aside() {
+    const auto& spool = config_->spool;
+    const auto seconds = [](smtp::Duration age) { return std::chrono::ceil<std::chrono::seconds>(age); };
+    cleaner_.limit({seconds(spool.bad_age), spool.bad_size}, {seconds(spool.quarantine_age), spool.quarantine_size});
 }
 
 void QueueManager::died(const std::string& role, std::uint32_t instance, bool crashed) {

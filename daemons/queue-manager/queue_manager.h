@@ -170,6 +170,7 @@ private:
     void relieve();
     void restore_reserve();
     void announce_modes(); // what the configuration changes about failures
+    void limit_put_aside();
     void trouble(const std::string& about, std::string text); // "" clears it
     void drain_then(smtp::Monotonic until, std::function<void()> done);
     void begin_control(common::Fd fd); // and what was paused before
@@ -230,6 +231,7 @@ private:
     common::Timer unread_retry_;
     Scrub scrub_;
     PutAsideCleaner cleaner_;
+    std::array<std::uint64_t, 3> removed_counted_{}; // of its places
     std::unique_ptr<common::Timer> stopper_;
 
     std::vector<common::HandedListener> handed_; // until the lock is ours

@@ -134,6 +134,13 @@ void QueueManager::measure(common::Figures& figures) {
         figures.set(Family::spool_size_bytes, static_cast<std::int64_t>(space->bytes_total));
         figures.set(Family::spool_free_inodes, static_cast<std::int64_t>(space->files_free));
     }
+    for (std::size_t n = 0; n < cleaner_.places().size(); ++n) {
+        const auto& kept = cleaner_.places()[n].kept;
+        const auto place = static_cast<common::Aside>(n);
+        figures.set(Family::put_aside_bytes, static_cast<std::int64_t>(kept.bytes), place);
+        figures.add(Family::put_aside_removed, kept.removed - removed_counted_[n], place);
+        removed_counted_[n] = kept.removed;
+    }
     measurement_.take(engine_, config_->metrics.links, figures);
 }
 

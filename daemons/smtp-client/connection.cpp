@@ -1,4 +1,5 @@
 #include "daemons/smtp-client/connection.h"
+#include "daemons/common/config/own_listener.h"
 #include "daemons/common/idn.h"
 #include "daemons/common/kill_point.h"
 #include "daemons/decide/failure.h"
@@ -129,6 +130,7 @@ void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire)
     wire_ = std::move(wire);
     session_number_ = office_.next_session();
     if (watcher_) watcher_->connected(relay(), sources_.departure());
+    if (loops_back(candidate)) return try_next();
     find_demand(); // → greet(), refused_by_policy()
 }
 
@@ -149,6 +151,22 @@ void Connection::greet() {
     if (!early_.empty()) session_->feed(std::exchange(early_, {}), now);
     hook_.schedule(); // TLS may come first
     rearm();
+}
+
+// Only now it is known to which address a name has led. Mail sent there would come back until its hops are too many.
+bool Connection::loops_back(const Candidate& candidate) {
+    const auto& address = candidate.endpoint.address;
+    if (candidate.local() || (!address.is_loopback() && wire_->local_address() != address.to_string())) return false;
+    const auto* listener = config::own_listener(office_.listeners, candidate.endpoint);
+    if (!listener) return false;
+    last_failure_ = {{}, relay(), "none"};
+    auto& why = last_failure_.why;
+    why.stage = smtp::Stage::connect;
+    why.status = "4.4.6";
+    why.text = fmt::format("mail loops back to myself: {} is a listener of this system (listen.{})", relay(), listener->name);
+    voice().warning("{}", why.text);
+    if (watcher_) watcher_->failed(relay(), why);
+    return true;
 }
 
 // The server greets while its records are still looked up.

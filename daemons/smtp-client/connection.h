@@ -95,6 +95,7 @@ private:
     bool dane_applies(const Job& job) const;
     decide::StsWord sts_word(const Job& job) const;
     std::string outside(const proto::route::StsPolicy& policy) const;
+    bool loops_back(const Candidate& candidate);
     void find_demand();
     void demand_found();
     bool suffices(Job& job);

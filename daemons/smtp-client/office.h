@@ -47,6 +47,7 @@ struct Office {
 
     bool soft_bounce = false;                       // of [bounce]
     std::vector<config::ConnectTo> connect_to = {}; // of [testing]
+    std::vector<config::Listener> listeners = {};   // of this system: nothing is sent there
     std::map<std::string, std::shared_ptr<const config::Pool>, std::less<>> pools = {}; // of source addresses
 
     // Null: there is none of that name.

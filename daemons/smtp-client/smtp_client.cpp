@@ -51,6 +51,7 @@ SmtpClient::SmtpClient(common::Surroundings& surroundings, std::unique_ptr<spool
           surroundings_.log.error("a message to the queue-manager is too long for a frame and was left out");
       }) {
     office_.connect_to = orders.config.testing.connect_to;
+    office_.listeners = orders.config.listeners;
     office_.soft_bounce = orders.config.bounce.soft_bounce;
     office_.figures = &surroundings.figures;
     office_.auth = AuthDesk(surroundings.ask_token, surroundings.trouble);
@@ -126,6 +127,7 @@ void SmtpClient::settle_reports(const config::Config& config) {
 void SmtpClient::reconfigure(common::Orders orders) {
     office_.settings = orders.config.smtp_client; // for connections from now on
     office_.connect_to = orders.config.testing.connect_to;
+    office_.listeners = orders.config.listeners;
     office_.soft_bounce = orders.config.bounce.soft_bounce;
     settle_accounts(orders);
     settle_pools(orders.config);
@@ -176,6 +178,8 @@ void SmtpClient::take(Message&& message) {
             found->second->close();
     } else if (auto* recall = std::get_if<Recall>(&message)) {
         give_back(*recall);
+    } else if (auto* cut = std::get_if<Cut>(&message)) {
+        give_back(*cut);
     } else if (auto* permission = std::get_if<Permission>(&message)) {
         if (auto found = connections_.find(permission->connection); found != connections_.end())
             found->second->permit(permission->granted ? Connection::Permit::yes
@@ -195,12 +199,16 @@ void SmtpClient::take(Message&& message) {
 void SmtpClient::give_back(const Recall& recall) {
     const auto found = connections_.find(recall.connection);
     if (found == connections_.end()) return; // Closed is under way
-    Returned returned{recall.connection, recall.delivery, recall.queue_id, {}};
-    if (recall.delivery == 0)
-        returned.deliveries = found->second->recall();
-    else if (found->second->cut(recall.delivery))
-        returned.deliveries = {recall.delivery};
-    say_.say(std::move(returned));
+    say_.say(Returned{recall.connection, found->second->recall()});
+}
+
+void SmtpClient::give_back(const Cut& cut) {
+    const auto found = connections_.find(cut.connection);
+    if (found == connections_.end()) return;
+    if (found->second->cut(cut.delivery))
+        say_.say(Returned{cut.connection, {cut.delivery}});
+    else
+        say_.say(PastStopping{cut.queue_id});
 }
 
 void SmtpClient::begin(Try&& order) {

@@ -43,6 +43,7 @@ private:
     void settle_signing(const common::Orders& orders);
     void take(proto::delivery::Message&& message);
     void give_back(const proto::delivery::Recall& recall);
+    void give_back(const proto::delivery::Cut& cut);
     void begin(proto::delivery::Try&& order);
     void end_trial(std::uint64_t attempt);
     void up();

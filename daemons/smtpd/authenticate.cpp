@@ -27,7 +27,8 @@ std::unique_ptr<Authentication> Connection::make_authentication() {
 Lockouts::Limits Connection::lockout_limits() const {
     const auto& settings = rules_->config->auth;
     const bool shared =
-        client_.address.is_loopback() || common::contains(rules_->config->relay.networks, client_.address);
+        client_.address.is_loopback() || common::contains(rules_->config->relay.networks, client_.address) ||
+        common::contains(settings.lockout_exempt, client_.address);
     constexpr std::uint32_t users = 10; // who may all be wrong at the same time behind one address
     return {settings.failures_per_network, shared ? 0 : users * settings.failures_per_network, settings.failure_window};
 }
@@ -49,6 +50,8 @@ void Connection::note_failure(const std::string& user) {
                         whom, client_.network, failures,
                         std::chrono::ceil<std::chrono::minutes>(limits.window).count());
     };
+    if (brought.user) service_.figures.count(common::Family::lockouts, common::LockedOut::user);
+    if (brought.network) service_.figures.count(common::Family::lockouts, common::LockedOut::network);
     if (brought.user) note("user " + smtp::printable(user, 255), limits.per_user);
     if (brought.network) note("everybody", limits.per_network);
 }

@@ -44,7 +44,7 @@ Connection::~Connection() {
 }
 
 void Connection::begin() {
-    grant_proxy_rights();
+    grant_rights();
     if (!implicit_tls()) see_early_bytes();
     read_or_not();
     pump();

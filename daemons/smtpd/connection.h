@@ -95,7 +95,7 @@ private:
     std::string sealed(std::string_view plain);
 
     // What proxies say of clients (on_behalf.cpp)
-    void grant_proxy_rights();
+    void grant_rights();
     std::string forwarded_text() const;
 
     // AUTH (authenticate.cpp)

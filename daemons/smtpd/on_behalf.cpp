@@ -6,10 +6,11 @@
 namespace smtpd {
 
 // By whose connection it is, not by whom it speaks for; so it may speak for one after the other.
-void Connection::grant_proxy_rights() {
+void Connection::grant_rights() {
     const auto& listener = rules_->listener;
     session_.grant({common::contains(listener.xclient_networks, peer_.address),
-                    common::contains(listener.xforward_networks, peer_.address)});
+                    common::contains(listener.xforward_networks, peer_.address),
+                    common::contains(rules_->config->smtpd.bare_newline_networks, peer_.address)});
 }
 
 // Nothing of the former client stays: limits, lists, filters and policy are asked about the new one.

@@ -125,6 +125,7 @@ void Smtpd::reconfigure(common::Orders orders) {
 
 void Smtpd::measure(common::Figures& figures) {
     figures.set(common::Family::sessions_open, static_cast<std::int64_t>(connections_.size()));
+    if (intake_) figures.set(common::Family::content_memory, static_cast<std::int64_t>(intake_->memory().held()));
 }
 
 void Smtpd::gone(Connection& connection) {

@@ -6,9 +6,9 @@
 using namespace smtp;
 using namespace smtp::testing;
 
-static std::string converse(const ServerSettings& settings, std::string_view input, std::size_t length) {
+static std::string converse(const ServerSettings& settings, bool bare_newlines, std::string_view input, std::size_t length) {
     ServerPeer peer(settings);
-    peer.session.grant({true, true});
+    peer.session.grant({true, true, bare_newlines});
     while (!input.empty()) {
         peer.feed(input.substr(0, length));
         input.remove_prefix(std::min(length, input.size()));
@@ -25,8 +25,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     settings.early_bytes = ServerSettings::EarlyBytes::tolerate; // when bytes come is not what is tried here
     settings.content_lines =
         (data[0] & 1) ? ServerSettings::ContentLines::reject : ServerSettings::ContentLines::normalise;
-    settings.command_lines =
-        (data[0] & 2) ? ServerSettings::CommandLines::lf_allowed : ServerSettings::CommandLines::crlf_only;
+    const bool bare_newlines = (data[0] & 2) != 0;
     settings.capabilities.chunking = true; // STARTTLS depends on when bytes come
     settings.capabilities.auth = "PLAIN LOGIN";
     settings.capabilities.smtputf8 = settings.capabilities.etrn = true;
@@ -35,8 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     settings.recipients = 3;
     settings.line = 100;
     const std::string_view input(reinterpret_cast<const char*>(data + 1), size - 1);
-    const auto whole = converse(settings, input, input.size() + 1);
-    assert(whole == converse(settings, input, 1));
-    assert(whole == converse(settings, input, 7));
+    const auto whole = converse(settings, bare_newlines, input, input.size() + 1);
+    assert(whole == converse(settings, bare_newlines, input, 1));
+    assert(whole == converse(settings, bare_newlines, input, 7));
     return 0;
 }

@@ -14,8 +14,9 @@ struct Outcome {
     bool operator==(const Outcome&) const = default;
 };
 
-Outcome decode(const pieces::Pieces& input) {
+Outcome decode(const pieces::Pieces& input, DataDecoder::Ending ending = DataDecoder::Ending::dot) {
     DataDecoder decoder;
+    decoder.reset(ending);
     Outcome out;
     for (auto piece : input) {
         while (!out.end) {
@@ -33,6 +34,27 @@ Outcome decode(const pieces::Pieces& input) {
 }
 
 } // namespace
+
+TEST_CASE("where a bare LF ends lines, it ends the message, too; a bare CR does neither") {
+    struct {
+        std::string_view input, content, rest;
+        bool lone_dot = false;
+    } const table[] = {
+        {"a\n.\nQUIT\n", "a\r\n", "QUIT\n"},      {"a\r\n.\r\nQUIT\r\n", "a\r\n", "QUIT\r\n"},
+        {"a\n.\r\nQ", "a\r\n", "Q"},             {"a\r\n.\nQ", "a\r\n", "Q"},
+        {".\nQ", "", "Q"},                        {"a\n..\n.b\n.\nQ", "a\r\n.\r\nb\r\n", "Q"},
+        {"a\r.\r\n\n.\nQ", "a\r\n.\r\n\r\n", "Q", true},
+    };
+    for (const auto& row : table)
+        for (std::size_t length : {std::size_t{1} << 20, std::size_t{3}, std::size_t{1}}) {
+            const auto out = decode(pieces::of(row.input, length), DataDecoder::Ending::dot_lf);
+            INFO(row.input);
+            CHECK(out.end);
+            CHECK(out.content == row.content);
+            CHECK(out.rest == row.rest);
+            CHECK(out.lone_dot == row.lone_dot);
+        }
+}
 
 TEST_CASE("content whose length is known: dots stay, line breaks are mended, the last line is ended") {
     struct {

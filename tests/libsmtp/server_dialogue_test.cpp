@@ -84,7 +84,7 @@ Dialogue read(const std::filesystem::path& file) {
 
 struct Setting {
     ServerSettings server;
-    ServerSession::ProxyRights proxy;
+    ServerSession::Rights proxy;
 };
 
 void apply(Setting& setting, const std::string& text) {
@@ -107,7 +107,7 @@ void apply(Setting& setting, const std::string& text) {
         settings.capabilities.starttls = true;
         settings.tls = n == 2 ? ServerSettings::Tls::required : ServerSettings::Tls::optional;
     } else if (key == "proxy") {
-        setting.proxy = {true, true};
+        setting.proxy = {.xclient = true, .xforward = true};
     } else if (key == "chunking") {
         settings.capabilities.chunking = true;
     } else if (key == "smtputf8") {

@@ -15,8 +15,10 @@ struct Spoken {
     std::string sent, log;
     bool operator==(const Spoken&) const = default;
 };
-Spoken converse(const std::vector<std::string>& groups, std::size_t length, const ServerSettings& settings) {
+Spoken converse(const std::vector<std::string>& groups, std::size_t length, const ServerSettings& settings,
+                ServerSession::Rights rights = {}) {
     ServerPeer peer(settings);
+    peer.session.grant(rights);
     for (auto& group : groups)
         for (auto piece : pieces::of(group, length)) peer.feed(piece);
     return {peer.sent, peer.log};
@@ -439,8 +441,19 @@ TEST_CASE("bare line ends in commands") {
         CHECK(spoken.sent == greeting(settings) + refusal + refusal + "250 2.0.0 Ok\r\n" + refusal);
         CHECK(spoken.log.ends_with("disconnect 4\n"));
     }
-    settings.command_lines = ServerSettings::CommandLines::lf_allowed;
-    CHECK(converse({"EHLO c\n", "NOOP\n"}, 1, settings).sent.ends_with("250 DSN\r\n250 2.0.0 Ok\r\n"));
+}
+
+TEST_CASE("a client that may do so ends commands and messages with a bare LF") {
+    auto settings = test_settings();
+    for (const auto lines : {ServerSettings::ContentLines::normalise, ServerSettings::ContentLines::reject})
+        for (std::size_t length : {1, 7, 1000}) {
+            settings.content_lines = lines;
+            const auto spoken = converse({"EHLO c\n", "MAIL FROM:<a@x>\nRCPT TO:<b@x>\nDATA\n", "Subject: hi\n\n..dot\n.\nNOOP\n"},
+                                         length, settings, {.bare_newlines = true});
+            CHECK(spoken.sent.ends_with("250 2.0.0 Ok: queued as 0A1B2C3D4E5F01\r\n250 2.0.0 Ok\r\n"));
+            CHECK(spoken.log.contains("Subject: hi\r\n\r\n.dot\r\n"));
+            CHECK(converse({"NO\rOP\n"}, length, settings, {.bare_newlines = true}).sent.contains("500 5.5.2 Error"));
+        }
 }
 
 TEST_CASE("a line over the limit is skipped to its end") {

@@ -14,6 +14,7 @@ import pytest
 from harness.certificates import make_certificate
 from harness.client import message
 from harness.watch import wait_until
+from test_metrics import metered, wait_figures
 from test_tls import starttls, trusting
 
 
@@ -216,6 +217,28 @@ def test_one_users_wrong_passwords_lock_out_nobody_else(users, block, mechanism)
     assert tries("bob", "secret too").startswith("235")
     mta.command("reload")
     wait_until(lambda: tries("ann", "secret").startswith("235"), 15, "the lock-out to be lifted")
+
+
+def test_a_network_is_locked_out_as_a_whole_unless_it_is_exempt(users, metered):
+    mta, _ = users
+    mta.config["auth"] |= {"failures_per_network": 1, "lockout_exempt": ["198.51.100.0/24"]}
+    mta.config["smtpd"]["workers"] = 1
+    mta.config["listen.submission"]["xclient_networks"] = ["127.0.0.0/8"]
+    mta.start()
+
+    def tries(address, user, password):
+        with submission(mta) as c:
+            assert c.say(f"XCLIENT ADDR={address}").startswith("220")
+            c.say("EHLO client.example")
+            return c.say(f"AUTH PLAIN {plain(user, password)}")
+    for address, then in (("192.0.2.7", "421 4.7.0 mta.test.example Error: too many failed authentications from your network"),
+                          ("198.51.100.7", "235")):
+        for n in range(10):
+            assert tries(address, f"user{n}", "x").startswith("535")
+        assert tries(address, "ann", "secret").startswith(then)
+    assert len(mta.logged(r"warning: everybody from 192\.0\.2\.7 is locked out")) == 1
+    figures = wait_figures(mta, lambda f: f("postrider_smtpd_lockouts_total", of="user") == 20)
+    assert figures("postrider_smtpd_lockouts_total", of="network") == 1
 
 
 def test_a_slow_refusal_holds_nobody_up(users):

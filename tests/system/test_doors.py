@@ -204,6 +204,21 @@ def test_bare_newlines_in_commands_end_the_session(running):
     still_serves(running)
 
 
+def test_a_device_of_ours_may_end_lines_and_messages_with_a_bare_newline(mta, block):
+    mta.config["smtpd"] = {"bare_newline_networks": [f"{block.host(9)}/32"], "bare_newlines": "reject"}
+    mta.start()
+    with mta.client(source=block.host(9)) as scanner:
+        scanner.send(f"MAIL FROM:<scanner@test.example>\nRCPT TO:<{mta.user}@test.example>\nDATA\n".encode())
+        assert [scanner.reply()[:3] for _ in range(3)] == ["250", "250", "354"]
+        scanner.send(b"Subject: scanned\n\n..page one\n.\nQUIT\n")
+        assert [scanner.reply()[:3] for _ in range(2)] == ["250", "221"]
+    scanned = mta.wait_mailbox(1)[0]
+    assert "Subject: scanned\n" in scanned and scanned.endswith("\n\n.page one\n")
+    with mta.client(source=block.host(8)) as stranger:
+        stranger.send(b"NOOP\n")
+        assert stranger.reply().startswith("500 5.5.2")
+
+
 def test_who_talks_before_the_banner_is_refused(shared):
     """The server is stopped while they talk, so that what they say is there before it can greet."""
     mta, sink = shared

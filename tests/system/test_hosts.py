@@ -232,6 +232,18 @@ def test_five_dead_addresses_do_not_hide_the_second_host(mta, names, remote, net
     assert len(mta.logged(r"connect to first.example\[")) == 4 and not mta.logged(rf"{waiting}: .*status=deferred")
 
 
+def test_a_next_hop_whose_name_leads_back_to_us_is_a_loop_at_once(mta, names):
+    """Only the connection shows where the name has led; nothing is sent over it, and the mail waits for the route to be mended."""
+    names.address_of("relay.example", mta.address)
+    mta.use_names(names)
+    mta.config['route."remote.example"'] = {"next_hop": f"[relay.example]:{mta.relay_port}"}
+    mta.start()
+    looping = mta.submit("user@remote.example")
+    mta.wait_log(rf"{looping}: .*dsn=4.4.6, status=deferred \(mail loops back to myself: relay.example\[{mta.address}\]:\d+ is a listener "
+                 r"of this system \(listen\.\w+\)\)")
+    assert len(mta.logged(r"client=")) == 1 and set(mta.queued_ids()) == {looping}
+
+
 @pytest.mark.needs("own network")
 @pytest.mark.parametrize("address", ["127.0.0.2", "0.0.0.0"])
 def test_an_mx_that_leads_back_over_loopback_is_a_loop_at_once(mta, names, address):

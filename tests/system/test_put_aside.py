@@ -50,5 +50,5 @@ def test_mail_without_a_sender_cannot_fill_the_spool(failing):
     assert kept == {"064A5B00003010", "064A5B00004010", f"{large}.header", *ids}
     assert set(names(bad)) == kept | {f"{n}.why" for n in kept}, "each with its reason"
     assert of(mta, "bad")["messages"] == len(kept)
-    mta.wait_log(r"bad/: 1 removed, \d+ bytes: older than 30 days or beyond 256 MiB together", count=2)
+    mta.wait_log(r"bad/: 1 removed, \d+ bytes: too old, or too much together \(spool\.bad_age, spool\.bad_size\)", count=2)
     assert "removed since the start" in mta.command("status").stdout

@@ -54,6 +54,13 @@ struct Spool {
     std::uint64_t reserve = 8 * MiB;          // kept back for NDRs
     Duration scrub_interval = 24h;            // every waiting message is read again; 0 never
     std::uint32_t sync_threads = 16;          // file syncs side by side, per writing process
+    std::uint64_t content_memory = 128 * MiB; // of messages being received, per writing process
+    Duration bad_age = 24h * 30;              // bad/ and quarantine/: what is older goes; 0 nothing does
+    std::uint64_t bad_size = 256 * MiB;       // beyond it the oldest go; 0 no limit
+    Duration quarantine_age = 24h * 90;
+    std::uint64_t quarantine_size = 1024 * MiB; // of each of quarantine/ and quarantine/incomplete/
+    Duration removed_age = 1h;                // what operators removed can be brought back for so long; 0 not at all
+    std::uint64_t removed_size = 256 * MiB;   // beyond it the oldest can no longer
 };
 
 enum class LogLevel { error, warning, info, debug };
@@ -207,6 +214,7 @@ struct Smtpd {
     std::uint64_t minimum_rate = 64; // bytes a second while content is sent, measured over a minute; 0 none
     std::uint32_t sessions = 5000;   // per worker
     BareNewlines bare_newlines = BareNewlines::normalise;
+    std::vector<common::Network> bare_newline_networks; // a bare LF ends a line of these, commands too
     // Whose, on relay listeners, too.
     std::vector<common::Network> complete_headers = {*common::Network::parse("127.0.0.0/8"), *common::Network::parse("::1")};
     bool check_recipients = true; // unknown local users are refused at RCPT
@@ -237,6 +245,7 @@ struct Auth {
     Duration failure_delay = 2s;
     std::uint32_t failures_per_network = 20; // within failure_window: 421; 0 no limit
     Duration failure_window = 10min;
+    std::vector<common::Network> lockout_exempt; // beside loopback and relay.networks: no lock-out of all users
     std::uint32_t checks = 4;          // passwords or answers looked at at the same time, per process
     std::uint32_t checks_waiting = 200; // behind these; more: 454
     bool sender_match = false; // the reverse-path must be the user's own
@@ -251,6 +260,8 @@ struct Submit { // pickup: the submit socket and the drop directory
     std::uint64_t user_bytes_per_hour = 0;    // the same
     Duration timeout = 5min;
     Duration drop_interval = 1min;
+    std::uint64_t drop_user_bytes = 100 * MiB; // left by one user while nothing runs
+    std::uint32_t drop_user_messages = 1000;
 };
 
 struct TlsReports { // RFC 8460

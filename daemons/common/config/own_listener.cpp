@@ -26,4 +26,15 @@ const Listener* own_listener(const Config& config, const decide::NextHop& hop) {
     return found == config.listeners.end() ? nullptr : &*found;
 }
 
+const Listener* own_listener(const std::vector<Listener>& listeners, const common::Endpoint& at) {
+    const auto answers = [&](const common::Endpoint& endpoint) {
+        const auto& address = endpoint.address;
+        return endpoint.path.empty() && endpoint.port == at.port &&
+               (address == at.address || (address.is_wildcard() && (at.address.is_v4() || !address.is_v4())));
+    };
+    const auto found =
+        std::ranges::find_if(listeners, [&](const Listener& each) { return std::ranges::any_of(each.addresses, answers); });
+    return found == listeners.end() ? nullptr : &*found;
+}
+
 } // namespace config

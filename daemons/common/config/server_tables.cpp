@@ -150,6 +150,10 @@ Section table_of(Smtpd& s) {
             {"bare_newlines", one_of(s.bare_newlines, newlines),
              "A bare CR or LF in a message: \"normalise\" makes it CRLF, \"reject\" refuses the message.",
              ""},
+            {"bare_newline_networks", networks(s.bare_newline_networks),
+             "Clients of yours that end their lines with a bare LF instead of CRLF, commands and the end of a message "
+             "included. Only those that are not relays: what a relay passes on may contain what its own client took for text.",
+             ""},
             {"complete_headers", networks(s.complete_headers),
              "Clients whose mail gets what its header lacks on listeners of service \"relay\", too, as it does from "
              "sendmail(1): From, Date, Message-ID, domains of bare addresses; and loses Bcc. By default programs of this "
@@ -249,6 +253,10 @@ Section table_of(Auth& s) {
              ""},
             {"failure_window", Span{&s.failure_window, 1s, 24h},
              "Period over which wrong passwords are counted, and for which a lock-out lasts at most.", ""},
+            {"lockout_exempt", networks(s.lockout_exempt),
+             "Further networks in which a lock-out concerns one user only, however many others had wrong passwords: those "
+             "of webmail, or of an office behind one address.",
+             ""},
             {"checks", Count{&s.checks, 1, 1000},
              "Passwords checked, or questions put to Dovecot, at the same time, per process. A check takes "
              "much time on purpose.",
@@ -278,6 +286,11 @@ Section table_of(Submit& s) {
             {"timeout", Span{&s.timeout, 1s, 1h}, "For the next bytes of a submission.", ""},
             {"drop_interval", Span{&s.drop_interval, 1s, 1h},
              "The drop directory is watched, and looked through that often all the same.", ""},
+            {"drop_user_bytes", Size{&s.drop_user_bytes, 1 * MiB, 1024 * GiB},
+             "What one user (not root) may leave in the drop directory while Postrider does not run; never less than two "
+             "messages of message_size.",
+             ""},
+            {"drop_user_messages", Count{&s.drop_user_messages, 1, 10'000'000}, "The same for the number of messages.", ""},
         }};
 }
 

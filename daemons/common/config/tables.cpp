@@ -61,6 +61,21 @@ Section table_of(Spool& s) {
                  "How many files each writing process makes durable side by side, and the queue-manager reads side by "
                  "side at its start.",
                  ""},
+                {"content_memory", Size{&s.content_memory, 8 * MiB, 64 * GiB},
+                 "Memory for messages being received, per writing process (each worker of smtpd, pickup). When half of it is "
+                 "in use, contents go to their files sooner; at three quarters senders of large messages wait; when "
+                 "it is used up, new messages are refused for the time being (452 4.3.1).",
+                 ""},
+                {"bad_age", Span{&s.bad_age, 0s, 24h * 3650},
+                 "Messages in bad/ (nobody could be told what became of them) are kept for this long; \"0s\": for ever.", ""},
+                {"bad_size", Size{&s.bad_size, 0, 1024 * GiB},
+                 "Disk space for bad/; beyond it the oldest messages are removed. 0 turns this off.", ""},
+                {"quarantine_age", Span{&s.quarantine_age, 0s, 24h * 3650},
+                 "Damaged files in quarantine/, and submissions in quarantine/incomplete/, are kept for this long; "
+                 "\"0s\": for ever.",
+                 ""},
+                {"quarantine_size", Size{&s.quarantine_size, 0, 1024 * GiB},
+                 "Disk space for each of the two; beyond it the oldest files are removed. 0 turns this off.", ""},
             }};
 }
 

@@ -16,6 +16,7 @@ constexpr std::string_view stages[] = {"connect", "helo", "mail", "rcpt", "data"
 constexpr std::string_view kinds[] = {"temporary", "permanent"};
 constexpr std::string_view tls_versions[] = {"TLSv1.2", "TLSv1.3", "other"};
 constexpr std::string_view auth_results[] = {"succeeded", "failed", "unavailable"};
+constexpr std::string_view locked_out[] = {"user", "network"};
 constexpr std::string_view transports[] = {"smtp", "lmtp", "local", "none"};
 constexpr std::string_view outcomes[] = {"delivered", "deferred", "bounced"};
 constexpr std::string_view delay_stages[] = {"before_queue", "in_queue", "connection", "transmission"};
@@ -23,6 +24,7 @@ constexpr std::string_view connection_results[] = {"made", "failed"};
 constexpr std::string_view refused[] = {"connection", "mail"};
 constexpr std::string_view states[] = {"uncategorized", "scheduled", "held",   "paused", "routing",
                                        "retrying",      "due",       "active", "report"};
+constexpr std::string_view asides[] = {"bad", "quarantine", "incomplete"};
 constexpr std::string_view severities[] = {"info", "warning", "error", "critical"};
 constexpr auto role_names = [] {
     std::array<std::string_view, roles> out{};
@@ -62,6 +64,10 @@ constexpr FigureFamily all[] = {
      "TLS handshakes with clients that failed.", {}, {}},
     {Family::authentications, "postrider_smtpd_authentications_total", counter, number,
      "AUTH attempts of clients.", {"result", auth_results}, {}},
+    {Family::lockouts, "postrider_smtpd_lockouts_total", counter, number,
+     "Lock-outs that wrong passwords brought: of one user from a network, or of everybody there.", {"of", locked_out}, {}},
+    {Family::content_memory, "postrider_content_memory_bytes", gauge, number,
+     "Memory held for messages being received, of all writing processes together (spool.content_memory is for each).", {}, {}},
     {Family::deliveries, "postrider_deliveries_total", counter, number,
      "Attempts to deliver to a recipient, by what came of them; a deferred one is counted again at its next attempt.",
      {"transport", transports}, {"outcome", outcomes}},
@@ -98,6 +104,10 @@ constexpr FigureFamily all[] = {
     {Family::spool_size_bytes, "postrider_spool_size_bytes", gauge, number, "Size of the spool's file system.", {}, {}},
     {Family::spool_free_inodes, "postrider_spool_free_inodes", gauge, number,
      "Free inodes on the spool's file system; 0 where it does not count them.", {}, {}},
+    {Family::put_aside_bytes, "postrider_put_aside_bytes", gauge, number,
+     "Disk space of what was put aside for an operator: bad/, quarantine/, quarantine/incomplete/.", {"place", asides}, {}},
+    {Family::put_aside_removed, "postrider_put_aside_removed_total", counter, number,
+     "Files of these that were removed, being too old or beyond the limit together.", {"place", asides}, {}},
     {Family::processes, "postrider_processes", gauge, number,
      "Processes that answer, by program.", process, {}},
     {Family::restarts, "postrider_process_restarts_total", counter, number,

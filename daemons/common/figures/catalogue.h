@@ -15,12 +15,14 @@ enum class Family : std::uint8_t {
     // mail comes in
     messages_accepted, recipients_accepted, bytes_accepted, commit_seconds, sync_seconds,
     sessions, sessions_open, session_ends, rejects, tls_sessions, tls_failures, authentications,
+    lockouts, content_memory,
     // mail goes out
     deliveries, delay_seconds, delay_stage_seconds, connections, client_tls_sessions, source_refusals,
     messages_removed, messages_expired,
     // the queue
     queue_loading, queue_messages, queue_deliveries, queue_connections, queue_oldest_age, queue_links, queue_links_failing,
     accepting, delivering, spool_free_bytes, spool_size_bytes, spool_free_inodes,
+    put_aside_bytes, put_aside_removed,
     // the processes
     processes, restarts, crashes, memory, cpu_seconds, log_lines, log_lines_lost,
     scrapes, late_answers,
@@ -34,12 +36,14 @@ enum class RejectStage : std::uint8_t { connect, helo, mail, rcpt, data, message
 enum class RejectKind : std::uint8_t { temporary, permanent };
 enum class TlsUsed : std::uint8_t { tls_1_2, tls_1_3, other };
 enum class AuthResult : std::uint8_t { succeeded, failed, unavailable };
+enum class LockedOut : std::uint8_t { user, network };
 enum class Transport : std::uint8_t { smtp, lmtp, local, none };
 enum class DeliveryOutcome : std::uint8_t { delivered, deferred, bounced };
 enum class DelayStage : std::uint8_t { before_queue, in_queue, connection, transmission };
 enum class ConnectionResult : std::uint8_t { made, failed };
 enum class Refused : std::uint8_t { connection, mail };
 enum class QueueState : std::uint8_t { uncategorized, scheduled, held, paused, routing, retrying, due, active, report };
+enum class Aside : std::uint8_t { bad, quarantine, incomplete };
 enum class LogSeverity : std::uint8_t { info, warning, error, critical };
 
 TlsUsed tls_used(std::string_view version); // "TLSv1.3" …

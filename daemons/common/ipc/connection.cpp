@@ -4,6 +4,8 @@
 
 namespace ipc {
 
+static constexpr char closed_by_peer[] = "closed by the peer";
+
 struct Connection::Write {
     uv_write_t request;
     std::string bytes;
@@ -48,6 +50,10 @@ Connection::Ended Connection::end() {
     return Ended::framed;
 }
 
+bool Connection::is_ordinary(std::string_view reason) {
+    return reason == closed_by_peer || reason == uv_strerror(UV_EPIPE) || reason == uv_strerror(UV_ECONNRESET);
+}
+
 void Connection::fail(std::string reason) {
     if (!open_) return;
     open_ = false;
@@ -67,7 +73,7 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer)
     if (!self || n == 0) return;
     if (n > 0) return self->take({buffer->base, static_cast<std::size_t>(n)});
     if (n != UV_EOF) return self->fail(uv_strerror(static_cast<int>(n)));
-    self->fail(self->reader_.left_over() ? "closed by the peer within a message" : "closed by the peer");
+    self->fail(self->reader_.left_over() ? "closed by the peer within a message" : closed_by_peer);
 }
 
 void Connection::take(std::string_view bytes) {

@@ -56,6 +56,8 @@ public:
     void resume_reading();
     // Closes with a reason that on_closed() will tell at the end of the turn.
     void fail(std::string reason);
+    // Of such a reason: does it say no more than that the peer has gone, as processes do?
+    static bool is_ordinary(std::string_view reason);
 
 private:
     static void on_alloc(uv_handle_t* handle, std::size_t, uv_buf_t* buffer);

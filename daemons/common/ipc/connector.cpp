@@ -29,6 +29,11 @@ void Dialer::again() {
     retry_.start(wait);
 }
 
+void Dialer::lost(const std::string& reason) {
+    if (!Connection::is_ordinary(reason)) log_.error("\"{}\" connection ended: {}", conversation_, reason);
+    again();
+}
+
 // A server that is being started may take a moment: only what lasts is worth a line.
 void Dialer::failed(const std::string& reason) {
     again();

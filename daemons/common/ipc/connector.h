@@ -21,6 +21,8 @@ public:
     // Connect now, or, after a connection was lost, a little later.
     void start() { dial(); }
     void again();
+    // What was connected has come to its end: again, and a line in the log unless the peer just went.
+    void lost(const std::string& reason);
 
 private:
     void dial();
@@ -96,7 +98,7 @@ private:
     }
     void down_now(std::string reason) { // a copy: the channel that names it goes now
         auto dead = std::move(channel_);
-        dialer_.again();
+        dialer_.lost(reason);
         if (callbacks_.on_down) callbacks_.on_down(reason);
         // The closure that is running belongs to `dead`: it may only go when the turn ends.
         loop_.later([keep = std::shared_ptr<Channel<Message>>(std::move(dead))] {});

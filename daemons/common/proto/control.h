@@ -124,6 +124,7 @@ inline constexpr std::string_view not_permitted = "not-permitted"; // neither ro
 inline constexpr std::string_view unknown = "unknown";   // no such message, link or queue
 inline constexpr std::string_view no_match = "no-match"; // the filter matches nothing
 inline constexpr std::string_view already = "already";   // it is so already
+inline constexpr std::string_view in_delivery = "in-delivery"; // it is being delivered, past stopping
 inline constexpr std::string_view loading = "loading";   // the spool is still being read: try again
 inline constexpr std::string_view failed = "failed";     // the disk said no
 inline constexpr std::string_view unavailable = "unavailable"; // who would know is not there right now

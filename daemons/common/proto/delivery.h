@@ -9,8 +9,8 @@
 //                                connection is open at a time; addresses that race are asked for one by one
 //   Left                         of an address that came to nothing, or lost its race
 //
-//   Recall → Returned            deliveries the agent has not begun come back, untried; one that is named is ended if it
-//                                has begun, unless all of its content has been sent
+//   Recall → Returned            deliveries the agent has not begun come back, untried
+//   Cut → Returned or PastStopping   one delivery comes back, ended if it had begun, unless all of its content has been sent
 //
 // A Done of many replies comes in parts (ipc/parts.h), and nothing else of that agent between them.
 //
@@ -89,11 +89,17 @@ struct Close { // queue-manager → agent: say QUIT after what is in flight
     static void fields(auto& m, auto& f) { f("connection", m.connection); }
 };
 
-// queue-manager → agent, to smtp-client only: these are wanted back.
+// queue-manager → agent, to smtp-client only: all that is not begun is wanted back.
 struct Recall {
     std::uint64_t connection = 0;
-    std::uint64_t delivery = 0; // 0: all that are not begun
-    spool::QueueId queue_id;    // its
+    static void fields(auto& m, auto& f) { f("connection", m.connection); }
+};
+
+// queue-manager → agent, to smtp-client only: this one is not to be delivered.
+struct Cut {
+    std::uint64_t connection = 0;
+    std::uint64_t delivery = 0;
+    spool::QueueId queue_id; // its
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
         f("delivery", m.delivery);
@@ -101,18 +107,20 @@ struct Recall {
     }
 };
 
-// agent → queue-manager: the answer to Recall. Not sent for a connection that is no more: Closed is.
+// agent → queue-manager: the answer to Recall, and to Cut. Not sent for a connection that is no more: Closed is.
 struct Returned {
     std::uint64_t connection = 0;
-    std::uint64_t delivery = 0;            // as asked
-    spool::QueueId queue_id;               // as asked
-    std::vector<std::uint64_t> deliveries; // in their order; without the one asked for: too late, its Done comes
+    std::vector<std::uint64_t> deliveries; // in their order
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
-        f("delivery", m.delivery);
-        f("queue_id", m.queue_id);
         f("deliveries", m.deliveries);
     }
+};
+
+// agent → queue-manager: the answer to Cut that comes too late; the delivery's Done tells the rest.
+struct PastStopping {
+    spool::QueueId queue_id;
+    static void fields(auto& m, auto& f) { f("queue_id", m.queue_id); }
 };
 
 struct Permission { // queue-manager → agent: the answer to MayConnect
@@ -374,7 +382,7 @@ struct Tried { // agent → queue-manager: the last word; the worst that became 
     }
 };
 
-using Message = std::variant<Connect, Deliver, Close, Recall, Returned, Permission, Acknowledged, MayConnect, Left, Connected,
+using Message = std::variant<Connect, Deliver, Close, Recall, Cut, Returned, PastStopping, Permission, Acknowledged, MayConnect, Left, Connected,
                              SourceRefused, SourceTaken, Done, Closed, Try, EndTry, TryStep, Tried>;
 
 } // namespace proto::delivery
