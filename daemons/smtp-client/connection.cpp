@@ -124,13 +124,13 @@ void Connection::refused_by_policy(const std::string& text) {
 }
 
 void Connection::reached(const Candidate& candidate, std::unique_ptr<Wire> wire) {
-    somewhere_ = true;
     current_ = candidate;
     sources_.reached(candidate.source);
     wire_ = std::move(wire);
     session_number_ = office_.next_session();
     if (watcher_) watcher_->connected(relay(), sources_.departure());
-    if (loops_back(candidate)) return try_next();
+    if (!watcher_ && loops_back(candidate)) return try_next(); // who looks on may ask ourselves, too
+    somewhere_ = true;
     find_demand(); // → greet(), refused_by_policy()
 }
 
@@ -165,8 +165,7 @@ bool Connection::loops_back(const Candidate& candidate) {
     why.status = "4.4.6";
     why.text = fmt::format("mail loops back to myself: {} is a listener of this system (listen.{})", relay(), listener->name);
     voice().warning("{}", why.text);
-    if (watcher_) watcher_->failed(relay(), why);
-    return true;
+    return looped_ = true;
 }
 
 // The server greets while its records are still looked up.
@@ -373,10 +372,11 @@ bool Connection::leads_nowhere() const {
 // No address is left. The message that was to go first says so; the others have not been tried.
 void Connection::link_failed() {
     auto [why, host, tls, source] = mail_failure_ ? *mail_failure_ : policy_failure_ ? *policy_failure_ : last_failure_;
-    const bool nowhere = leads_nowhere();
+    const bool loop = looped_ && !somewhere_ && !office_.soft_bounce;
+    const bool nowhere = loop || leads_nowhere();
     if (nowhere) {
         why.outcome = smtp::Verdict::Outcome::permanent;
-        why.status = "5.4.4";
+        why.status = loop ? "5.4.6" : "5.4.4";
     } else if (why.outcome == smtp::Verdict::Outcome::permanent) {
         // What a server says of itself is no verdict on the mail: that waits.
         why.outcome = smtp::Verdict::Outcome::temporary;

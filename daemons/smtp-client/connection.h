@@ -207,6 +207,7 @@ private:
 
     std::optional<smtp::Verdict> nowhere_; // why the last host without addresses had none
     bool somewhere_ = false; // a host has an address, or may have one
+    bool looped_ = false;    // a host is this system itself
     smtp::Monotonic began_{}; // to look for an address
     smtp::Duration setup_{};  // from there to being up
     std::uint64_t session_number_ = 0;

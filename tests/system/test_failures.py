@@ -180,7 +180,7 @@ def test_a_route_to_a_listener_of_ours_is_refused(mta):
 
 
 def test_mail_in_a_circle_ends(mta, names):
-    """A route whose name leads back to us: after 50 hops it is refused, and the sender is told."""
+    """A route whose name leads back to us: the sender is told, and it comes back once only."""
     names.address_of("back.example", mta.address)
     mta.use_names(names)
     mta.config['route."circle.example"'] = {"next_hop": f"[back.example]:{mta.relay_port}"}
