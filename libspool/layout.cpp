@@ -17,4 +17,6 @@ std::string directory_of(QueueId id, Location location) {
 
 std::string path_of(QueueId id, Location location) { return directory_of(id, location) + "/" + id.text(); }
 
+std::string path_of_removed(QueueId id) { return "removed/" + id.text(); }
+
 } // namespace spool

@@ -14,5 +14,7 @@ enum class Location : std::uint8_t { incoming, messages, last_ = messages };
 std::string directory_of(QueueId id, Location location);
 // "incoming/1F/0A1B…1F", "messages/A0/0A1B…1F".
 std::string path_of(QueueId id, Location location);
+// "removed/0A1B…1F": of what an operator removed and may want back.
+std::string path_of_removed(QueueId id);
 
 } // namespace spool

@@ -139,7 +139,8 @@ struct Attempt {
     bool operator==(const Attempt&) const = default;
 };
 
-// A recipient's status changes without a try: discarded by configuration, removed by an operator, expired …
+// A recipient's status changes without a try: discarded by configuration, removed by an operator (and brought back: pending),
+// expired …
 struct Decided {
     std::vector<std::uint32_t> recipients;
     Status status = Status::removed;

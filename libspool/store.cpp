@@ -351,6 +351,47 @@ void Store::remove(QueueId id, Location hint, Done done) {
                  {}});
 }
 
+void Store::put_away(QueueId id, Location hint, Done done) {
+    inner_->ask({id,
+                 Inner::Operation::Kind::removal,
+                 Sync::no,
+                 [id, hint](Disk& disk, auto&) -> Result<> {
+                     auto gone = wherever(id, hint, [&](const std::string& path) {
+                         return disk.rename(path, path_of_removed(id));
+                     });
+                     if (!gone && gone.error().code == ENOENT) return {};
+                     return gone;
+                 },
+                 std::move(done),
+                 {}});
+}
+
+void Store::bring_back(QueueId id, std::string who, smtp::WallTime now, Done done) {
+    inner_->ask({id,
+                 Inner::Operation::Kind::move,
+                 Sync::yes,
+                 [id, who = std::move(who), now, options = inner_->options](Disk& disk, auto&) -> Result<> {
+                     const auto path = path_of_removed(id);
+                     Decided pending{.recipients = {}, .status = Status::pending, .time = now, .reply = {}, .who = who};
+                     {
+                         const auto reader = MessageReader::open_path(disk, path);
+                         if (!reader) return std::unexpected(as_error(reader.error()));
+                         const auto& recipients = reader->state().recipients;
+                         for (std::uint32_t n = 0; n < recipients.size(); ++n)
+                             if (recipients[n].status == Status::removed) pending.recipients.push_back(n);
+                         if (pending.recipients.empty() && reader->state().finished())
+                             return std::unexpected(Error{ENODATA, id.text() + ": nobody is left to be served"});
+                     }
+                     std::optional<LogTail> tail;
+                     bool finished = false;
+                     TRY(append_to(disk, path, id, {Property{std::move(pending)}}, Sync::yes, options, tail, finished));
+                     TRY(disk.rename(path, path_of(id, Location::messages)));
+                     return disk.sync(TRY(disk.open(directory_of(id, Location::messages), Open::directory)));
+                 },
+                 std::move(done),
+                 {}});
+}
+
 void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::removal,
@@ -380,7 +421,7 @@ void Store::keep_in_bad(QueueId id, Location hint, std::string why, Done done) {
 }
 
 Result<> prepare_spool(Disk& disk, const std::vector<std::uint8_t>& slots) {
-    for (const char* path : {"incoming", "messages", "bad", "quarantine", "quarantine/incomplete", "index"})
+    for (const char* path : {"incoming", "messages", "removed", "bad", "quarantine", "quarantine/incomplete", "index"})
         TRY(disk.make_directory(path, 0700));
     for (unsigned n = 0; n < 256; ++n) {
         constexpr std::string_view digits = "0123456789abcdef";

@@ -25,7 +25,7 @@ class Store {
 public:
     using Done = std::move_only_function<void(Result<>)>; // through the pool's drain()
 
-    // incoming/, messages/00..ff, bad/, quarantine/incomplete/, index/ exist (prepare_spool).
+    // incoming/, messages/00..ff, removed/, bad/, quarantine/incomplete/, index/ exist (prepare_spool).
     explicit Store(CommitPool& pool, const StoreOptions& options = {});
     ~Store();
     Store(const Store&) = delete;
@@ -39,6 +39,12 @@ public:
     void append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done = {});
     // Unlinks the file, wherever it is. Success if it is gone already.
     void remove(QueueId id, Location hint, Done done = {});
+    // Into removed/, where it stays until bring_back() or for good: an operator's removal, which is on record in the file.
+    // Success if it is gone already.
+    void put_away(QueueId id, Location hint, Done done = {});
+    // Out of removed/ into messages/: recipients that were removed are pending again, by the word of `who`; on stable
+    // storage. ENOENT: it is not there; ENODATA: nobody in it is left to be served.
+    void bring_back(QueueId id, std::string who, smtp::WallTime now, Done done = {});
     // Into quarantine/, with a small text file beside it that says why.
     void quarantine(QueueId id, Location hint, std::string why, Done done = {});
     // Into bad/ likewise: an NDR that cannot be delivered.

@@ -123,7 +123,7 @@ Result<> Premises::make_directories(const config::Config& config) {
 
 // What was there already may be somebody else's: said here once, not by each daemon that comes across it.
 Result<> Premises::check_access(const config::Config& config) const {
-    std::vector<std::string> paths = {"incoming", "messages", "bad", "quarantine", "quarantine/incomplete", "index"};
+    std::vector<std::string> paths = {"incoming", "messages", "removed", "bad", "quarantine", "quarantine/incomplete", "index"};
     for (const auto slot : writer_slots(config))
         paths.push_back(spool::directory_of(spool::QueueId{std::uint64_t{1} << 8 | slot}, spool::Location::incoming));
     for (const auto& each : paths) {

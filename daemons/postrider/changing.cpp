@@ -5,9 +5,12 @@
 #include "daemons/postrider/choice.h"
 #include "daemons/postrider/command.h"
 #include "daemons/postrider/text.h"
+#include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace postrider {
 
@@ -124,7 +127,57 @@ int force(const Arguments& a) { return scoped(a, op::force, "is tried now"); }
 
 int message_hold(const Arguments& a) { return plain(a, op::hold, "held"); }
 int message_release(const Arguments& a) { return plain(a, op::release, "released"); }
-int message_remove(const Arguments& a) { return plain(a, op::remove, "removed"); }
+
+// What filter words select is more than somebody has in view: above so many they are counted first, and asked about.
+int message_remove(const Arguments& a) {
+    constexpr std::int64_t without_question = 100;
+    auto request = with_why(op::remove, a);
+    if (a.has("--for-good")) request["for_good"] = true;
+    const bool counted_first = !a.has("--yes") && !a.has("--dry-run") && std::ranges::find(a.words, "-") == a.words.end();
+    const auto choice = counted_first ? choose(a.words) : std::nullopt;
+    if (counted_first && !choice) return usage;
+    if (choice && !choice->filter.empty()) {
+        Total total;
+        auto count = request;
+        count["dry_run"] = true;
+        for (const auto& each : choice->requests(count))
+            if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok) return status;
+        if (total.would_change > without_question && ::isatty(0) == 0)
+            return complain(fmt::format("{} would be removed: if that is meant, say --yes",
+                                        count_text(total.would_change, "message"))),
+                   usage;
+        if (total.would_change > without_question) {
+            std::cerr << fmt::format("{} would be removed, and nobody told. Go on? [y/N] ",
+                                     count_text(total.would_change, "message"));
+            std::string answer;
+            if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes"))
+                return complain("nothing was removed"), ok;
+        }
+    }
+    return change(a, a.words, std::move(request), "removed");
+}
+
+int message_restore(const Arguments& a) {
+    const auto choice = choose(a.words);
+    if (!choice) return usage;
+    const bool all = choice->filter == std::vector<std::string>{"all"};
+    if (choice->ids.empty() && !all) return complain("say which messages: queue ids, or all"), usage;
+    const json base = {{"op", op::restore}};
+    auto requests = all ? std::vector<json>{base} : choice->requests(base);
+    if (all) requests.front()["all"] = true;
+    Total total;
+    int worst = ok;
+    for (const auto& each : requests)
+        if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok) worst = status;
+    if (worst != ok && total.changed == 0) return worst;
+    if (a.json)
+        print_json({{"version", 1}, {"matched", total.matched}, {"changed", total.changed}, {"skipped", total.skipped}});
+    else
+        fmt::print("{} restored{}\n", count_text(total.changed, "message"),
+                   total.skipped > 0 ? fmt::format(", {} not (no longer there)", total.skipped) : "");
+    return worst;
+}
+
 int message_retry(const Arguments& a) { return plain(a, op::force, "tried now"); }
 
 int message_expire(const Arguments& a) {

@@ -66,6 +66,7 @@ int message_cat(const Arguments&);
 int message_hold(const Arguments&);
 int message_release(const Arguments&);
 int message_remove(const Arguments&);
+int message_restore(const Arguments&);
 int message_requeue(const Arguments&);
 int message_retry(const Arguments&);
 int message_reroute(const Arguments&);

@@ -89,6 +89,12 @@ void mail(Page& page, const json& q) {
     for (const auto& each : list_of(q, "put_aside")) {
         const auto there = number_of(each, "messages"), removed = number_of(each, "removed");
         if (there + removed == 0) continue;
+        if (text_of(each, "directory") == "removed") {
+            if (there > 0)
+                page.fact("Removed", fmt::format("{} can be brought back for a while (\"postrider message restore\")",
+                                                 count_text(there, "message")));
+            continue;
+        }
         page.fact("Put aside", fmt::format("{} in {}/, {} bytes{}", there, text_of(each, "directory"), number_of(each, "bytes"),
                                            removed == 0 ? "" : fmt::format("; {} removed since the start, too old or too much",
                                                                            removed)));

@@ -17,6 +17,10 @@ constexpr Option of_cat[] = {{"--header", "", "the header only"}};
 constexpr Option of_top[] = {{"--interval", "SECONDS", "between two looks; 2"}};
 constexpr Option of_change[] = {{"--why", "TEXT", "kept and shown beside who did it"},
                                 {"--dry-run", "", "say how many it would be and change nothing"}};
+constexpr Option of_remove[] = {{"--why", "TEXT", "kept and shown beside who did it"},
+                                {"--dry-run", "", "say how many it would be and change nothing"},
+                                {"--yes", "", "do not ask, however many it is"},
+                                {"--for-good", "", "free the space at once; it cannot be restored"}};
 constexpr Option of_expire[] = {{"--why", "TEXT", "kept and shown beside who did it"},
                                 {"--dry-run", "", "say how many it would be and change nothing"},
                                 {"--after", "DURATION", "not now, but when they are so old, such as 2d"}};
@@ -79,7 +83,8 @@ constexpr Verb table[] = {
     {"message cat", "ID", 1, 1, of_cat, "the message itself, as it was accepted", message_cat},
     {"message hold", which, 1, any, of_change, "do not deliver until released", message_hold},
     {"message release", which, 1, any, of_change, "let held messages go", message_release},
-    {"message remove", which, 1, any, of_change, "delete without telling anybody", message_remove},
+    {"message remove", which, 1, any, of_remove, "delete without telling anybody", message_remove},
+    {"message restore", "ID...|all|-", 1, any, {}, "bring back what was removed lately", message_restore},
     {"message expire", which, 1, any, of_expire, "give up now, or at another age; the senders are told", message_expire},
     {"message retry", which, 1, any, of_change, "try now, whatever the ladder says", message_retry},
     {"message requeue", which, 1, any, of_requeue, "work the recipients out anew", message_requeue},

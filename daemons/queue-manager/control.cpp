@@ -91,6 +91,8 @@ bool Control::change(const Request& request, const json& body, std::string_view 
         server_->finish(request.peer);
     } else if (what == op::pause || what == op::resume) {
         set_pause(request, body, what == op::pause);
+    } else if (what == op::restore) {
+        restore(request, body);
     } else if (what == op::suppress) {
         change_suppressions(request, body, Suppressions::Doing::put);
     } else if (what == op::unsuppress && body.contains("filter")) {

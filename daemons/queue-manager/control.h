@@ -53,7 +53,10 @@ public:
         std::function<Situation()> situation;
         std::function<void()> written;               // something is to be flushed at the end of the turn
         std::function<void(spool::QueueId)> write_down; // what its file does not say yet, before its other records
-        std::function<void(spool::QueueId)> removed; // the engine has forgotten it: remove its file
+        enum class Removal : std::uint8_t { may_be_restored, for_good };
+        std::function<void(spool::QueueId, Removal)> removed; // the engine has forgotten it: its file goes
+        // What was removed waits for delivery again.
+        std::function<void(spool::QueueId, std::string who, spool::Store::Done)> bring_back;
         // Ends what is in flight of it, if it can be: nothing of it is begun until it is removed, or this has failed.
         std::function<void(const decide::queue::MessageInfo&, DeliveryStops::Then)> stop_delivery;
         std::function<bool(spool::QueueId)> foreign; // an agent of an earlier queue-manager has it in flight
@@ -111,6 +114,7 @@ private:
         std::optional<decide::queue::RetryPolicy> policy; // requeue
         smtp::Duration after{};                           // expire: when so old; {}: now
         bool dry_run = false;
+        bool for_good = false; // remove: it cannot be brought back
         std::uint64_t matched = 0, changed = 0, skipped = 0;
         std::uint64_t in_flight = 0; // of those skipped: could not be removed, for they are being delivered
         std::uint64_t kept = 0; // to be tried, of what was changed, when a pause ends
@@ -153,6 +157,12 @@ private:
     bool paused(spool::QueueId id) const; // all of it
     void finish(const std::shared_ptr<Change>& change, bool by_filter);
     void after_batch(const std::shared_ptr<Change>& change, const std::shared_ptr<Walk>& walk);
+
+    // ---- control_restore.cpp ----
+    struct Restoration;
+    void restore(const Request& request, const json& body);
+    void restore_some(const std::shared_ptr<Restoration>& work);
+    void restored(const std::shared_ptr<Restoration>& work);
 
     // ---- control_suppressions.cpp ----
     struct SuppressionWalk;

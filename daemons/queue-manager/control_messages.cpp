@@ -168,6 +168,7 @@ void Control::change_messages(const Request& request, const json& body, std::str
     const auto after = body.value("after", std::int64_t{0});
     change->to = text(body, "to");
     change->dry_run = body.value("dry_run", false);
+    change->for_good = body.value("for_good", false);
     if (change->op == op::reprioritise && !lane_of(change->lane))
         return refuse(request, "the lanes are high, normal and bulk", code::bad_request);
     if (!policy.empty() && !change->policy)
@@ -268,7 +269,8 @@ bool Control::apply(const Change& change, spool::QueueId id) {
     if (done && change.op != op::force)
         hands_.log.info("{}: {} by {}{}{}", id.text(), change.op, change.who, change.why.empty() ? "" : ": ",
                         change.why);
-    if (done && change.op == op::remove) hands_.removed(id);
+    if (done && change.op == op::remove)
+        hands_.removed(id, change.for_good ? Hands::Removal::for_good : Hands::Removal::may_be_restored);
     return done;
 }
 

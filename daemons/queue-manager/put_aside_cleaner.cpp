@@ -17,12 +17,14 @@ constexpr int share = 10; // of the time one look takes, before the next one
 PutAsideCleaner::PutAsideCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
                                  std::function<void(std::string)> trouble)
     : log_(log), disk_(disk), pool_(pool), trouble_(std::move(trouble)),
-      places_{{{"bad", {}}, {"quarantine", {}}, {"quarantine/incomplete", {}}}},
+      places_{{{"bad", {}}, {"quarantine", {}}, {"quarantine/incomplete", {}}, {"removed", {}}}},
       timer_(loop, [this] { look(); }) {}
 
-void PutAsideCleaner::limit(const spool::PutAsideLimits& bad, const spool::PutAsideLimits& quarantine) {
+void PutAsideCleaner::limit(const spool::PutAsideLimits& bad, const spool::PutAsideLimits& quarantine,
+                            const spool::PutAsideLimits& removed) {
     places_[0].limits = bad;
     places_[1].limits = places_[2].limits = quarantine;
+    places_[3].limits = removed;
 }
 
 void PutAsideCleaner::soon() {
@@ -54,7 +56,9 @@ void PutAsideCleaner::looked(Kept kept, smtp::Duration took) {
         auto& now = kept[n];
         if (!now || now->error.code != 0) problem = now ? now->error.what : now.error().what;
         if (!now) continue;
-        if (now->removed > 0)
+        if (now->removed > 0 && n == 3)
+            log_.info("removed/: {} removed by operators can no longer be brought back, {} bytes", now->removed, now->removed_bytes);
+        else if (now->removed > 0)
             log_.warning("{}/: {} removed, {} bytes: too old, or too much together (spool.{}_age, spool.{}_size)", place.directory,
                          now->removed, now->removed_bytes, n == 0 ? "bad" : "quarantine", n == 0 ? "bad" : "quarantine");
         now->removed += place.kept.removed;

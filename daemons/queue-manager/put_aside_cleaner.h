@@ -1,4 +1,4 @@
-// Keeps what was put aside (bad/, quarantine/, quarantine/incomplete/) within its limits of age and size: looks at start, every
+// Keeps what was put aside (bad/, quarantine/, quarantine/incomplete/) or removed by an operator (removed/) within its limits of age and size: looks at start, every
 // ten minutes, and soon after something came. Knows directories; must not know queues.
 #pragma once
 #include "daemons/common/log.h"
@@ -25,13 +25,13 @@ public:
                     std::function<void(std::string)> trouble);
     PutAsideCleaner(const PutAsideCleaner&) = delete;
 
-    void limit(const spool::PutAsideLimits& bad, const spool::PutAsideLimits& quarantine);
+    void limit(const spool::PutAsideLimits& bad, const spool::PutAsideLimits& quarantine, const spool::PutAsideLimits& removed);
     // Something was put aside, or may have been: look soon, and again and again.
     void soon();
-    const std::array<Place, 3>& places() const { return places_; } // bad, quarantine, quarantine/incomplete
+    const std::array<Place, 4>& places() const { return places_; } // in the order of common::Aside
 
 private:
-    using Kept = std::array<spool::Result<spool::PutAsideKept>, 3>;
+    using Kept = std::array<spool::Result<spool::PutAsideKept>, 4>;
     void look();
     void looked(Kept kept, smtp::Duration took);
 
@@ -39,7 +39,7 @@ private:
     spool::RealDisk& disk_;
     spool::CommitPool& pool_;
     std::function<void(std::string)> trouble_;
-    std::array<Place, 3> places_;
+    std::array<Place, 4> places_;
     common::Timer timer_;
     bool looking_ = false, again_ = false;
     smtp::Monotonic not_before_{}; // a look at many files takes its time

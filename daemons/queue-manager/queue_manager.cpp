@@ -252,7 +252,8 @@ void QueueManager::reconfigure(common::Orders orders) {
 void QueueManager::limit_put_aside() {
     const auto& spool = config_->spool;
     const auto seconds = [](smtp::Duration age) { return std::chrono::ceil<std::chrono::seconds>(age); };
-    cleaner_.limit({seconds(spool.bad_age), spool.bad_size}, {seconds(spool.quarantine_age), spool.quarantine_size});
+    cleaner_.limit({seconds(spool.bad_age), spool.bad_size}, {seconds(spool.quarantine_age), spool.quarantine_size},
+                   {seconds(spool.removed_age), spool.removed_size});
 }
 
 void QueueManager::died(const std::string& role, std::uint32_t instance, bool crashed) {
@@ -394,6 +395,38 @@ void QueueManager::remove_file(spool::QueueId id, spool::Location location, std:
         trouble("removal", "finished messages cannot be removed: " + removed.error().what);
         unremoved_.emplace_back(id, location);
         if (!removal_retry_.armed()) removal_retry_.start(removal_pause);
+    });
+    turn_.schedule();
+}
+
+// By an operator, who may want it back.
+void QueueManager::put_away(spool::QueueId id) {
+    store_.put_away(id, spool::Location::messages, [this, id](spool::Result<> put) {
+        if (!put) return remove_file(id, spool::Location::messages);
+        loader_.gone(id);
+        cleaner_.soon();
+    });
+    turn_.schedule();
+}
+
+void QueueManager::bring_back(spool::QueueId id, std::string who, spool::Store::Done done) {
+    store_.bring_back(id, std::move(who), Loop::now().wall, [this, id, done = std::move(done)](spool::Result<> back) mutable {
+        if (!back) return done(std::move(back));
+        const auto last = std::make_shared<spool::Store::Done>(std::move(done));
+        readings_.read(
+            id, spool::Location::messages,
+            [this, id, last](const spool::MessageState& state, std::uint64_t size) {
+                accept(id, spool::Location::messages, size, state, decide::queue::Since::earlier);
+                (*last)({});
+            },
+            [this, id, last](const Readings::Failure& failure) {
+                if (failure.how == Readings::Failure::How::damaged)
+                    put_in_quarantine(id, "found damaged when it was brought back: " + failure.why);
+                else if (failure.how != Readings::Failure::How::gone)
+                    read_again_later(id, decide::queue::Since::earlier);
+                (*last)(std::unexpected(spool::Error{EIO, failure.why}));
+            });
+        turn_.schedule();
     });
     turn_.schedule();
 }

@@ -163,6 +163,9 @@ private:
     void write_down(); // what has been unwritten for a while
     // Every recipient is accounted for. A file that cannot go now goes later: a restart would deliver it again.
     void remove_file(spool::QueueId id, spool::Location location, std::shared_ptr<void> acknowledgement = {});
+    void read_again_later(spool::QueueId id, decide::queue::Since since);
+    void put_away(spool::QueueId id);
+    void bring_back(spool::QueueId id, std::string who, spool::Store::Done done);
     void remove_again();
     void read_again(); // what could not be read when the spool was loaded
     void failed_on_disk(spool::QueueId id, const spool::Error& error);
@@ -231,7 +234,7 @@ private:
     common::Timer unread_retry_;
     Scrub scrub_;
     PutAsideCleaner cleaner_;
-    std::array<std::uint64_t, 3> removed_counted_{}; // of its places
+    std::array<std::uint64_t, 4> removed_counted_{}; // of its places
     std::unique_ptr<common::Timer> stopper_;
 
     std::vector<common::HandedListener> handed_; // until the lock is ours

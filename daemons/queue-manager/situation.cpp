@@ -69,10 +69,15 @@ void QueueManager::begin_control(common::Fd fd) {
                 if (auto unchanged = unwritten_.take(id)) record(id, {*std::move(unchanged)});
             },
             .removed =
-                [this](spool::QueueId id) {
+                [this](spool::QueueId id, Control::Hands::Removal how) {
                     loader_.finished(id);
                     log_.info("{}: removed", id.text());
-                    keys_.when_kept(id, [this, id] { remove_file(id, spool::Location::messages); });
+                    const bool kept = how == Control::Hands::Removal::may_be_restored && config_->spool.removed_age > smtp::Duration{};
+                    keys_.when_kept(id, [this, id, kept] { kept ? put_away(id) : remove_file(id, spool::Location::messages); });
+                },
+            .bring_back =
+                [this](spool::QueueId id, std::string who, spool::Store::Done done) {
+                    bring_back(id, std::move(who), std::move(done));
                 },
             .stop_delivery =
                 [this](const decide::queue::MessageInfo& info, DeliveryStops::Then then) {

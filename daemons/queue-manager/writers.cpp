@@ -82,9 +82,13 @@ void QueueManager::read_submitted(spool::QueueId id, decide::queue::Since since)
             using How = Readings::Failure::How;
             if (failure.how == How::gone) return; // finished before, by an earlier queue-manager
             if (failure.how == How::damaged) return put_in_quarantine(id, "found damaged when it was submitted: " + failure.why);
-            unread_.emplace(id, since);
-            if (!unread_retry_.armed()) unread_retry_.start(std::chrono::seconds(5));
+            read_again_later(id, since);
         });
+}
+
+void QueueManager::read_again_later(spool::QueueId id, decide::queue::Since since) {
+    unread_.emplace(id, since);
+    if (!unread_retry_.armed()) unread_retry_.start(std::chrono::seconds(5));
 }
 
 // ETRN. What the operator has paused a client does not set going; nor is it told who did, and why.

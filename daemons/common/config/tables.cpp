@@ -76,6 +76,12 @@ Section table_of(Spool& s) {
                  ""},
                 {"quarantine_size", Size{&s.quarantine_size, 0, 1024 * GiB},
                  "Disk space for each of the two; beyond it the oldest files are removed. 0 turns this off.", ""},
+                {"removed_age", Span{&s.removed_age, 0s, 24h * 365},
+                 "What an operator removed can be brought back for this long (\"postrider message restore\"); \"0s\": not "
+                 "at all.",
+                 ""},
+                {"removed_size", Size{&s.removed_size, 0, 1024 * GiB},
+                 "Disk space for it; beyond it the oldest messages can no longer be brought back. 0 turns this off.", ""},
             }};
 }
 

@@ -24,7 +24,7 @@ constexpr std::string_view connection_results[] = {"made", "failed"};
 constexpr std::string_view refused[] = {"connection", "mail"};
 constexpr std::string_view states[] = {"uncategorized", "scheduled", "held",   "paused", "routing",
                                        "retrying",      "due",       "active", "report"};
-constexpr std::string_view asides[] = {"bad", "quarantine", "incomplete"};
+constexpr std::string_view asides[] = {"bad", "quarantine", "incomplete", "removed"};
 constexpr std::string_view severities[] = {"info", "warning", "error", "critical"};
 constexpr auto role_names = [] {
     std::array<std::string_view, roles> out{};
@@ -105,9 +105,9 @@ constexpr FigureFamily all[] = {
     {Family::spool_free_inodes, "postrider_spool_free_inodes", gauge, number,
      "Free inodes on the spool's file system; 0 where it does not count them.", {}, {}},
     {Family::put_aside_bytes, "postrider_put_aside_bytes", gauge, number,
-     "Disk space of what was put aside for an operator: bad/, quarantine/, quarantine/incomplete/.", {"place", asides}, {}},
+     "Disk space of what was put aside: bad/, quarantine/, quarantine/incomplete/, and removed/ by operators.", {"place", asides}, {}},
     {Family::put_aside_removed, "postrider_put_aside_removed_total", counter, number,
-     "Files of these that were removed, being too old or beyond the limit together.", {"place", asides}, {}},
+     "Files of these that went for good, being too old or beyond the limit together.", {"place", asides}, {}},
     {Family::processes, "postrider_processes", gauge, number,
      "Processes that answer, by program.", process, {}},
     {Family::restarts, "postrider_process_restarts_total", counter, number,

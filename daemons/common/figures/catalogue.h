@@ -43,7 +43,7 @@ enum class DelayStage : std::uint8_t { before_queue, in_queue, connection, trans
 enum class ConnectionResult : std::uint8_t { made, failed };
 enum class Refused : std::uint8_t { connection, mail };
 enum class QueueState : std::uint8_t { uncategorized, scheduled, held, paused, routing, retrying, due, active, report };
-enum class Aside : std::uint8_t { bad, quarantine, incomplete };
+enum class Aside : std::uint8_t { bad, quarantine, incomplete, removed };
 enum class LogSeverity : std::uint8_t { info, warning, error, critical };
 
 TlsUsed tls_used(std::string_view version); // "TLSv1.3" …

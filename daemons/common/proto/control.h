@@ -96,6 +96,10 @@ inline constexpr std::string_view suppressed = "suppressed";
 inline constexpr std::string_view pause = "pause";
 inline constexpr std::string_view resume = "resume";
 
+// "ids", or "all" (true): what `remove` took is delivered after all, as long as it is there (spool.removed_age). One line:
+// "matched", "changed", "skipped".
+inline constexpr std::string_view restore = "restore";
+
 // The others take "ids" or "filter", "why", "dry_run"; they answer one line: "matched", "changed" (0 in a dry
 // run), "would_change", "skipped" (already so, or gone meanwhile), "in_flight" (of these: to be removed, being
 // delivered, and past stopping), "kept" (of force: what a pause keeps all the same), "dry_run". force takes "scope" and "name" instead, if given; it answers "mail" (true) and "kept_by" (the pause that
@@ -103,7 +107,7 @@ inline constexpr std::string_view resume = "resume";
 inline constexpr std::string_view force = "force";
 inline constexpr std::string_view hold = "hold";
 inline constexpr std::string_view release = "release";
-inline constexpr std::string_view remove = "remove";             // without a report to anybody
+inline constexpr std::string_view remove = "remove"; // without a report to anybody; "for_good" (false): not for restore
 inline constexpr std::string_view expire = "expire"; // the sender is told; "after": seconds, its lifetime instead of now
 inline constexpr std::string_view reroute = "reroute";           // "to": a next hop as in [route], "" back
 inline constexpr std::string_view reprioritise = "reprioritise"; // "lane"
