@@ -101,7 +101,7 @@ private:
         const bool gets_copy = one.fate == Fate::local || one.fate == Fate::remote;
         if (gets_copy) {
             const auto key = copy_key(
-                {one.changed ? one.address : from.address, one.user, one.target, one.transport, from.index}, mailboxes_,
+                {one.changed ? one.address : from.address, one.user, one.target, one.transport, from.address}, mailboxes_,
                 folded_);
             const auto [first, fresh] = places_.try_emplace(key, all_.size());
             if (!fresh) {
@@ -126,14 +126,17 @@ private:
 
 std::string copy_key(const Copy& copy, Mailboxes mailboxes, const NameForm& folded) {
     const auto& [address, user, target, transport, origin] = copy;
-    if (target.starts_with('|')) return fmt::format("for {} at {}\n{}", origin, target, user);
+    const auto same = [&](std::string_view text) { // whatever its letters
+        const auto at = std::min(text.rfind('@'), text.size());
+        return folded(text.substr(0, at)) + smtp::lowered(text.substr(at));
+    };
+    if (target.starts_with('|')) return fmt::format("for {} at {}\n{}", same(origin), target, user);
     if (!target.empty()) return fmt::format("at {}\n{}", target, user);
     const auto at = std::min(address.rfind('@'), address.size());
-    const auto local = address.substr(0, at), domain = address.substr(at);
-    if (user.empty()) return fmt::format("to {}{}", local, smtp::lowered(domain));
-    if (!transport.empty()) return fmt::format("to {}{}", folded(local), smtp::lowered(domain));
-    if (mailboxes == Mailboxes::commands)
-        return fmt::format("for {} user {}\n{}{}", origin, user, folded(local), smtp::lowered(domain));
+    const auto local = address.substr(0, at);
+    if (user.empty()) return fmt::format("to {}{}", local, smtp::lowered(address.substr(at)));
+    if (!transport.empty()) return fmt::format("to {}", same(address));
+    if (mailboxes == Mailboxes::commands) return fmt::format("for {} user {}\n{}", same(origin), user, same(address));
     return fmt::format("user {}\n{}", user, folded(local));
 }
 

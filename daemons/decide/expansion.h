@@ -81,10 +81,9 @@ struct FinalRecipient {
 };
 
 // One recipient, as far as it decides whether another one's copy serves it too. `address` as it is final; of the
-// envelope if unchanged. `origin`: the number of the envelope's recipient it comes from.
+// envelope if unchanged. `origin`: the envelope's address that it comes from.
 struct Copy {
-    std::string_view address, user, target, transport;
-    std::uint32_t origin = 0;
+    std::string_view address, user, target, transport, origin;
 };
 // Equal for two recipients if one copy serves both: the same final address, or the same file for the same user. Who
 // acts by the address gets a copy for each: a server that keeps mailboxes by the whole of it, a mailbox here by the

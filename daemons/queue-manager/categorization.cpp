@@ -136,7 +136,7 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
         const bool gets_it = recipient.status == spool::Status::pending || recipient.status == spool::Status::delivered;
         if (gets_it && recipient.fate != spool::Fate::failed && recipient.fate != spool::Fate::discard)
             out.insert(decide::copy_key(
-                {recipient.address, recipient.user, recipient.target, recipient.transport, recipient.envelope},
+                {recipient.address, recipient.user, recipient.target, recipient.transport, state.envelope_of(recipient).address},
                 subject.mailboxes, idn::folded));
     }
     return out;
@@ -144,8 +144,8 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
 
 // Of recipients that came out of the envelope's and have ended otherwise, or never were to get it: who comes out of the
 // same one again is not served, and nobody hears of it twice.
-std::string ended_key(const decide::Copy& copy, Mailboxes mailboxes) {
-    return fmt::format("{} {}", copy.origin, decide::copy_key(copy, mailboxes, idn::folded));
+std::string ended_key(std::uint32_t envelope, const decide::Copy& copy, Mailboxes mailboxes) {
+    return fmt::format("{} {}", envelope, decide::copy_key(copy, mailboxes, idn::folded));
 }
 
 std::set<std::string> ends_of(const spool::MessageState& state, const Subject& subject) {
@@ -158,7 +158,9 @@ std::set<std::string> ends_of(const spool::MessageState& state, const Subject& s
                            recipient.status == Status::failed || recipient.status == Status::expired ||
                            recipient.status == Status::discarded || recipient.status == Status::removed;
         if (ended)
-            out.insert(ended_key({recipient.address, recipient.user, recipient.target, recipient.transport, recipient.envelope},
+            out.insert(ended_key(recipient.envelope,
+                                 {recipient.address, recipient.user, recipient.target, recipient.transport,
+                                  state.envelope_of(recipient).address},
                                  subject.mailboxes));
     }
     return out;
@@ -178,9 +180,10 @@ std::vector<const proto::categorize::Outcome*> without_copies(const Subject& sub
         if (outcome->fate == Fate::deferred) return false;
         const auto& address = outcome->changed ? outcome->address : asked.address;
         const bool gets_it = outcome->fate == Fate::local || outcome->fate == Fate::remote;
-        const decide::Copy copy{address, outcome->user, outcome->target, outcome->transport, envelope};
+        const decide::Copy copy{address, outcome->user, outcome->target, outcome->transport,
+                                origin.written.empty() ? asked.address : origin.written};
         return (gets_it && subject.copies.contains(decide::copy_key(copy, subject.mailboxes, idn::folded))) ||
-               (again && subject.ended.contains(ended_key(copy, subject.mailboxes)));
+               (again && subject.ended.contains(ended_key(envelope, copy, subject.mailboxes)));
     });
     if (outcomes.empty()) outcomes.push_back(&nobody);
     return outcomes;

@@ -151,7 +151,7 @@ TEST_CASE("random aliases: all who are meant get it, nobody else, and nobody twi
             waits = waits || one.fate == FinalRecipient::Fate::deferred;
             if (one.fate != FinalRecipient::Fate::local && one.fate != FinalRecipient::Fate::remote) continue;
             const auto& address = one.changed ? one.address : to[one.index];
-            CHECK_MESSAGE(keys.insert(decide::copy_key({address, one.user, one.target, one.transport, one.index}, decide::Mailboxes::files, smtp::lowered)).second, "twice in run ", run);
+            CHECK_MESSAGE(keys.insert(decide::copy_key({address, one.user, one.target, one.transport, to[one.index]}, decide::Mailboxes::files, smtp::lowered)).second, "twice in run ", run);
             copies.insert(!one.target.empty()  ? one.target
                           : !one.user.empty() ? "user " + one.user
                                                : address);
@@ -169,7 +169,7 @@ std::map<std::string, std::string> copies_by(const decide::Expanded& got, const 
     for (const auto& one : got.recipients) {
         if (one.fate != FinalRecipient::Fate::local && one.fate != FinalRecipient::Fate::remote) continue;
         const auto& address = one.changed ? one.address : to[one.index];
-        out.emplace(decide::copy_key({address, one.user, one.target, one.transport, one.index}, decide::Mailboxes::files, smtp::lowered),
+        out.emplace(decide::copy_key({address, one.user, one.target, one.transport, to[one.index]}, decide::Mailboxes::files, smtp::lowered),
                     !one.target.empty() ? one.target : !one.user.empty() ? "user " + one.user : address);
     }
     return out;

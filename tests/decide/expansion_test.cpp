@@ -275,7 +275,10 @@ TEST_CASE("commands and files are delivered as whoever answers for the list") {
     CHECK(w.why({"hole"}) == "discarded: alias hole: /dev/null");
     CHECK(w.expand({"all"}) == "0:local nobody |prog arg; 0:local nobody /var/log/mail.in; 0:local alice; "
                                "0:discard hole@here.example 2.0.0");
-    // A command is told the address, and runs for each; a file gets one copy.
+    // A command is told the address, and runs once for each, however often and in which letters it is written.
+    CHECK(w.expand({"robot@here.example", "Robot@here.example", "robot@HERE.example", "robot@localhost"}) ==
+          "0:local nobody |prog arg; 1:discard 2.1.5; 2:discard 2.1.5; 3:local nobody |prog arg");
+    // A file gets one copy.
     CHECK(w.expand({"robot", "all", "box"}) ==
           "0:local nobody |prog arg; 1:local nobody |prog arg; 1:local nobody /var/log/mail.in; 1:local alice; "
           "1:discard hole@here.example 2.0.0; 2:discard 2.1.5");
