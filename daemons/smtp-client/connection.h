@@ -52,8 +52,13 @@ public:
     void deliver(proto::delivery::Deliver order);
     // What is not begun, in its order: it is not delivered here.
     std::vector<std::uint64_t> recall();
-    // This one is not to be delivered: false: all of it has been sent. What has begun ends with its conversation.
-    bool cut(std::uint64_t delivery);
+    // This one is not to be delivered. What has begun ends with its conversation.
+    enum class CutOff : std::uint8_t {
+        yes,
+        too_late, // all of it has been sent
+        unknown,  // what became of it has been told
+    };
+    CutOff cut(std::uint64_t delivery);
     // A transaction without a message, which the watcher hears of instead of the owner.
     void probe(smtp::Transaction transaction, bool secure, const proto::route::StsPolicy& sts);
     // QUIT after all that was handed over.

@@ -47,10 +47,10 @@ std::vector<std::uint64_t> Connection::recall() {
     return out;
 }
 
-bool Connection::cut(std::uint64_t delivery) {
-    if (over_) return false;
+Connection::CutOff Connection::cut(std::uint64_t delivery) {
+    if (over_) return CutOff::unknown;
     const auto place = std::ranges::find_if(jobs_, [&](auto& job) { return job->order.delivery == delivery; });
-    if (place == jobs_.end()) return false;
+    if (place == jobs_.end()) return CutOff::unknown;
     const auto index = static_cast<std::size_t>(place - jobs_.begin());
     const bool begun = index < handed_ && !(index + 1 == handed_ && session_->take_back(delivery));
     if (!begun) {
@@ -58,12 +58,12 @@ bool Connection::cut(std::uint64_t delivery) {
         jobs_.erase(place);
         preparing_ = false;
         hook_.schedule();
-        return true;
+        return CutOff::yes;
     }
-    if (session_->is_out(delivery)) return false;
+    if (session_->is_out(delivery)) return CutOff::too_late;
     (*place)->cut = true;
     if (index == 0) end_for((*place)->order.queue_id);
-    return true;
+    return CutOff::yes;
 }
 
 // The conversation ends in the middle of that message: a server takes nothing that has no end.

@@ -205,10 +205,9 @@ void SmtpClient::give_back(const Recall& recall) {
 void SmtpClient::give_back(const Cut& cut) {
     const auto found = connections_.find(cut.connection);
     if (found == connections_.end()) return;
-    if (found->second->cut(cut.delivery))
-        say_.say(Returned{cut.connection, {cut.delivery}});
-    else
-        say_.say(PastStopping{cut.queue_id});
+    const auto off = found->second->cut(cut.delivery);
+    if (off == Connection::CutOff::yes) say_.say(Returned{cut.connection, {cut.delivery}});
+    if (off == Connection::CutOff::too_late) say_.say(PastStopping{cut.queue_id});
 }
 
 void SmtpClient::begin(Try&& order) {

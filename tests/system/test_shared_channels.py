@@ -82,8 +82,31 @@ def test_a_transaction_of_thousands_that_are_refused_at_length_ends(mta, remote)
     assert sum(line.startswith("RCPT") for _, line in refusing.commands) == len(everybody)  # once each
 
 
+def test_a_list_that_is_late_at_length_gets_its_notice_and_others_theirs(mta, remote):
+    late, home = remote(), remote()
+    members = [f"member{n}@late.example" for n in range(1500)]
+    (mta.folder / "members").write_text("\n".join(members) + "\n")
+    mta.aliases.write_text(f"list: :include:{mta.folder}/members\n")
+    mta.route("late.example", late)
+    mta.route("s.example", home)
+    late.at("rcpt", lambda session, argument: NO_SUCH_MAILBOX.replace("550", "450").replace("5.1.1", "4.2.1").format(argument))
+    mta.config["queue"].update(delay_notice="1s", glitch_interval="2s", retry_interval="2s", retry_interval_after="2s", jitter=0,
+                               report_gather="30s")
+    mta.start()
+    mta.submit("list@test.example", "to all", sender="stranger@s.example")
+    mta.submit("somebody@late.example", "to one", sender="another@s.example")
+    home.wait_for_one_to("another@s.example", 30)
+    wait_until(lambda: sum(m.text.count("Final-Recipient") for m in home.to("stranger@s.example")) >= len(members), 60,
+               mta.last_words)
+    told = reports_to(home, "stranger@s.example")
+    assert set(told) == set(members) and {status for status, _ in told.values()} == {"4.2.1"}
+    # Whatever is in flight of the fifteen transactions that it takes: nothing of them is past stopping.
+    assert mta.command("message", "remove", "all").stdout == "2 messages removed\n"
+    mta.wait_until_empty()
+
+
 def test_messages_with_ten_thousand_long_addresses_do_not_stop_categorization(mta):
-    """Twenty of them, by sendmail; then a probe."""
+    """Twenty of them, by sendmail, and a restart in the middle; then a probe."""
     domain = "l" * 40 + ".example"
     mta.config["submit"].update(message_size="32MiB")
     mta.start()
@@ -94,6 +117,7 @@ def test_messages_with_ten_thousand_long_addresses_do_not_stop_categorization(mt
         head = "Subject: to all\nBcc: " + ",\n ".join(everybody[half:])
         done = mta.sendmail("-i", "-t", "-f", "writer@test.example", "--", *everybody[:half], input=head + "\n\nHello.\n")
         assert done.returncode == 0, done.stderr
+    mta.restart()
     mta.submit(mta.user, "probe")
     assert "Subject: probe" in mta.wait_mailbox(1, seconds=60)[0]
 

@@ -107,7 +107,8 @@ struct Cut {
     }
 };
 
-// agent → queue-manager: the answer to Recall, and to Cut. Not sent for a connection that is no more: Closed is.
+// agent → queue-manager: the answer to Recall, and to Cut. Not sent for a connection that is no more: Closed is; nor to Cut
+// for a delivery that is no more: Done is.
 struct Returned {
     std::uint64_t connection = 0;
     std::vector<std::uint64_t> deliveries; // in their order
