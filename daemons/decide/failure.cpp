@@ -87,7 +87,9 @@ bool ReplyRule::covers(const Observation& seen) const {
 std::optional<Severity> reading(std::span<const ReplyRule> rules, const Observation& seen) {
     if (seen.code < 400) return {};
     const auto rule = std::ranges::find_if(rules, [&](const ReplyRule& each) { return each.covers(seen); });
-    return rule == rules.end() ? std::nullopt : std::optional(rule->severity);
+    if (rule != rules.end()) return rule->severity;
+    // "Bad sequence of commands" to MAIL: the conversation has come out of step, the message is not to blame.
+    return seen.code == 503 && seen.stage == smtp::Stage::mail ? std::optional(Severity::temporary) : std::nullopt;
 }
 
 std::string status_as(std::string status, Severity severity) {

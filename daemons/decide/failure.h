@@ -53,8 +53,8 @@ struct ReplyRule {
     bool operator==(const ReplyRule&) const = default;
 };
 
-// What the rules say of a reply: the first that covers it. Nothing: the usual reading. A refusal (4xx, 5xx)
-// only.
+// What the rules say of a reply: the first that covers it. A refusal (4xx, 5xx) only. Nothing: the usual
+// reading; 503 to MAIL is temporary unless a rule says otherwise.
 std::optional<Severity> reading(std::span<const ReplyRule> rules, const Observation& seen);
 // The enhanced status with the class of that severity: "5.7.1" read as temporary is "4.7.1".
 std::string status_as(std::string status, Severity severity);

@@ -66,7 +66,7 @@ MxDecision decide_mx(std::string_view domain, Said said, std::vector<MxRecord> r
     if (said == Said::no_name)
         return {false,
                 Destination::refuse(Kind::permanent, "5.1.2", not_found(domain, "MX", "Host not found"))};
-    if (said == Said::no_data || records.empty()) return {true, {}};
+    if (said == Said::no_data) return {true, {}};
 
     if (records.size() == 1 && records.front().host.empty())
         return {false, Destination::refuse(Kind::permanent, "5.1.10",

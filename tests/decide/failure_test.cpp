@@ -106,6 +106,10 @@ TEST_CASE("the first of a route's rules that covers a refusal reads it") {
     CHECK(!reading(rules, {Stage::mail, 550, "5.7.1"}));
     CHECK(!reading(rules, {Stage::rcpt, 0, "4.4.2"}));
     CHECK(!reading({}, {Stage::rcpt, 550, "5.7.1"}));
+    CHECK(reading({}, {Stage::mail, 503, "5.5.1"}) == Severity::temporary);
+    CHECK(!reading({}, {Stage::rcpt, 503, "5.5.1"}));
+    const std::vector<ReplyRule> strict = {*ReplyRule::parse("503 at MAIL is permanent")};
+    CHECK(reading(strict, {Stage::mail, 503, "5.5.1"}) == Severity::permanent);
     CHECK(status_as("5.7.1", Severity::temporary) == "4.7.1");
     CHECK(status_as("", Severity::permanent) == "");
 }

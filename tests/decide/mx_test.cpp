@@ -39,6 +39,7 @@ TEST_CASE("what the name system says about MX decides") {
     CHECK(mx(Said::records, {{0, ""}, {10, "a"}}) == "a");
     CHECK(mx(Said::records, {{5, "192.0.2.1"}, {10, "a"}}) == "a");
     CHECK(mx(Said::records, {{5, "192.0.2.1"}}) == "5.4.4");
+    CHECK(mx(Said::records, {}) == "5.4.4"); // none of them was usable: the address does not stand in for them
 }
 
 TEST_CASE("a failed look-up is temporary, and says what failed") {

@@ -156,6 +156,7 @@ private:
     std::uint32_t room_of(const Queue& queue) const; // how many more of its deliveries may be under way
     void routed(Slot queue, const Routed& event);
     void want_route(Slot queue);
+    void ask_route(Slot queue);
     void pump_routes();
     void fail_ready(Slot queue);
     void untried_for_want_of_route(Slot delivery, Outcome outcome);
@@ -189,6 +190,7 @@ private:
     void leave_terms(const Queue& queue); // settled when another joins, or by settle_terms()
     void settle_terms(Slot link);
     bool rate_open(Slot link); // may a message go over it now? else its timer is set
+    smtp::Monotonic next_at(smtp::Monotonic due) const; // from when the next gap of a rate counts
 
     // ---- policies.cpp ----
     std::uint16_t kept(const RetryPolicy& policy); // its place in policies_
@@ -447,8 +449,8 @@ private:
     std::uint64_t overdue_ = 0;     // messages that were overdue when they were found
     std::map<std::string, Remembered, std::less<>> remembered_links_, remembered_queues_, remembered_routes_;
 
-    std::deque<Slot> unrouted_;                              // queues to be looked up
-    std::uint32_t lookups_ = 0;                              // asked of the router
+    std::deque<Slot> unrouted_, unrouted_again_;             // queues to be looked up; whose last look-up failed
+    std::uint32_t lookups_ = 0, repeats_ = 0;                // asked of the router; of these: whose last one failed
     std::set<std::pair<smtp::Monotonic, Slot>> reports_due_; // messages
     // So many recipients, and so much text about them, one report tells of; the next one tells of more.
     static constexpr std::uint32_t most_in_report = 10'000;

@@ -152,7 +152,7 @@ Slot Core::make_connection(Slot link, Agent& by, Slot queue) {
     ++by.connections;
     ++open_;
     ++l.opening;
-    l.next_connection = std::max(l.next_connection, now_.monotonic) + l.connection_gap;
+    l.next_connection = next_at(l.next_connection) + l.connection_gap;
     l.connections.push(connections_, slot, End::back);
     emit(OpenConnection{by.id, id_of(slot), l.name, queue == none ? std::string_view() : queues_[queue].domain()});
     return slot;
@@ -227,7 +227,7 @@ void Core::hand(Slot connection, Slot slot) {
     leave_idle(connection);
     if (c.deliveries.empty() && c.state == ConnectionState::up) c.last_done = now_.monotonic;
     if (l.in_flight == 0) l.last_progress = now_.monotonic;
-    l.next_message = std::max(l.next_message, now_.monotonic) + l.message_gap;
+    l.next_message = next_at(l.next_message) + l.message_gap;
     // What was due at once waits since it came.
     const smtp::WallTime queued = std::max(wall_of(d.due), smtp::WallTime(smtp::Duration(m.arrival)));
     d.state = DeliveryState::active;

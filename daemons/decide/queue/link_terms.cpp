@@ -100,6 +100,13 @@ void Core::settle_terms(Slot link) {
     l.window.set_limit(limit_of(l));
 }
 
+// When the next one was due, if that is hardly over: timers come late, and what was lost by that is made up for. Longer
+// idleness is no credit.
+smtp::Monotonic Core::next_at(smtp::Monotonic due) const {
+    constexpr auto late = std::chrono::milliseconds(100);
+    return now_.monotonic - due <= late ? due : now_.monotonic;
+}
+
 bool Core::rate_open(Slot link) {
     const Link& l = links_[link];
     if (now_.monotonic >= l.next_message) return true;

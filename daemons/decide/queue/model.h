@@ -148,6 +148,7 @@ struct Queue {
     bool paused = false, pool_paused = false;
     bool stopped() const { return paused || pool_paused; }
     bool listed = false; // waits to be looked up
+    bool repeats = false; // asked: its last look-up failed
     bool of_user = false; // of one mailbox or user here: so many deliveries at a time as settings say
     Lanes lanes;
     std::uint32_t deliveries = 0, active = 0;

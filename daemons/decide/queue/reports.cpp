@@ -241,7 +241,7 @@ void Core::service(Service which, Presence presence) {
                 }
             break;
         }
-        lookups_ = 0;
+        lookups_ = repeats_ = 0;
         for (Slot slot = 1; slot <= queues_.top(); ++slot) {
             Queue& q = queues_[slot];
             if (q.name.empty() || q.route != RouteState::asked) continue;

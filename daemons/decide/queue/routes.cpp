@@ -8,7 +8,8 @@
 namespace decide::queue {
 
 namespace {
-constexpr std::uint32_t max_lookups = 1000; // asked of the router at a time
+constexpr std::uint32_t max_lookups = 10'000; // asked of the router at a time
+constexpr std::uint32_t max_repeats = 1'000;  // of these, after a failure: what does not answer leaves room for what may
 }
 
 std::uint16_t Core::pool_of(std::string_view name) {
@@ -214,11 +215,21 @@ void Core::want_route(Slot queue) {
     if (q.route == RouteState::impossible && now_.monotonic < q.route_until)
         unrouted_.push_front(queue); // nothing to ask
     else
-        unrouted_.push_back(queue);
+        (q.route_failures > 0 ? unrouted_again_ : unrouted_).push_back(queue);
+}
+
+void Core::ask_route(Slot queue) {
+    Queue& q = queues_[queue];
+    q.listed = false;
+    q.route = RouteState::asked;
+    q.repeats = q.route_failures > 0;
+    ++lookups_;
+    repeats_ += q.repeats;
+    emit(AskRoute{q.domain(), pools_[q.pool]});
 }
 
 // Called as an event ends: deliveries of a domain that cannot receive mail end here, not inside another's
-// step.
+// step. Who was never looked up, or last with success, comes before those that failed.
 void Core::pump_routes() {
     while (!unrouted_.empty()) {
         const Slot queue = unrouted_.front();
@@ -231,10 +242,12 @@ void Core::pump_routes() {
         }
         if (!router_up_ || lookups_ >= max_lookups) break;
         unrouted_.pop_front();
-        q.listed = false;
-        q.route = RouteState::asked;
-        ++lookups_;
-        emit(AskRoute{q.domain(), pools_[q.pool]});
+        ask_route(queue);
+    }
+    while (!unrouted_again_.empty() && router_up_ && lookups_ < max_lookups && repeats_ < max_repeats) {
+        const Slot queue = unrouted_again_.front();
+        unrouted_again_.pop_front();
+        ask_route(queue);
     }
 }
 
@@ -247,6 +260,7 @@ void Core::routed(const Routed& event) {
 void Core::routed(Slot queue, const Routed& event) {
     Queue& q = queues_[queue];
     --lookups_;
+    repeats_ -= std::exchange(q.repeats, false);
     const Slot before = q.link;
     const bool found = event.kind != RouteKind::temporary;
     q.route_reason = event.reason ? *event.reason : Reason{};

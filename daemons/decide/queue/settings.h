@@ -70,7 +70,7 @@ struct Settings : Ladder {
     bool recategorize_on_start =
         false; // what the spool says of recipients is not trusted (the driver's affair)
     smtp::Duration routing_retry = std::chrono::minutes(1); // doubling to routing_retry_max
-    smtp::Duration routing_retry_max = std::chrono::hours(1);
+    smtp::Duration routing_retry_max = std::chrono::minutes(15);
     smtp::Duration submit_retry = std::chrono::minutes(5);  // NDRs that could not be submitted
     smtp::Duration requeue_retry = std::chrono::minutes(5); // after an internal error: unreadable now …
 

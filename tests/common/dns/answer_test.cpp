@@ -52,6 +52,14 @@ TEST_CASE("hosts with odd characters are passed over") {
     CHECK(answer.mx[0].host == "good.example.com");
 }
 
+TEST_CASE("MX records of which none names a host are records all the same") {
+    const auto bytes = Message{.question = "example.com"}.answer(packet::mx("example.com", 300, 5, "a b.example.com")).bytes();
+    const auto answer = parse(bytes, "example.com", Type::mx);
+    CHECK(answer.said == Said::records);
+    CHECK(answer.mx.empty());
+    CHECK(answer.ttl == 300);
+}
+
 TEST_CASE("lists are capped") {
     Message message{.question = "example.com"};
     for (int i = 0; i < 200; ++i)
