@@ -62,7 +62,7 @@ def test_every_verb_and_every_option_is_offered(verbs):
 
 @pytest.mark.parametrize("words, wanted", [
     (["sta"], {"start", "status"}),
-    (["message", "re"], {"release", "remove", "requeue", "reroute", "retry"}),
+    (["message", "re"], {"release", "remove", "requeue", "reroute", "restore", "retry"}),
     (["--json", "message", "sh"], {"show"}),
     (["message", "hold", "--why", "a reason", "--dr"], {"--dry-run"}),
     (["message", "hold", "se"], {"sender="}),
