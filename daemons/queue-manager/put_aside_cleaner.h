@@ -1,5 +1,5 @@
-// Keeps what was put aside (bad/, quarantine/, quarantine/incomplete/) or removed by an operator (removed/) within its limits of age and size: looks at start, every
-// ten minutes, and soon after something came. Knows directories; must not know queues.
+// Keeps what was put aside (bad/, quarantine/, quarantine/incomplete/) or removed by an operator (removed/) within its limits
+// of age and size: looks at start, every ten minutes, and soon after something came. Knows directories; must not know queues.
 #pragma once
 #include "daemons/common/log.h"
 #include "daemons/common/timer.h"

@@ -253,7 +253,7 @@ void QueueManager::limit_put_aside() {
     const auto& spool = config_->spool;
     const auto seconds = [](smtp::Duration age) { return std::chrono::ceil<std::chrono::seconds>(age); };
     cleaner_.limit({seconds(spool.bad_age), spool.bad_size}, {seconds(spool.quarantine_age), spool.quarantine_size},
-                   {seconds(spool.removed_age), spool.removed_size});
+                   {std::max(seconds(spool.removed_age), std::chrono::seconds(1)), spool.removed_size}); // "0s": what is left goes
 }
 
 void QueueManager::died(const std::string& role, std::uint32_t instance, bool crashed) {

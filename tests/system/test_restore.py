@@ -87,7 +87,7 @@ def test_what_was_removed_goes_when_its_time_or_room_is_over(waiting):
     for queue_id in ids:
         mta.command("message", "remove", queue_id)
     wait_until(lambda: removed_files(mta) and removed_files(mta) <= set(ids[3:]), 15, lambda: f"the oldest to go: {removed_files(mta)}")
-    mta.config["spool"]["removed_age"] = "1s"
+    mta.config["spool"]["removed_age"] = "0s"
     mta.write_config()
     mta.command("reload")
     wait_until(lambda: mta.command("reload") and not removed_files(mta), 15, "the rest to go")
