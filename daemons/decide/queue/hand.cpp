@@ -293,8 +293,8 @@ bool Core::forget(spool::QueueId id) {
 void Core::configure(const Settings& settings) {
     settings_ = settings;
     make_rules();
-    for (auto& each : agents_)
-        each.capacity = each.kind == AgentKind::local ? settings_.connections_local : settings_.connections_total;
+    for (auto& each : agents_) // local has as many threads as it started with; fewer deliveries are its link's limit
+        if (each.kind == AgentKind::smtp) each.capacity = settings_.connections_total;
     for (Slot slot = 1; slot <= links_.top(); ++slot) {
         Link& l = links_[slot];
         if (l.name.empty()) continue;

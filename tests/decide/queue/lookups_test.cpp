@@ -141,3 +141,21 @@ TEST_CASE("a reload changes how many connections the agents may have, at once") 
     b.pass(1s);
     CHECK(b.opened.size() == 3);
 }
+
+TEST_CASE("local deliveries: a reload lowers their number at once; more need an agent with more threads") {
+    Settings s = Bench::exact();
+    s.connections_local = 100; // as its agent has attached
+    Bench b(s);
+    const auto under_way = [&](std::uint32_t wanted) {
+        s.connections_local = wanted;
+        b.engine.configure(s, b.now(), b.out);
+        b.run();
+        for (int n = 0; n < 300; ++n) b.send({fmt::format("local/user{}", n)});
+        const auto out = b.handed.size();
+        while (!b.handed.empty()) b.answer(b.take(), Outcome::delivered);
+        return out;
+    };
+    CHECK(under_way(5) == 5);
+    CHECK(under_way(100) == 100);
+    CHECK(under_way(200) == 100);
+}
