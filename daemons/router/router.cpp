@@ -3,6 +3,7 @@
 #include "daemons/common/replace_file.h"
 #include "daemons/decide/rerouting.h"
 #include "libsmtp/utf8.h"
+#include <algorithm>
 #include <utility>
 
 namespace router {
@@ -10,6 +11,9 @@ namespace router {
 namespace {
 
 constexpr std::size_t at_a_time = 200; // domains being looked up; the name server is not to be drowned
+// Whose name servers have not answered by then keeps no other's place. So many may be under way besides.
+constexpr auto slow_after = std::chrono::milliseconds(500);
+constexpr std::size_t most_slow = 10'000;
 
 proto::route::Kind kind_of(decide::Destination::Kind kind) {
     switch (kind) {
@@ -53,6 +57,7 @@ Router::Router(common::Surroundings& surroundings, const config::Config& config,
                 count(outcome, 1);
             }}),
       turn_(surroundings.loop, [this] { start_waiting(); }),
+      slow_timer_(surroundings.loop, [this] { look_for_slow(); }),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      proto::route::conversation, surroundings.identity,
                      {[this](proto::route::Message&& message) {
@@ -84,7 +89,8 @@ void Router::reconfigure(common::Orders orders) {
 void Router::apply(const config::Config& config) {
     auto open = std::exchange(jobs_, {});
     waiting_.clear();
-    running_ = 0;
+    running_ = slow_ = 0;
+    begun_.clear();
     ended_.clear();
     for (auto& [domain, job] : open) job.lookup.reset();
     sts_.use(nullptr, nullptr);
@@ -231,10 +237,31 @@ void Router::start_waiting() {
         const auto job = jobs_.find(domain);
         if (job == jobs_.end()) continue;
         ++running_;
+        begun_.emplace_back(domain, common::Loop::now().monotonic);
+        if (!slow_timer_.armed()) slow_timer_.start(slow_after);
+        job->second.slow = false;
         job->second.lookup =
             std::make_unique<RouteLookup>(*resolver_, ourselves_, domain, *job->second.hop,
                                           [this, domain](Found what) { found(domain, what); });
     }
+}
+
+// Those that take long give up their place to others, and go on.
+void Router::look_for_slow() {
+    const auto now = common::Loop::now().monotonic;
+    while (!begun_.empty() && slow_ < most_slow) {
+        const auto& [domain, since] = begun_.front();
+        if (now - since < slow_after) break;
+        const auto job = jobs_.find(domain);
+        if (job != jobs_.end() && job->second.lookup && !job->second.slow) {
+            job->second.slow = true;
+            --running_;
+            ++slow_;
+        }
+        begun_.pop_front();
+    }
+    if (!begun_.empty()) slow_timer_.start(std::max<smtp::Duration>(begun_.front().second + slow_after - now, std::chrono::milliseconds(10)));
+    if (!waiting_.empty()) turn_.schedule();
 }
 
 void Router::found(const std::string& domain, Found found) {
@@ -242,7 +269,7 @@ void Router::found(const std::string& domain, Found found) {
     if (place == jobs_.end()) return;
     auto& job = place->second;
     ended_.push_back(std::move(job.lookup)); // its callback is running: it goes with the turn
-    --running_;
+    --(job.slow ? slow_ : running_);
     turn_.schedule();
     job.found = std::move(found);
     job.found.connections = job.connections;

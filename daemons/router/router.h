@@ -42,6 +42,7 @@ private:
         const decide::NextHop* hop = nullptr;
         std::uint32_t connections = 0;       // by the rule
         std::unique_ptr<RouteLookup> lookup; // null: waits for its turn, or is done
+        bool slow = false;                   // its name servers have not answered for a while: it has no place
         Found found;                         // while its domain's policy is asked for
     };
 
@@ -58,6 +59,7 @@ private:
     void look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
                  Question question);
     void start_waiting();
+    void look_for_slow();
     void found(const std::string& domain, Found found);
     bool is_ourselves(const std::string& name, std::uint16_t port) const;
     Found without_ourselves(const std::string& domain, Found found) const;
@@ -83,8 +85,10 @@ private:
     std::uint64_t last_teller_ = 0;
     std::map<std::string, Job> jobs_; // by domain; they end before the resolver
     std::deque<std::string> waiting_; // domains whose job has not begun
-    std::size_t running_ = 0;
+    std::size_t running_ = 0, slow_ = 0; // of the jobs that have begun
+    std::deque<std::pair<std::string, smtp::Monotonic>> begun_; // those that may become slow, in their order
     common::TurnHook turn_; // begins waiting jobs, lets ended ones go
+    common::Timer slow_timer_;
     std::vector<std::unique_ptr<RouteLookup>> ended_;
     ipc::Connector<proto::route::Message> queue_manager_;
 };

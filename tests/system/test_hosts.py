@@ -232,6 +232,24 @@ def test_five_dead_addresses_do_not_hide_the_second_host(mta, names, remote, net
     assert len(mta.logged(r"connect to first.example\[")) == 4 and not mta.logged(rf"{waiting}: .*status=deferred")
 
 
+def test_domains_whose_name_servers_are_silent_delay_no_new_one(mta, names, remote):
+    """More of them than were looked up at a time; a look-up that nobody answers takes half a minute."""
+    ask, unanswered = names.answer, set()
+    names.answer = lambda query, over_tcp: unanswered.add(query[12:]) if b"silent" in query else ask(query, over_tcp)
+    sink = remote()
+    names.address_of("mx.remote.example", sink.address)
+    names.mx("remote.example", (10, "mx.remote.example"))
+    mta.use_names(names)
+    mta.config["dns"].update(timeout="5s", tries=3)
+    route(mta, next_hop=f"mx:{sink.port}")
+    mta.config["submit"] = {"recipients": 2000}
+    mta.start()
+    assert mta.sendmail("-f", "x@test.example", "--", *(f"user@d{n}.silent.example" for n in range(1500))).returncode == 0
+    wait_until(lambda: len(unanswered) >= 1000, 15, lambda: f"the dead ones to be asked about, not {len(unanswered)}")
+    mta.submit("user@remote.example")
+    sink.wait_for_one_to("user@remote.example", 15)
+
+
 def test_a_next_hop_whose_name_leads_back_to_us_is_a_loop_at_once(mta, names):
     """Only the connection shows where the name has led; nothing is sent over it."""
     names.address_of("relay.example", mta.address)
