@@ -305,7 +305,8 @@ void World::restart(bool power_cut) {
         h.open = 0;
         h.health = q::Health::ready;
         h.down = false;
-        h.retry_since = h.last_open = h.last_handed = -1;
+        h.retry_since = h.last_open = -1;
+        h.next_moment = -second;
         h.stuck_since = -1;
     }
     for (Domain& d : domains_) d.not_before = 0;

@@ -65,7 +65,7 @@ struct Host {
     std::int64_t stuck_since = -1;
     std::int64_t waited_until = 0; // it was paused
     bool down = false;             // as the engine announced it
-    std::int64_t retry_since = -1, last_open = -1, last_handed = -1;
+    std::int64_t retry_since = -1, last_open = -1, next_moment = -1'000'000;
     std::string rule;     // of its route
     std::int64_t gap = 0; // between two messages, by that
     std::string address;  // that other hosts have too; "": its own

@@ -29,7 +29,7 @@ def test_mail_takes_the_other_way(mta, remote):
     second.wait_for(1)
     assert mta.logged(rf"link={re.escape(name(first))} is down")
     assert mta.wait_log(r"reset routes: event=4005 elapsed=\d+ms queues=1 moved=1")
-    assert mta.logged(rf"{queue_id}: to=<user@remote\.example>, .*relay=\S*\[{second.address}\]:{second.port}, .*status=sent")
+    assert mta.wait_log(rf"{queue_id}: to=<user@remote\.example>, .*relay=\S*\[{second.address}\]:{second.port}, .*status=sent")
     assert links(mta)[name(first)]["state"] == "down"
     mta.restart()  # what is down is known after a clean restart
     mta.submit("user@remote.example")
