@@ -380,7 +380,7 @@ void Store::bring_back(QueueId id, std::string who, smtp::WallTime now, Done don
                          for (std::uint32_t n = 0; n < recipients.size(); ++n)
                              if (recipients[n].status == Status::removed) pending.recipients.push_back(n);
                          if (pending.recipients.empty() && reader->state().finished())
-                             return std::unexpected(Error{ENODATA, id.text() + ": nobody is left to be served"});
+                             return std::unexpected(Error{ENODATA, id.text() + ": none of its recipients is open any more"});
                      }
                      std::optional<LogTail> tail;
                      bool finished = false;

@@ -43,7 +43,7 @@ public:
     // Success if it is gone already.
     void put_away(QueueId id, Location hint, Done done = {});
     // Out of removed/ into messages/: recipients that were removed are pending again, by the word of `who`; on stable
-    // storage. ENOENT: it is not there; ENODATA: nobody in it is left to be served.
+    // storage. ENOENT: it is not there; ENODATA: none of its recipients is open any more.
     void bring_back(QueueId id, std::string who, smtp::WallTime now, Done done = {});
     // Into quarantine/, with a small text file beside it that says why.
     void quarantine(QueueId id, Location hint, std::string why, Done done = {});

@@ -54,7 +54,7 @@ void Control::restore(const Request& request, const json& body) {
 }
 
 void Control::restore_some(const std::shared_ptr<Restoration>& work) {
-    work->open = 1; // this turn's own, so that nobody is finished before
+    work->open = 1; // this turn's own, so that the work does not end before all of these were asked for
     for (std::size_t n = 0; n < Restoration::at_a_time && work->at < work->ids.size(); ++n) {
         const auto id = work->ids[work->at++];
         ++work->open;
