@@ -153,4 +153,9 @@ TlsLevel RouteTable::tls_level(std::string_view domain, TlsLevel otherwise) cons
     return rule && rule->tls != TlsLevel::by_default ? rule->tls : otherwise;
 }
 
+TlsLevel RouteTable::tls_level_of(std::string_view pattern, TlsLevel otherwise) const {
+    const auto* rule = pattern.empty() ? nullptr : named(pattern);
+    return rule && rule->tls != TlsLevel::by_default ? rule->tls : otherwise;
+}
+
 } // namespace decide

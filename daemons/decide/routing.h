@@ -74,6 +74,8 @@ public:
 
     // Of mail for the domain; `otherwise` where no rule says.
     TlsLevel tls_level(std::string_view domain, TlsLevel otherwise) const;
+    // … of the rule with that pattern; "": of none.
+    TlsLevel tls_level_of(std::string_view pattern, TlsLevel otherwise) const;
 
 private:
     std::vector<RouteRule> rules_;

@@ -31,7 +31,7 @@ TlsDecision decide_tls(TlsLevel level, const DaneFindings& dane, StsWord sts, st
                             dane.owner, host, dane.why),
                 TlsResult::dnssec_invalid};
     case State::unusable:
-        if (!only) return {TlsDemand::encrypted, {}, TlsResult::tlsa_invalid};
+        if (!only) break;
         return {TlsDemand::records,
                 fmt::format("DANE is required, but none of the TLSA records of {} can be used ({}{})",
                             dane.owner, dane.records.front().to_string().substr(0, 30),
@@ -43,8 +43,12 @@ TlsDecision decide_tls(TlsLevel level, const DaneFindings& dane, StsWord sts, st
         return {TlsDemand::records,
                 fmt::format("DANE is required, but host {} has no TLSA records that DNSSEC vouches for", host),
                 TlsResult::dane_required};
-    if (level != TlsLevel::sts || sts == StsWord::nothing) return {TlsDemand::welcome, {}};
-    if (sts == StsWord::usable) return {TlsDemand::authority, {}};
+    // Records that cannot be used demand TLS, and prove nothing (RFC 7672, 2.2): the domain's policy still may.
+    const bool unusable = dane.state == State::unusable;
+    const auto found = unusable ? TlsResult::tlsa_invalid : TlsResult::success;
+    if (level != TlsLevel::sts || sts == StsWord::nothing)
+        return {unusable ? TlsDemand::encrypted : TlsDemand::welcome, {}, found};
+    if (sts == StsWord::usable) return {TlsDemand::authority, {}, found};
     return {TlsDemand::authority,
             fmt::format("host {} is none of those that the MTA-STS policy of the domain names", host),
             TlsResult::validation_failure};

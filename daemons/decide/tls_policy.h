@@ -59,7 +59,7 @@ enum class StsWord : std::uint8_t {
 };
 
 // `host`: for texts. DANE comes first: where the records say something, no other policy of the domain counts
-// (RFC 8461, 2).
+// (RFC 8461, 2). Records that cannot be used say nothing of the certificate.
 TlsDecision decide_tls(TlsLevel level, const DaneFindings& dane, StsWord sts, std::string_view host);
 
 // What a connection has shown.

@@ -132,6 +132,7 @@ void print_entry(const json& m, std::size_t width) {
                                           size_text(static_cast<std::uint64_t>(number_of(m, "size"))),
                                           text_of(m, "lane"), sender),
                               width));
+    if (const auto subject = text_of(m, "subject"); !subject.empty()) fmt::print("{}\n", fitted("    \"" + subject + "\"", width));
     for (const auto& r : list_of(m, "recipients")) {
         const auto next = number_of(r, "next_attempt");
         const auto waits =
@@ -181,6 +182,8 @@ void print_message(const json& m) {
     if (!text_of(m, "held_by").empty())
         print_fact("Held", fmt::format("by {}: {}", text_of(m, "held_by"), text_of(m, "held_why")));
     print_fact("Sender", "<" + text_of(m, "sender") + ">");
+    print_fact("Subject", text_of(m, "subject"));
+    print_fact("Message-ID", text_of(m, "message_id"));
     print_fact("Arrived", time_text(number_of(m, "arrival")));
     if (number_of(m, "expiry") > 0) print_fact("Expires", time_text(number_of(m, "expiry")));
     print_fact("Size", fmt::format("{} bytes", number_of(m, "size")));
@@ -188,6 +191,7 @@ void print_message(const json& m) {
     print_fact("Policy", text_of(m, "policy") + (text_of(m, "policy_values").empty()
                                                      ? ""
                                                      : fmt::format(" ({})", text_of(m, "policy_values"))));
+    print_fact("Pool", text_of(m, "pool"));
     print_fact("Rerouted to", text_of(m, "rerouted_to"));
     print_fact("Client", text_of(m, "client"));
     print_fact("HELO", text_of(m, "helo"));
@@ -333,6 +337,20 @@ int link_show(const Arguments& arguments) {
     return status;
 }
 
+static int message_count(const Arguments& arguments, const Choice& choice, json base) {
+    base["count"] = true;
+    std::int64_t count = 0;
+    for (const auto& request : choice.requests(base)) {
+        const int status = ask_queue(arguments, request, [&](const json& line) { count += number_of(line, "count"); });
+        if (status != ok) return status;
+    }
+    if (arguments.json)
+        print_json({{"count", count}});
+    else
+        fmt::print("{}\n", count);
+    return ok;
+}
+
 int message_list(const Arguments& arguments) {
     const auto choice = choose(arguments.words);
     if (!choice) return usage;
@@ -343,13 +361,20 @@ int message_list(const Arguments& arguments) {
         if (!given || *given == 0) return complain("--limit needs a number above 0"), usage;
         limit = *given;
     }
+    if (const auto after = arguments.option("--behind")) base["behind"] = *after;
+    if (const auto sort = arguments.option("--sort")) base["sort"] = *sort;
+    if ((base.contains("behind") || base.contains("sort")) && !choice->ids.empty())
+        return complain("--behind and --sort are for messages chosen by filter words, not by their ids"), usage;
+    if (arguments.has("--count")) return message_count(arguments, *choice, base);
     std::uint64_t shown = 0;
+    std::string last;
     const auto width = terminal_width();
     for (auto& request : choice->requests(base)) {
         if (limit > 0 && shown >= limit) break;
         if (limit > 0) request["limit"] = limit - shown;
         const int status = ask_queue(arguments, request, [&](const json& line) {
             ++shown;
+            last = text_of(line, "id");
             if (arguments.json)
                 print_json(line);
             else
@@ -358,9 +383,11 @@ int message_list(const Arguments& arguments) {
         if (status != ok) return status;
     }
     if (shown == 0 && !choice->everything()) return complain("no message is like that"), not_found;
-    if (!arguments.json)
-        fmt::print("{}\n", shown == 0 ? "the queue is empty"
-                                      : count_text(static_cast<std::int64_t>(shown), "message"));
+    if (arguments.json) return ok;
+    if (limit > 0 && shown == limit && choice->ids.empty())
+        fmt::print("{}; there may be more: --behind {} goes on\n", count_text(static_cast<std::int64_t>(shown), "message"), last);
+    else
+        fmt::print("{}\n", shown == 0 ? "the queue is empty" : count_text(static_cast<std::int64_t>(shown), "message"));
     return ok;
 }
 

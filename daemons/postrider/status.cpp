@@ -111,6 +111,10 @@ void mail(Page& page, const json& q) {
 // What is the matter with a link: its failure, or addresses of its pool that the site does not want.
 std::string matter_of(const json& link) {
     const auto& resting = list_of(link, "resting");
+    const auto own = text_of(link, "waits_for"); // of messages, while nothing is the matter with the link itself
+    if (!flag_of(link, "paused") && text_of(link, "last_error").empty() && resting.empty() && number_of(link, "due") == 0 &&
+        !own.empty())
+        return own;
     if (flag_of(link, "paused") || !text_of(link, "last_error").empty() || resting.empty()) return why_it_waits(link);
     const auto& first = resting.front();
     const auto more = resting.size() > 1 ? fmt::format(" (and {} more)", resting.size() - 1) : "";
@@ -118,14 +122,19 @@ std::string matter_of(const json& link) {
 }
 
 void links(Page& page, const json& q) {
-    Table table({"Link", "State", ">Overdue", ">Queued", ">Conn", "Next try", ">Failures", "Last error"});
+    Table table({"Link", "State", ">Overdue", ">Waiting", ">Queued", ">Conn", "Next try", ">Failures", "Why it waits"});
     for (const auto& link : list_of(q, "links")) {
         const auto failures = number_of(link, "failures");
         table.row({text_of(link, "link"), flag_of(link, "paused") ? "paused" : text_of(link, "state"),
-                   std::to_string(number_of(link, "due")), std::to_string(number_of(link, "deliveries")),
+                   std::to_string(number_of(link, "due")), std::to_string(number_of(link, "waiting")),
+                   std::to_string(number_of(link, "deliveries")),
                    std::to_string(number_of(link, "connections")), page.when(number_of(link, "next_attempt")),
                    failures > 0 ? std::to_string(failures) : "", matter_of(link)});
     }
+    if (const auto rest = q.value("other_links", json::object()); number_of(rest, "links") > 0)
+        table.row({count_text(number_of(rest, "links"), "more link"), "", std::to_string(number_of(rest, "due")),
+                   std::to_string(number_of(rest, "waiting")), std::to_string(number_of(rest, "deliveries")), "", "", "",
+                   "\"postrider link list\" shows them"});
     if (table.empty()) return;
     page.line("");
     page.line("Links, most overdue first:");
@@ -138,7 +147,7 @@ void unlinked(Page& page, const json& q) {
     for (const auto& mail : list_of(q, "unlinked")) {
         const auto gate = text_of(mail, "gate"), error = text_of(mail, "last_error");
         const auto failures = number_of(mail, "failures"), since = number_of(mail, "failing_since");
-        table.row({gate == "route"    ? "the next hop of " + text_of(mail, "queue")
+        table.row({gate == "route"    ? (text_of(mail, "queue").empty() ? "next hops" : "the next hop of " + text_of(mail, "queue"))
                    : gate == "report" ? "a report"
                                       : "the " + gate,
                    std::to_string(number_of(mail, "deliveries")), since > 0 ? duration_text(page.since(since)) : "-",

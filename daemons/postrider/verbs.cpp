@@ -11,6 +11,10 @@ constexpr Option of_simulate[] = {{"--world", "FILE", "the scenario; postrider.s
                                   {"--seed", "N", "instead of the scenario's: another course of chance"},
                                   {"--until", "DURATION", "play so long, such as 36h, instead of what it says"}};
 constexpr Option of_list[] = {{"--limit", "N", "show so many at most"}};
+constexpr Option of_messages[] = {{"--limit", "N", "show so many at most"},
+                                  {"--behind", "ID", "only those behind that one in the list"},
+                                  {"--sort", "ORDER", "oldest (first; as usual), newest, largest or next (to be tried)"},
+                                  {"--count", "", "say only how many there are"}};
 constexpr Option of_ages[] = {{"--by-sender", "", "messages by their senders' domains, not recipients by theirs"},
                               {"--limit", "N", "show so many at most"}};
 constexpr Option of_cat[] = {{"--header", "", "the header only"}};
@@ -71,7 +75,7 @@ constexpr Verb table[] = {
     {"queue ages", "[ID...|WORD...|-]", 0, any, of_ages, "how old the mail is, domain by domain", queue_ages},
     {"link list", "", 0, 0, {}, "every link: what shares one next hop", link_list},
     {"link show", "LINK", 1, 1, {}, "one link with its queues", link_show},
-    {"message list", "[ID...|WORD...|-]", 0, any, of_list, "messages, with why each recipient waits",
+    {"message list", "[ID...|WORD...|-]", 0, any, of_messages, "messages, with why each recipient waits",
      message_list},
     {"message show",
      "ID...",

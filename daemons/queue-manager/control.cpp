@@ -7,7 +7,9 @@
 #include "libspool/message_reader.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 #include <pwd.h>
+#include <span>
 
 namespace queue_manager {
 
@@ -115,12 +117,25 @@ nlohmann::json Control::status() const {
     const auto counts = hands_.engine.counts();
     const auto situation = hands_.situation();
     auto links = hands_.engine.links(now);
-    std::erase_if(
-        links, [this](const auto& link) {
-            return link.due == 0 && link.health == decide::queue::Health::ready && hands_.resting(link.name).empty();
-        });
-    std::ranges::stable_sort(links, std::ranges::greater{}, &decide::queue::LinkInfo::due);
-    if (links.size() > most_links_shown) links.resize(most_links_shown);
+    // All that waits is in some line: of those that are not told apart, the sum.
+    std::erase_if(links, [this](const auto& link) {
+        return link.due + link.waiting == 0 && link.health == decide::queue::Health::ready && hands_.resting(link.name).empty();
+    });
+    std::ranges::stable_sort(links, std::ranges::greater{}, [](const auto& link) { return std::pair(link.due, link.waiting); });
+    json rest = {{"links", 0}, {"due", 0}, {"waiting", 0}, {"deliveries", 0}};
+    if (links.size() > most_links_shown) {
+        const std::span left(links.begin() + most_links_shown, links.end());
+        const auto sum = [&](auto member) {
+            return std::accumulate(left.begin(), left.end(), std::uint64_t{0},
+                                   [&](auto so_far, const auto& link) { return so_far + link.*member; });
+        };
+        using decide::queue::LinkInfo;
+        rest = {{"links", left.size()},
+                {"due", sum(&LinkInfo::due)},
+                {"waiting", sum(&LinkInfo::waiting)},
+                {"deliveries", sum(&LinkInfo::deliveries)}};
+        links.resize(most_links_shown);
+    }
     json shown = json::array(), pauses = json::array(), services = json::object();
     for (const auto& link : links) shown.push_back(line_of(link));
     for (const auto& pause : pauses_) pauses.push_back(json_of(pause));
@@ -167,6 +182,7 @@ nlohmann::json Control::status() const {
             {"connections", counts.connections},
             {"services", std::move(services)},
             {"links", std::move(shown)},
+            {"other_links", std::move(rest)},
             {"unlinked", std::move(unlinked)},
             {"pauses", std::move(pauses)},
             {"suppression", suppression_of(hands_.suppressions.figures(now.wall))},
@@ -238,12 +254,15 @@ void Control::say_message(const Request& request, const json& body, bool explain
     hands_.pool.post([this, request, id = *id, location = info->location, explain] {
         auto reader = spool::MessageReader::open(hands_.pool.disk(), id, location, spool::ReadLock::none);
         std::optional<spool::MessageState> state;
-        std::string error;
-        if (reader)
+        std::string error, subject;
+        if (reader) {
             state = reader->state();
-        else
+            const auto header = explain ? spool::ReadResult<std::string>() : reader->read_header(longest_header);
+            if (header) subject = subject_of(*header);
+        } else {
             error = spool::text_of(reader.error());
-        hands_.pool.complete([this, request, id, explain, state = std::move(state),
+        }
+        hands_.pool.complete([this, request, id, explain, state = std::move(state), subject = std::move(subject),
                               error = std::move(error)] {
             auto now = hands_.engine.message(id, common::Loop::now());
             if (now) say_why(*now);
@@ -256,7 +275,7 @@ void Control::say_message(const Request& request, const json& body, bool explain
                     server_->send(request.peer, line);
                 }
             } else {
-                auto line = json_of(*now, *state, Detail::everything);
+                auto line = json_of(*now, *state, subject, Detail::everything);
                 for (auto& recipient : line["recipients"])
                     recipient["link_failures"] = json_of(
                         hands_.engine.failures_of(recipient["link"].get<std::string>()), now->arrival);

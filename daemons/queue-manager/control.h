@@ -92,6 +92,7 @@ private:
         decide::queue::MessageInfo info;
         std::optional<spool::MessageState> state;
         bool read = false; // the file was asked for
+        std::string subject = {}; // where the header was asked for, too
         // Of one whose delivery was stopped: who is left of its recipients, and whether it goes on if it stays.
         std::optional<std::vector<std::uint32_t>> left = {};
         bool goes_on = false;
@@ -102,8 +103,11 @@ private:
         std::vector<spool::QueueId> ids; // named ones; empty: by filter
         std::size_t at = 0;
         decide::queue::Filter filter;
-        std::uint32_t cursor = 0;
-        bool read_files = false, over = false;
+        decide::queue::Order order = decide::queue::Order::oldest;
+        std::vector<decide::queue::Rank> ranks;      // the next of all messages, in that order; looked through up to
+        std::size_t looked = 0;                      // … this one
+        std::optional<decide::queue::Rank> behind;   // the last of them, or of what was listed before
+        bool read_files = false, read_headers = false, over = false;
         // Calls on(walk) again when it is through with these; none left and over: the end.
         std::function<void(const std::shared_ptr<Walk>&, std::vector<Chosen>)> take;
     };
@@ -133,6 +137,7 @@ private:
     void say_links(const Request& request, const std::string& name);
     void say_queues(const Request& request, const std::string& name);
     void say_messages(const Request& request, const json& body);
+    void count_messages(const Request& request, const std::shared_ptr<Walk>& walk);
     void say_message(const Request& request, const json& body, bool explain);
 
     void look_for_roads(const Request& request, const std::string& address);

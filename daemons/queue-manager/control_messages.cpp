@@ -14,12 +14,15 @@ namespace op = proto::control::op;
 namespace code = proto::control::code;
 using decide::queue::Lane;
 using decide::queue::MessageInfo;
+using decide::queue::Order;
+using decide::queue::Rank;
 using decide::queue::Waiting;
 
 namespace {
 
 constexpr std::size_t batch = 128;       // messages read at a time
 constexpr std::size_t looked_at = 2'000; // of which the queue itself can tell that they do not match
+constexpr std::size_t ranked_at = 20'000; // whose order is found out at a time
 constexpr std::chrono::seconds longest_lifetime = std::chrono::hours(24 * 365); // as queue.expiry
 
 std::string text(const nlohmann::json& body, const char* key) {
@@ -38,6 +41,14 @@ std::optional<std::vector<std::string>> words(const nlohmann::json& body, const 
         out.push_back(word.get<std::string>());
     }
     return out;
+}
+
+std::optional<Order> order_of(std::string_view word) {
+    if (word.empty() || word == "oldest") return Order::oldest;
+    if (word == "newest") return Order::newest;
+    if (word == "largest") return Order::largest;
+    if (word == "next") return Order::next;
+    return {};
 }
 
 std::optional<Lane> lane_of(std::string_view word) {
@@ -103,27 +114,37 @@ void Control::step(const std::shared_ptr<Walk>& walk) {
         walk->over = walk->at == walk->ids.size();
     } else {
         for (std::size_t looked = 0; looked < looked_at && chosen.size() < batch && !walk->over; ++looked) {
-            auto info = hands_.engine.next_message(walk->cursor, now);
-            walk->over = walk->cursor == 0;
-            if (!info) continue;
+            if (walk->looked == walk->ranks.size()) {
+                walk->ranks = hands_.engine.ranked(walk->order, walk->behind, ranked_at);
+                walk->looked = 0;
+                walk->over = walk->ranks.empty();
+                if (walk->over) break;
+                walk->behind = walk->ranks.back();
+            }
+            auto info = hands_.engine.message(spool::QueueId{walk->ranks[walk->looked++].id}, now);
+            if (!info) continue; // it has just gone
             say_why(*info);
             const auto facts = facts_of(*info, nullptr, now.wall);
             if (!walk->filter.ruled_out(facts))
                 chosen.push_back({*std::move(info), {}, walk->read_files || walk->filter.needs_file(facts)});
         }
     }
-    hands_.pool.post([this, walk, chosen = std::move(chosen)]() mutable {
+    const bool headers = walk->read_headers || walk->filter.needs_header();
+    hands_.pool.post([this, walk, headers, chosen = std::move(chosen)]() mutable {
         for (auto& each : chosen) {
             if (!each.read) continue;
             auto reader = spool::MessageReader::open(hands_.pool.disk(), each.info.id, each.info.location,
                                                      spool::ReadLock::none);
-            if (reader) each.state = reader->state(); // else it has just gone
+            if (!reader) continue; // it has just gone
+            each.state = reader->state();
+            if (!headers) continue;
+            if (const auto header = reader->read_header(longest_header)) each.subject = subject_of(*header);
         }
         hands_.pool.complete([this, walk, chosen = std::move(chosen)]() mutable {
             const auto wall = common::Loop::now().wall;
             std::erase_if(chosen, [&](const Chosen& each) {
                 if (each.read && !each.state) return true;
-                return !walk->filter.matches(facts_of(each.info, each.state ? &*each.state : nullptr, wall));
+                return !walk->filter.matches(facts_of(each.info, each.state ? &*each.state : nullptr, wall, each.subject));
             });
             if (chosen.empty() && !walk->over) return step(walk);
             walk->take(walk, std::move(chosen));
@@ -134,14 +155,26 @@ void Control::step(const std::shared_ptr<Walk>& walk) {
 void Control::say_messages(const Request& request, const json& body) {
     auto walk = selection(request, body, true);
     if (!walk) return;
-    walk->read_files = true;
+    const auto order = order_of(text(body, "sort"));
+    if (!order) return refuse(request, "messages are sorted by: oldest, newest, largest, next", code::bad_request);
+    walk->order = *order;
+    if (const auto last = text(body, "behind"); !last.empty()) {
+        const auto id = spool::QueueId::parse(last);
+        if (id) walk->behind = hands_.engine.rank(*id, *order);
+        if (id && !walk->behind && *order == Order::oldest) walk->behind = Rank{0, id->value}; // ids are in order, even if it has gone
+        if (id && !walk->behind && *order == Order::newest) walk->behind = Rank{-static_cast<std::int64_t>(id->value), id->value};
+        if (!walk->behind)
+            return refuse(request, fmt::format("there is no message \"{}\" behind which the list could go on", last), code::unknown);
+    }
+    if (body.value("count", false)) return count_messages(request, walk);
+    walk->read_files = walk->read_headers = true;
     const auto limit = body.value("limit", std::uint64_t{0});
     walk->take = [this, request, limit, said = std::uint64_t{0}](const std::shared_ptr<Walk>& self,
                                                                  std::vector<Chosen> chosen) mutable {
         for (const auto& each : chosen) {
             if (limit != 0 && said == limit) break;
             ++said;
-            if (!server_->send(request.peer, json_of(each.info, *each.state, Detail::line)))
+            if (!server_->send(request.peer, json_of(each.info, *each.state, each.subject, Detail::line)))
                 return; // hung up
         }
         if (self->over || (limit != 0 && said == limit)) {
@@ -151,6 +184,16 @@ void Control::say_messages(const Request& request, const json& body) {
         } else {
             step(self);
         }
+    };
+    step(walk);
+}
+
+void Control::count_messages(const Request& request, const std::shared_ptr<Walk>& walk) {
+    walk->take = [this, request, count = std::uint64_t{0}](const std::shared_ptr<Walk>& self, std::vector<Chosen> chosen) mutable {
+        count += chosen.size();
+        if (!self->over) return step(self);
+        server_->send(request.peer, {{"count", count}});
+        server_->finish(request.peer);
     };
     step(walk);
 }

@@ -5,6 +5,8 @@
 #include "daemons/decide/queue/ladder.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/decide/mx.h"
+#include "libsmtp/encoded_word.h"
+#include "libsmtp/header.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -154,6 +156,9 @@ json json_of(const LinkInfo& link) {
         {"deliveries", link.deliveries},
         {"due", link.due},
         {"in_flight", link.in_flight},
+        {"waiting", link.waiting},
+        {"waits_for", text_of(link.waits_for)},
+        {"waits_for_status", link.waits_for.status},
         {"oldest", seconds_of(link.oldest)},
         {"transaction_ms", std::chrono::duration_cast<std::chrono::milliseconds>(link.transaction).count()},
         {"idle_why", link.idle_why}};
@@ -177,6 +182,7 @@ json json_of(const QueueInfo& queue) {
             {"state", queue.routed ? decide::queue::word_of(queue.health) : std::string_view("routing")},
             {"pool", queue.pool},
             {"paused", queue.paused},
+            {"of_link", queue.of_link},
             {"failures", queue.failures},
             {"failing_since", seconds_of(queue.failing_since)},
             {"next_attempt", seconds_of(queue.next_attempt)},
@@ -243,7 +249,13 @@ json json_of(const Pause& pause) {
             {"since", seconds_of(pause.since)}};
 }
 
-json json_of(const MessageInfo& info, const spool::MessageState& state, Detail detail) {
+std::string subject_of(std::string_view header) {
+    for (const auto& field : smtp::scan_header(header).fields)
+        if (field.is("Subject")) return smtp::decoded_words(field.unfolded());
+    return "";
+}
+
+json json_of(const MessageInfo& info, const spool::MessageState& state, const std::string& subject, Detail detail) {
     const bool all = detail == Detail::everything;
     json recipients = json::array();
     const auto deliveries = by_recipient(info.deliveries, state.recipients.size());
@@ -289,6 +301,11 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, Detail d
                 {"size", info.size},
                 {"lane", word_of(info.lane)},
                 {"sender", state.envelope.reverse_path},
+                {"subject", subject},
+                {"message_id", state.envelope.message_id},
+                {"submitter", state.envelope.submitter},
+                {"pool", state.envelope.pool},
+                {"policy", state.retry_policy},
                 {"recipients", std::move(recipients)}};
     if (!all) return out;
     const auto& e = state.envelope;
@@ -296,10 +313,8 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, Detail d
     out["client"] = e.client_address.empty() ? "" : fmt::format("{}[{}]", e.client_name, e.client_address);
     out["helo"] = e.helo;
     out["protocol"] = e.protocol;
-    out["submitter"] = e.submitter;
     out["envelope_id"] = e.envid;
     out["idempotency_key"] = e.idempotency_key;
-    out["policy"] = state.retry_policy;
     out["policy_values"] =
         state.retry_values ? decide::queue::text_of(policy_of(state.retry_policy, *state.retry_values)) : "";
     out["problem"] = state.problem;
@@ -405,8 +420,9 @@ bool named_by_domain(std::string_view queue) {
 
 } // namespace
 
-Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::WallTime now) {
+Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::WallTime now, const std::string& subject) {
     Facts facts;
+    facts.subject = subject;
     facts.id = info.id.text();
     facts.lane = word_of(info.lane);
     facts.age = now - info.arrival;
@@ -422,6 +438,10 @@ Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::
     }
     if (state == nullptr) return facts;
     facts.sender = state->envelope.reverse_path;
+    facts.submitter = state->envelope.submitter;
+    facts.pool = state->envelope.pool;
+    facts.policy = state->retry_policy;
+    facts.message_id = state->envelope.message_id;
     for (const auto& recipient : state->recipients) {
         if (recipient.accounted_for()) continue;
         facts.recipients.push_back(recipient.address);

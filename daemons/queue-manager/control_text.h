@@ -27,7 +27,10 @@ nlohmann::json json_of(const TrialLine& line);
 
 enum class Detail : std::uint8_t { line, everything };
 nlohmann::json json_of(const decide::queue::MessageInfo& info, const spool::MessageState& state,
-                       Detail detail);
+                       const std::string& subject, Detail detail);
+// As a person reads it; "" there is none.
+std::string subject_of(std::string_view header);
+inline constexpr std::uint64_t longest_header = 256 * 1024; // in which a subject is looked for
 
 // A line per recipient that something is still owed to. `pauses`: who closed which gate.
 std::vector<nlohmann::json> explained(spool::QueueId id,
@@ -36,6 +39,6 @@ std::vector<nlohmann::json> explained(spool::QueueId id,
 
 // The message as filter words see it; without a state: as far as the queue itself knows.
 decide::queue::Facts facts_of(const decide::queue::MessageInfo& info, const spool::MessageState* state,
-                              smtp::WallTime now);
+                              smtp::WallTime now, const std::string& subject = {});
 
 } // namespace queue_manager

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t at_a_time = 200; // domains being looked up; the name server is not to be drowned
 // Whose name servers have not answered by then keeps no other's place. So many may be under way besides.
-constexpr auto slow_after = std::chrono::milliseconds(500);
 constexpr std::size_t most_slow = 10'000;
 
 proto::route::Kind kind_of(decide::Destination::Kind kind) {
@@ -57,7 +56,7 @@ Router::Router(common::Surroundings& surroundings, const config::Config& config,
                 count(outcome, 1);
             }}),
       turn_(surroundings.loop, [this] { start_waiting(); }),
-      slow_timer_(surroundings.loop, [this] { look_for_slow(); }),
+      places_(surroundings.loop, {at_a_time, most_slow}, [this] { turn_.schedule(); }),
       queue_manager_(surroundings.loop, surroundings.log, surroundings.run + "/private/queue-manager",
                      proto::route::conversation, surroundings.identity,
                      {[this](proto::route::Message&& message) {
@@ -89,8 +88,7 @@ void Router::reconfigure(common::Orders orders) {
 void Router::apply(const config::Config& config) {
     auto open = std::exchange(jobs_, {});
     waiting_.clear();
-    running_ = slow_ = 0;
-    begun_.clear();
+    places_.leave_all();
     ended_.clear();
     for (auto& [domain, job] : open) job.lookup.reset();
     sts_.use(nullptr, nullptr);
@@ -231,37 +229,17 @@ void Router::look_up(const std::string& domain, const decide::NextHop& hop, std:
 
 void Router::start_waiting() {
     ended_.clear();
-    while (!waiting_.empty() && running_ < at_a_time) {
+    while (!waiting_.empty() && places_.is_free()) {
         const auto domain = std::move(waiting_.front());
         waiting_.pop_front();
         const auto job = jobs_.find(domain);
         if (job == jobs_.end()) continue;
-        ++running_;
-        begun_.emplace_back(domain, common::Loop::now().monotonic);
-        if (!slow_timer_.armed()) slow_timer_.start(slow_after);
-        job->second.slow = false;
+        job->second.place = places_.take();
+        if (const auto asked = policy_domain(domain, job->second); !asked.empty()) sts_.look(asked); // beside its hosts
         job->second.lookup =
             std::make_unique<RouteLookup>(*resolver_, ourselves_, domain, *job->second.hop,
                                           [this, domain](Found what) { found(domain, what); });
     }
-}
-
-// Those that take long give up their place to others, and go on.
-void Router::look_for_slow() {
-    const auto now = common::Loop::now().monotonic;
-    while (!begun_.empty() && slow_ < most_slow) {
-        const auto& [domain, since] = begun_.front();
-        if (now - since < slow_after) break;
-        const auto job = jobs_.find(domain);
-        if (job != jobs_.end() && job->second.lookup && !job->second.slow) {
-            job->second.slow = true;
-            --running_;
-            ++slow_;
-        }
-        begun_.pop_front();
-    }
-    if (!begun_.empty()) slow_timer_.start(std::max<smtp::Duration>(begun_.front().second + slow_after - now, std::chrono::milliseconds(10)));
-    if (!waiting_.empty()) turn_.schedule();
 }
 
 void Router::found(const std::string& domain, Found found) {
@@ -269,11 +247,11 @@ void Router::found(const std::string& domain, Found found) {
     if (place == jobs_.end()) return;
     auto& job = place->second;
     ended_.push_back(std::move(job.lookup)); // its callback is running: it goes with the turn
-    --(job.slow ? slow_ : running_);
+    places_.leave(job.place);
     turn_.schedule();
     job.found = std::move(found);
     job.found.connections = job.connections;
-    const auto asked = policy_domain(domain, job);
+    const auto asked = job.found.destination.found() ? policy_domain(domain, job) : std::string();
     if (asked.empty()) return finish(domain, asked, nullptr);
     sts_.find(asked, [this, domain, asked](const StsPolicy* policy, std::uint32_t valid_seconds) {
         auto& valid = jobs_.at(domain).found.valid_seconds;
@@ -284,7 +262,7 @@ void Router::found(const std::string& domain, Found found) {
 
 // The name whose MX hosts are used is the one whose policy counts (RFC 8461, 3.4). "": none does.
 std::string Router::policy_domain(const std::string& domain, const Job& job) const {
-    if (!job.found.destination.found() || domain.starts_with(proto::route::via)) return "";
+    if (domain.starts_with(proto::route::via)) return "";
     if (routes_.tls_level(domain, tls_) != decide::TlsLevel::sts) return "";
     return job.hop->kind == decide::NextHop::Kind::recipient ? domain : job.hop->name;
 }

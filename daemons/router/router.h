@@ -12,6 +12,7 @@
 #include "daemons/decide/routing.h"
 #include "daemons/router/ourselves.h"
 #include "daemons/router/route_lookup.h"
+#include "daemons/router/places.h"
 #include "daemons/router/sts_policies.h"
 #include "daemons/router/tls_reporter.h"
 #include <cstdint>
@@ -42,7 +43,7 @@ private:
         const decide::NextHop* hop = nullptr;
         std::uint32_t connections = 0;       // by the rule
         std::unique_ptr<RouteLookup> lookup; // null: waits for its turn, or is done
-        bool slow = false;                   // its name servers have not answered for a while: it has no place
+        Places::Number place = 0;
         Found found;                         // while its domain's policy is asked for
     };
 
@@ -59,7 +60,6 @@ private:
     void look_up(const std::string& domain, const decide::NextHop& hop, std::uint32_t connections,
                  Question question);
     void start_waiting();
-    void look_for_slow();
     void found(const std::string& domain, Found found);
     bool is_ourselves(const std::string& name, std::uint16_t port) const;
     Found without_ourselves(const std::string& domain, Found found) const;
@@ -85,10 +85,8 @@ private:
     std::uint64_t last_teller_ = 0;
     std::map<std::string, Job> jobs_; // by domain; they end before the resolver
     std::deque<std::string> waiting_; // domains whose job has not begun
-    std::size_t running_ = 0, slow_ = 0; // of the jobs that have begun
-    std::deque<std::pair<std::string, smtp::Monotonic>> begun_; // those that may become slow, in their order
     common::TurnHook turn_; // begins waiting jobs, lets ended ones go
-    common::Timer slow_timer_;
+    Places places_;         // of jobs that have begun
     std::vector<std::unique_ptr<RouteLookup>> ended_;
     ipc::Connector<proto::route::Message> queue_manager_;
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <iterator>
 #include <utility>
 
 namespace router {
@@ -13,6 +14,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr std::uint32_t good_for = 3600; // seconds until the queue-manager asks again: an id changes
+constexpr std::uint32_t none_for = 60; // … at least, where there is no policy: a name server that forbids to remember costs no more
 constexpr std::size_t most_addresses = 10;
 constexpr std::size_t most_failures = 10'000;
 constexpr auto one_day = std::chrono::days(1);
@@ -20,7 +22,9 @@ constexpr auto one_day = std::chrono::days(1);
 } // namespace
 
 StsPolicies::StsPolicies(common::Loop& loop, common::Log& log, std::string directory, Callbacks callbacks)
-    : log_(log), store_(std::move(directory)), callbacks_(std::move(callbacks)), timer_(loop, [this] { tend(); }),
+    : log_(log), store_(std::move(directory)), callbacks_(std::move(callbacks)),
+      places_(loop, {at_a_time, most_slow}, [this] { turn_.schedule(); }), patience_(loop, [this] { tell_impatient(); }),
+      timer_(loop, [this] { tend(); }),
       turn_(loop, [this] { begin_waiting(); }) {
     auto loaded = store_.load();
     for (const auto& problem : loaded.problems) log_.warning("{}; ignored", problem);
@@ -32,13 +36,14 @@ StsPolicies::StsPolicies(common::Loop& loop, common::Log& log, std::string direc
 void StsPolicies::use(dns::Resolver* resolver, common::Https* https) {
     checks_.clear();
     waiting_.clear();
-    running_ = 0;
+    places_.leave_all();
+    impatient_.clear();
     resolver_ = resolver;
     https_ = https;
-    if (resolver_)
-        tend();
-    else
-        timer_.stop();
+    timer_.stop();
+    if (!resolver_) return;
+    for (const auto& [domain, policy] : policies_) plan(domain);
+    tend();
 }
 
 const StsPolicy* StsPolicies::good(const std::string& domain) const {
@@ -57,6 +62,7 @@ void StsPolicies::find(const std::string& domain, Done done) {
     if (const auto now = Loop::now().wall; now - used >= one_day) {
         used = now;
         save(domain);
+        plan(domain);
     }
     done(known, good_for);
 }
@@ -67,20 +73,37 @@ void StsPolicies::find(const std::string& domain, Done done) {
 StsPolicies::Check& StsPolicies::check(const std::string& domain) {
     auto [place, fresh] = checks_.try_emplace(domain);
     if (fresh) {
+        place->second.asked = Loop::now().monotonic;
         waiting_.push_back(domain);
+        impatient_.emplace_back(domain, place->second.asked);
+        if (!patience_.armed()) patience_.start(patience);
         turn_.schedule();
     }
     return place->second;
 }
 
+// The check goes on: a policy that comes later is told then.
+void StsPolicies::tell_impatient() {
+    const auto now = Loop::now().monotonic;
+    std::vector<Done> waiting;
+    while (!impatient_.empty() && now - impatient_.front().second >= patience) {
+        const auto [domain, asked] = std::move(impatient_.front());
+        impatient_.pop_front();
+        const auto found = checks_.find(domain);
+        if (found == checks_.end() || found->second.asked != asked) continue;
+        std::ranges::move(std::exchange(found->second.waiting, {}), std::back_inserter(waiting));
+    }
+    if (!impatient_.empty()) patience_.start(impatient_.front().second + patience - now);
+    for (const auto& tell : waiting) tell(nullptr, none_for);
+}
+
 void StsPolicies::begin_waiting() {
-    while (resolver_ && !waiting_.empty() && running_ < at_a_time) {
+    while (resolver_ && !waiting_.empty() && places_.is_free()) {
         const auto domain = std::move(waiting_.front());
         waiting_.pop_front();
         const auto found = checks_.find(domain);
         if (found == checks_.end()) continue;
-        ++running_;
-        found->second.begun = true;
+        found->second.place = places_.take();
         found->second.record =
             resolver_->look_up("_mta-sts." + domain, dns::Type::txt,
                                [this, domain](const dns::Answer& answer) { record_found(domain, answer); });
@@ -90,7 +113,7 @@ void StsPolicies::begin_waiting() {
 // Without a record, what is known stays in force until it expires (RFC 8461, 3.1).
 void StsPolicies::record_found(const std::string& domain, const dns::Answer& answer) {
     auto& check = checks_.at(domain);
-    check.valid = std::clamp<std::uint32_t>(answer.ttl, 1, good_for);
+    check.valid = std::clamp(answer.ttl, none_for, good_for);
     const auto id = decide::sts::find_record(answer.texts);
     if (!id) {
         if (check.renew) put_off(domain);
@@ -173,7 +196,9 @@ void StsPolicies::put_off(const std::string& domain) {
 
 void StsPolicies::finish(const std::string& domain) {
     const auto done = checks_.extract(domain);
-    --running_;
+    places_.leave(done.mapped().place);
+    if (policies_.contains(domain)) plan(domain);
+    while (!impatient_.empty() && !checks_.contains(impatient_.front().first)) impatient_.pop_front();
     turn_.schedule();
     const auto* known = good(domain);
     for (const auto& tell : done.mapped().waiting) tell(known, known ? good_for : done.mapped().valid);
@@ -187,6 +212,7 @@ void StsPolicies::keep(const std::string& domain, decide::sts::Policy policy, co
     if (!policies_.contains(domain) && policies_.size() >= StsStore::most) { // who has waited longest for mail goes
         const auto oldest = std::ranges::min_element(policies_, {}, [](auto& each) { return each.second.used; });
         store_.remove(oldest->first);
+        forget_plan(oldest->first);
         policies_.erase(oldest);
     }
     const auto now = Loop::now().wall;
@@ -214,30 +240,45 @@ smtp::WallTime StsPolicies::due(const std::string& domain, const StsPolicy& poli
     return std::min(renew, policy.expires());
 }
 
+// What stands in the plan may be too early: it is looked at again then. It is never too late.
+void StsPolicies::plan(const std::string& domain) {
+    forget_plan(domain);
+    const auto at = due(domain, policies_.at(domain));
+    plan_.emplace(at, domain);
+    planned_.emplace(domain, at);
+}
+
+void StsPolicies::forget_plan(const std::string& domain) {
+    const auto known = planned_.find(domain);
+    if (known == planned_.end()) return;
+    plan_.erase({known->second, domain});
+    planned_.erase(known);
+}
+
 void StsPolicies::tend() {
     const auto now = Loop::now().wall;
-    for (auto at = policies_.begin(); at != policies_.end();) {
-        const auto& [domain, policy] = *at;
-        if (now >= policy.expires()) {
-            log_.info("{}: MTA-STS policy {} has expired", domain, policy.id);
+    while (!plan_.empty() && plan_.begin()->first <= now) {
+        const auto domain = plan_.begin()->second;
+        forget_plan(domain);
+        const auto known = policies_.find(domain);
+        if (now >= known->second.expires()) {
+            log_.info("{}: MTA-STS policy {} has expired", domain, known->second.id);
             store_.remove(domain);
+            policies_.erase(known);
             callbacks_.changed(domain, nullptr);
-            at = policies_.erase(at);
-            continue;
+        } else if (now >= due(domain, known->second)) {
+            check(domain).renew = true; // planned again when that has ended
+        } else {
+            plan(domain);
         }
-        if (now >= due(domain, policy)) check(domain).renew = true;
-        ++at;
     }
     wind();
 }
 
 void StsPolicies::wind() {
     if (!resolver_) return;
-    const auto now = Loop::now().wall;
-    smtp::Duration next = 1h;
-    for (const auto& [domain, policy] : policies_)
-        if (!checks_.contains(domain)) next = std::min(next, due(domain, policy) - now);
-    timer_.start(std::max<smtp::Duration>(next, 1s));
+    const smtp::Duration next = plan_.empty() ? smtp::Duration(1h) : smtp::Duration(plan_.begin()->first - Loop::now().wall);
+    timer_.start(std::clamp<smtp::Duration>(next, 1s, 1h));
 }
 
 } // namespace router

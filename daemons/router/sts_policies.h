@@ -6,19 +6,26 @@
 #include "daemons/common/https.h"
 #include "daemons/common/log.h"
 #include "daemons/common/timer.h"
+#include "daemons/router/places.h"
 #include "daemons/router/sts_store.h"
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace router {
 
 class StsPolicies {
 public:
-    static constexpr std::size_t at_a_time = 50; // domains being asked; more wait
+    static constexpr std::size_t at_a_time = 50;    // domains being asked; more wait …
+    static constexpr std::size_t most_slow = 1'000; // … beside those that take long
+    // Mail waits no longer for the answer: it goes by no policy until there is one.
+    static constexpr smtp::Duration patience = std::chrono::seconds(10);
     // A fetch that failed is not repeated before (RFC 8461, 3.3).
     static constexpr smtp::Duration failed_for = std::chrono::minutes(5);
     // Renewed so often, or after half its life; unless nobody has sent by it for so long.
@@ -45,6 +52,8 @@ public:
     using Done = std::function<void(const StsPolicy*, std::uint32_t valid_seconds)>;
     // `domain` as the DNS has it. Called at once if a policy is known; else when it has been asked for.
     void find(const std::string& domain, Done done);
+    // Asks about a domain that find() will be called for.
+    void look(const std::string& domain) { check(domain); }
     // What is known now; null: nothing that is still good.
     const StsPolicy* known(const std::string& domain) const { return good(domain); }
 
@@ -54,7 +63,8 @@ private:
         std::vector<Done> waiting;
         std::string id; // of the record found
         bool renew = false; // fetch, even if the id has not changed
-        bool begun = false;
+        smtp::Monotonic asked{}; // when
+        Places::Number place = 0;
         dns::Lookup record, a, aaaa;
         std::size_t open = 0; // address look-ups
         std::vector<common::IpAddress> v6, v4;
@@ -75,7 +85,10 @@ private:
     const StsPolicy* good(const std::string& domain) const;
     void save(const std::string& domain);
     smtp::WallTime due(const std::string& domain, const StsPolicy& policy) const;
+    void tell_impatient();
     void tend();
+    void plan(const std::string& domain); // when it is renewed or dropped: anew
+    void forget_plan(const std::string& domain);
     void wind();
 
     common::Log& log_;
@@ -87,8 +100,12 @@ private:
     std::map<std::string, smtp::Monotonic> failed_; // not to be fetched before
     std::map<std::string, Check> checks_;
     std::deque<std::string> waiting_; // of them, those not begun
-    std::size_t running_ = 0;
-    common::Timer timer_;   // the next policy to be renewed or dropped
+    Places places_;
+    std::deque<std::pair<std::string, smtp::Monotonic>> impatient_; // domains that may have waited too long, in their order
+    common::Timer patience_;
+    std::set<std::pair<smtp::WallTime, std::string>> plan_; // what is to be renewed or dropped next, and …
+    std::unordered_map<std::string, smtp::WallTime> planned_; // … where that stands
+    common::Timer timer_;   // for it
     common::TurnHook turn_; // begins what waits
 };
 

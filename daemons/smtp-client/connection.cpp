@@ -62,6 +62,7 @@ void Connection::try_next() {
     up_ = plain_text_ = false;
     introduction_.reset();
     sources_.next_server();
+    if (!jobs_.empty()) sources_.prefer(put_off_at(*jobs_.front()));
     dial_.next();
 }
 
@@ -84,7 +85,7 @@ void Connection::looked_up(const std::string& host, dns::Type type, const dns::A
 void Connection::unreachable(const Candidate& candidate, int error) {
     const bool from_nowhere = error == EADDRNOTAVAIL && sources_.has_pool() && !candidate.source && !candidate.local();
     const auto reason = from_nowhere ? sources_.none_toward(candidate.endpoint.address) : std::strerror(error);
-    somewhere_ = true;
+    somewhere_ = others_failed_ = true;
     sources_.next_server();
     session_number_ = office_.next_session();
     auto& why = (last_failure_ = {}).why;
@@ -101,7 +102,7 @@ void Connection::no_address(const std::string& status, const std::string& text) 
     why.stage = smtp::Stage::lookup;
     why.status = decide::status_as(status, decide::Severity::temporary);
     why.text = text;
-    if (!status.starts_with('5')) somewhere_ = true;
+    if (!status.starts_with('5')) somewhere_ = others_failed_ = true;
     if (watcher_) watcher_->failed("", why);
 }
 
@@ -111,13 +112,14 @@ void Connection::out_of_addresses(Dial::Owner::End end) {
     link_failed();
 }
 
-// Nobody's fault but the host's that is not to be used: its link works.
+// Nobody's fault but the host's that is not to be used: its link works, unless that is the one host it is made of.
 void Connection::refused_by_policy(const std::string& text) {
     auto& failure = (last_failure_ = {{}, relay(), "none"}).why;
     failure.stage = smtp::Stage::tls;
     failure.status = "4.7.5";
     failure.text = text;
-    policy_failure_ = last_failure_;
+    others_failed_ = true;
+    if (!is_links_own()) policy_failure_ = last_failure_;
     voice().info("{}", text);
     if (watcher_) watcher_->failed(relay(), failure);
     try_next();
@@ -221,6 +223,7 @@ void Connection::pump() {
         }
         settle_auth();
         fill();
+        if (over_ || !session_) return; // it has left for another host
         if (!session_->has_output()) {
             if (auto event = session_->next()) { // a delivery that this server cannot take
                 take(*event);
@@ -316,6 +319,7 @@ void Connection::ended(Ended& end) {
     const Job* interrupted = end.interrupted ? job_of(end.interrupted->id) : nullptr;
     if (end.orderly || (interrupted && interrupted->cut)) return finish(End::orderly);
 
+    others_failed_ = true;
     if (watcher_) watcher_->failed(relay(), end.why);
     const auto failure = decide::classify({end.why.stage, end.why.code, end.why.status});
     const bool fresh = uses_ == 0; // nobody has been served here
@@ -333,7 +337,7 @@ void Connection::ended(Ended& end) {
     // A destination that says 5xx is not to be got round.
     if (end.why.code >= 500 && current_->host.tier != decide::Tier::fallback) dial_.forgo_fallback();
     if (end.why.stage == smtp::Stage::tls) {
-        policy_failure_ = last_failure_;
+        if (!is_links_own()) policy_failure_ = last_failure_;
         voice().info("{}", end.why.text);
         return try_next();
     }
@@ -369,9 +373,45 @@ bool Connection::leads_nowhere() const {
                                [](auto& host) { return host.tier == decide::Tier::first && !host.tls_wrap; });
 }
 
+// What became of the delivery that was to go first, where that was found out without its conversation.
+void Connection::first_failed(const Failed& failed, Tell tell) {
+    Job& job = *jobs_.front();
+    if (!job.message)
+        if (auto message = office_.messages.open(job.order.queue_id, job.order.location)) job.message = *std::move(message);
+    smtp::Transaction readable;
+    if (!job.message || !make_transaction(job.order, *job.message, readable)) return;
+    const auto now = Loop::now().wall;
+    for (std::size_t i = 0; i < job.order.recipients.size(); ++i) write_line(job, i, failed.why, failed.host, {}, now);
+    if (tell == Tell::log) return;
+    auto done = make_done(job.order, failed.why);
+    done.connection = number();
+    done.host = failed.host;
+    done.tls = failed.tls;
+    done.source = failed.source;
+    owner_.done(*this, std::move(done), std::move(job.message));
+    jobs_.pop_front();
+}
+
+// No address is left, and a host that could be reached does not do what the message requires: that is the message's
+// own affair. It is returned, unless one of the other hosts may do it another time.
+void Connection::requirement_failed() {
+    auto failed = *unmet_;
+    if (others_failed_) {
+        failed.why.outcome = smtp::Verdict::Outcome::temporary;
+        failed.why.status = "4.7.30";
+        failed.why.text += "; other hosts cannot be reached";
+    }
+    if (office_.soft_bounce) soften(failed.why);
+    first_failed(failed, Tell::log_and_owner);
+    finish(End::orderly);
+}
+
 // No address is left. The message that was to go first says so; the others have not been tried.
 void Connection::link_failed() {
-    auto [why, host, tls, source] = mail_failure_ ? *mail_failure_ : policy_failure_ ? *policy_failure_ : last_failure_;
+    if (unmet_ && !jobs_.empty() && jobs_.front()->order.delivery == unmet_for_) return requirement_failed();
+    if (unmet_ && !others_failed_) return finish(End::orderly); // it was taken away, and nothing else was the matter
+    auto failed = mail_failure_ ? *mail_failure_ : policy_failure_ ? *policy_failure_ : last_failure_;
+    auto& why = failed.why;
     const bool loop = looped_ && !somewhere_ && !office_.soft_bounce;
     const bool nowhere = loop || leads_nowhere();
     if (nowhere) {
@@ -387,27 +427,9 @@ void Connection::link_failed() {
         result.of_recipient.resize(jobs_.front()->probe->recipients.size());
         watcher_->probed("", result);
     } else if (!jobs_.empty() && !jobs_.front()->probe) {
-        Job& job = *jobs_.front();
-        if (!job.message)
-            if (auto message = office_.messages.open(job.order.queue_id, job.order.location))
-                job.message = *std::move(message);
-        smtp::Transaction readable;
-        if (job.message && make_transaction(job.order, *job.message, readable)) {
-            const auto now = Loop::now().wall;
-            for (std::size_t i = 0; i < job.order.recipients.size(); ++i)
-                write_line(job, i, why, host, {}, now);
-            // A server that accepted MAIL, or could be talked to without TLS, proved its link: what failed is
-            // this message's try. So is one that leads nowhere: it is returned.
-            if (mail_failure_ || policy_failure_ || nowhere) {
-                auto done = make_done(job.order, why);
-                done.connection = number();
-                done.host = host;
-                done.tls = tls;
-                done.source = source;
-                owner_.done(*this, std::move(done), std::move(job.message));
-                jobs_.pop_front();
-            }
-        }
+        // A server that accepted MAIL, or could be talked to without TLS, proved its link: what failed is
+        // this message's try. So is one that leads nowhere: it is returned.
+        first_failed(failed, mail_failure_ || policy_failure_ || nowhere ? Tell::log_and_owner : Tell::log);
     }
     why.status = decide::status_as(std::move(why.status), decide::Severity::temporary); // the link itself waits
     finish(End::failed, why);

@@ -74,6 +74,7 @@ private:
         decide::TlsLevel level = decide::TlsLevel::may;
         std::string domain; // of its recipients
         bool of_report = false; // the mail is a report of ours on TLS
+        bool by_message = false; // the level is higher than its route's: the message itself says so
     };
     struct Job {
         proto::delivery::Deliver order;
@@ -104,6 +105,10 @@ private:
     void find_demand();
     void demand_found();
     bool suffices(Job& job);
+    std::string unmet(Job& job);
+    void leave_for_another(const Job& job, std::string text);
+    bool is_links_own() const;
+    decide::TlsLevel level_of_link() const;
     // What came of it, for reports: tell.cpp.
     void tell_tls(decide::TlsResult result, const std::string& reason) const;
     void tell_up() const;
@@ -128,6 +133,8 @@ private:
     bool again_from_another(const smtp::Verdict& why);
     bool again_from_another(smtp::TransactionResult& result);
     std::string next_source();
+    std::string put_off_at(Job& job);
+    void from_another(Job& job);
     void tell_of_taken(const smtp::TransactionResult& result);
     void pool_missing();
     void tell_of_sources();
@@ -158,7 +165,7 @@ private:
     void expired();
 
     void fill();
-    enum class HandedOver : std::uint8_t { yes, refused, not_now, not_yet };
+    enum class HandedOver : std::uint8_t { yes, refused, not_now, not_yet, elsewhere };
     HandedOver hand_over(Job& job);
     spool::ReadResult<Content::Prepared> prepare(Job& job);
     void refuse(Job& job, const spool::ReadError& error);
@@ -171,6 +178,9 @@ private:
 
     void ended(smtp::client_event::Ended& end);
     void link_failed();
+    enum class Tell : std::uint8_t { log, log_and_owner };
+    void first_failed(const Failed& failed, Tell tell);
+    void requirement_failed();
     bool leads_nowhere() const;
     enum class End : std::uint8_t { orderly, crowded, failed };
     void finish(End end, const smtp::Verdict& why = {});
@@ -220,6 +230,9 @@ private:
     Failed last_failure_;
     std::optional<Failed> mail_failure_;   // of a session that had accepted MAIL
     std::optional<Failed> policy_failure_; // of one without the TLS that is required
+    std::optional<Failed> unmet_;    // the last host that does not do what a message requires (RFC 8689) …
+    std::uint64_t unmet_for_ = 0;    // … and its delivery
+    bool others_failed_ = false;     // another host was not reached, or did not get so far
     bool up_ = false;        // this session; was_up_: any
     bool preparing_ = false; // the next message's content, in further turns of the loop
     bool started_ = false, was_up_ = false, closing_ = false, over_ = false, dot_under_way_ = false;

@@ -81,6 +81,7 @@ void Connection::fill() {
         const auto handed = hand_over(*jobs_[handed_]);
         preparing_ = handed == HandedOver::not_yet;
         if (preparing_) break;
+        if (handed == HandedOver::elsewhere) break; // it has left for there, or does after those under way
         if (handed == HandedOver::not_now) {
             // Those under way first; then the rest goes back untried, and a descriptor with it.
             closing_ = true;
@@ -92,7 +93,7 @@ void Connection::fill() {
         else
             jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(handed_));
     }
-    if (closing_ && jobs_.empty()) session_->quit(Loop::now().monotonic);
+    if (closing_ && jobs_.empty() && session_) session_->quit(Loop::now().monotonic);
 }
 
 Connection::HandedOver Connection::hand_over(Job& job) {
@@ -120,6 +121,14 @@ Connection::HandedOver Connection::hand_over(Job& job) {
     if (job.probe) {
         session_->deliver(*job.probe, Loop::now().monotonic);
         return HandedOver::yes;
+    }
+    if (auto why = unmet(job); !why.empty()) {
+        if (handed_ == 0) leave_for_another(job, std::move(why));
+        return HandedOver::elsewhere;
+    }
+    if (sources_.would_rather(put_off_at(job))) {
+        if (handed_ == 0) from_another(job);
+        return HandedOver::elsewhere;
     }
     const auto prepared = prepare(job);
     if (!prepared) return refuse_it(prepared.error());

@@ -75,6 +75,37 @@ bool Connection::again_from_another(smtp::TransactionResult& result) {
     return true;
 }
 
+// The address of the pool from which the delivery was last put off by who answered, with 4xx: greylisting counts the time
+// for each address that mail comes from. "": none.
+std::string Connection::put_off_at(Job& job) {
+    if (!sources_.has_pool() || job.probe) return {};
+    std::optional<spool::MessageReader> looked_into; // who waits for a server needs no descriptor
+    if (!job.message) {
+        auto message = office_.messages.open(job.order.queue_id, job.order.location);
+        if (!message) return {}; // why, is found again when it is handed over
+        looked_into = *std::move(message);
+    }
+    const auto& recipients = (job.message ? *job.message : *looked_into).state().recipients;
+    for (const auto number : job.order.recipients) {
+        if (number >= recipients.size() || recipients[number].attempts.empty()) continue;
+        const auto& last = recipients[number].attempts.back();
+        if (last.outcome == spool::Outcome::deferred && last.reply.code >= 400 && last.reply.code < 500) return last.source;
+    }
+    return {};
+}
+
+// The same server once more, from the address that the delivery was put off at.
+void Connection::from_another(Job& job) {
+    voice().info("{}: was put off when it came from {}, and goes from there again instead of from {}",
+                 job.order.queue_id.text(), next_source(), source());
+    session_->quit(Loop::now().monotonic);
+    say_the_rest();
+    keep_resumption();
+    uses_ = 0;
+    began_ = Loop::now().monotonic;
+    same_address_again();
+}
+
 // Mail was taken, for all whom it was for, from an address that the queue-manager takes for a resting one.
 void Connection::tell_of_taken(const smtp::TransactionResult& result) {
     const bool taken = std::ranges::all_of(result.verdicts, [](const smtp::Verdict& verdict) {

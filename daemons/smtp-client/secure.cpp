@@ -18,6 +18,16 @@ std::string domain_of(std::string_view address) {
 }
 } // namespace
 
+// Of a link that is tried without mail: what the route it serves demands.
+TlsLevel Connection::level_of_link() const {
+    const auto otherwise = office_.settings.tls;
+    return office_.tls_routes ? office_.tls_routes->tls_level_of(order_.rule, otherwise) : otherwise;
+}
+
+// Of a host that the configuration names, TLS that its route demands and that cannot be had is a fault of the link: there
+// may be a next one. A domain's MX hosts are its own affair, and what a message itself requires is the message's.
+bool Connection::is_links_own() const { return !order_.mx && !needs_.by_message; }
+
 TlsLevel Connection::level_of(std::string_view domain) const {
     const auto otherwise = office_.settings.tls;
     return office_.tls_routes ? office_.tls_routes->tls_level(domain, otherwise) : otherwise;
@@ -76,6 +86,7 @@ Connection::Needs Connection::needs_of(const spool::MessageReader& message, cons
                       : envelope.tls_optional ? decide::TlsWish::optional
                                               : decide::TlsWish::none;
     needs.level = level_for(wish, strictest.value_or(otherwise));
+    needs.by_message = needs.level > strictest.value_or(otherwise);
     return needs;
 }
 
@@ -98,8 +109,9 @@ std::string Connection::outside(const proto::route::StsPolicy& policy) const {
 // Before a host is spoken to: what must it show for the delivery that is to go first?
 void Connection::find_demand() {
     findings_.reset();
-    needs_ = jobs_.empty() ? Needs{level_of(""), ""} : needs_here(*jobs_.front());
-    if (!asks_dane(needs_.level) || jobs_.empty() || !dane_applies(*jobs_.front())) return demand_found();
+    needs_ = jobs_.empty() ? Needs{current_->local() ? TlsLevel::none : level_of_link(), ""} : needs_here(*jobs_.front());
+    const bool applies = jobs_.empty() ? !order_.mx && !common::IpAddress::parse(current_->name()) : dane_applies(*jobs_.front());
+    if (!asks_dane(needs_.level) || !applies) return demand_found();
     dane_lookup_.emplace(office_.resolver, current_->name(), current_->endpoint.port, true,
                          [this](const decide::DaneFindings& findings) {
                              findings_ = findings;
@@ -125,12 +137,45 @@ void Connection::demand_found() {
 
 // May this delivery, too, go over the session that is up?
 bool Connection::suffices(Job& job) {
-    const auto [level, domain, of_report] = needs_here(job);
+    const auto [level, domain, of_report, by_message] = needs_here(job);
     const bool dane = asks_dane(level) && dane_applies(job);
     if (dane && !findings_) return false; // nobody has asked about the host
     const auto decision =
         decide_tls(level, dane ? *findings_ : decide::DaneFindings{}, sts_word(job), current_->name());
     return decision.refusal.empty() && satisfies(tls_, decision.demand, domain);
+}
+
+// Why the current host gets no message that requires TLS all the way (RFC 8689, 4.2.1): "neither … vouches for host
+// mx.example.org[192.0.2.1]"; "" it gets it, or the message requires nothing.
+std::string Connection::unmet(Job& job) {
+    if (!job.message->envelope().require_tls || current_->local()) return "";
+    const auto host = current_->peer();
+    const auto& policy = job.order.sts;
+    const bool named = policy.mode != decide::sts::Mode::none && decide::sts::admits(policy.mx, current_->name());
+    const bool proven = satisfies(tls_, TlsDemand::authority, needs_here(job).domain) ||
+                        satisfies(tls_, TlsDemand::records, needs_here(job).domain);
+    const auto what = !tls_.encrypted ? fmt::format("host {} was reached without", host)
+                      : !proven       ? fmt::format("host {} has no certificate that proves its name", host)
+                      : !session_->offers().require_tls ? fmt::format("host {} does not promise it", host)
+                      : order_.mx && !job.order.secure && !named
+                          ? fmt::format("neither DNSSEC nor an MTA-STS policy vouches for host {}", host)
+                          : std::string();
+    return what.empty() ? what : fmt::format("message requires TLS all the way (REQUIRETLS), and {}", what);
+}
+
+// The next one may do what this one does not.
+void Connection::leave_for_another(const Job& job, std::string text) {
+    auto& why = (last_failure_ = {{}, relay(), tls_named(), source()}).why;
+    why.outcome = smtp::Verdict::Outcome::permanent;
+    why.status = "5.7.30";
+    why.text = std::move(text);
+    unmet_ = last_failure_;
+    unmet_for_ = job.order.delivery;
+    voice().info("{}: {}", job.order.queue_id.text(), why.text);
+    session_->quit(Loop::now().monotonic);
+    say_the_rest();
+    keep_resumption();
+    try_next();
 }
 
 smtp::ClientSession::StartTls Connection::tls_wanted() {

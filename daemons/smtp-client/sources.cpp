@@ -47,6 +47,25 @@ const config::Source* Sources::toward(const common::IpAddress& to) {
     return chosen;
 }
 
+const config::Source* Sources::good(const std::string& source) const {
+    if (!pool_ || source.empty()) return nullptr;
+    const auto place = std::ranges::find(pool_->addresses, source, [](auto& each) { return each.address.to_string(); });
+    if (place == pool_->addresses.end()) return nullptr;
+    const auto& known = known_[place_of(*place)];
+    return known.refused || known.unusable || known.resting ? nullptr : &*place;
+}
+
+void Sources::prefer(const std::string& source) {
+    if (const auto* its = good(source)) chosen_[static_cast<std::size_t>(family_of(its->address))] = its;
+}
+
+bool Sources::would_rather(const std::string& source) {
+    const auto* its = good(source);
+    if (!its || !current_ || its == current_ || family_of(its->address) != family_of(current_->address)) return false;
+    prefer(source);
+    return true;
+}
+
 // Those that this host does not have: "192.0.2.1, 192.0.2.2".
 std::string Sources::not_ours() const {
     std::string out;

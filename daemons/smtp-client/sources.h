@@ -26,6 +26,11 @@ public:
 
     // The address to reach that one from, the same for all of its family until it is refused; null: none is left.
     const config::Source* toward(const common::IpAddress& to);
+    // The next server is reached from that one, if it can be used and does not rest: who has put mail off expects it
+    // from there again. "": from any.
+    void prefer(const std::string& source);
+    // Is the current server to be reached from that one instead? Then it is preferred.
+    bool would_rather(const std::string& source);
     // Why toward() has none for that one: "the pool bulk has no IPv6 address".
     std::string none_toward(const common::IpAddress& to) const;
     // This host does not have it.
@@ -62,6 +67,7 @@ private:
         bool resting = false, refused = false, unusable = false;
     };
     std::size_t place_of(const config::Source& source) const;
+    const config::Source* good(const std::string& source) const;
     std::string not_ours() const;
     bool reaches(Family family) const;
     enum class Among : std::uint8_t { all, those_that_do_not_rest };

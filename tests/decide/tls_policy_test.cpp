@@ -74,11 +74,23 @@ TEST_CASE("a policy of MTA-STS counts where records say nothing, and at its own 
     CHECK(other.result == TlsResult::validation_failure);
     for (const auto word : {StsWord::usable, StsWord::other}) {
         CHECK(decide_it(TlsLevel::sts, State::usable, word) == TlsDecision{TlsDemand::records, {}});
-        CHECK(decide_it(TlsLevel::sts, State::unusable, word).demand == TlsDemand::encrypted);
         CHECK(decide_it(TlsLevel::dane, State::absent, word) == TlsDecision{TlsDemand::welcome, {}});
         CHECK(decide_it(TlsLevel::may, State::absent, word) == TlsDecision{TlsDemand::welcome, {}});
         CHECK(decide_it(TlsLevel::verify, State::absent, word) == TlsDecision{TlsDemand::authority, {}});
     }
+}
+
+TEST_CASE("records that cannot be used leave a policy of MTA-STS in force") {
+    const auto used = decide_tls(TlsLevel::sts, findings(State::unusable), StsWord::usable, "mx.example.org");
+    CHECK(used.demand == TlsDemand::authority);
+    CHECK(used.refusal.empty());
+    CHECK(used.result == TlsResult::tlsa_invalid); // reports tell of the records all the same
+    const auto other = decide_tls(TlsLevel::sts, findings(State::unusable), StsWord::other, "mx.example.org");
+    CHECK(other.refusal == "host mx.example.org is none of those that the MTA-STS policy of the domain names");
+    CHECK(other.result == TlsResult::validation_failure);
+    // Without a policy: TLS, with whatever certificate (RFC 7672, 2.2).
+    CHECK(decide_tls(TlsLevel::sts, findings(State::unusable), StsWord::nothing, "mx.example.org").demand == TlsDemand::encrypted);
+    CHECK(decide_tls(TlsLevel::dane, findings(State::unusable), StsWord::usable, "mx.example.org").demand == TlsDemand::encrypted);
 }
 
 TEST_CASE("what a message says of TLS (RFC 8689)") {

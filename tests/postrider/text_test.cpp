@@ -77,10 +77,20 @@ TEST_CASE("the status page says what is wrong first") {
          {{{"link", "mx.example"},
            {"state", "retry"},
            {"due", 10},
+           {"waiting", 2},
            {"deliveries", 12},
            {"failures", 4},
            {"next_attempt", 2300},
-           {"last_error", "connect to mx.example: refused"}}}},
+           {"last_error", "connect to mx.example: refused"}},
+          {{"link", "grey.example"},
+           {"state", "ready"},
+           {"due", 0},
+           {"waiting", 800},
+           {"deliveries", 800},
+           {"next_attempt", 2300},
+           {"waits_for", "450 4.2.0 greylisted"},
+           {"idle_why", "what waits is not due yet"}}}},
+        {"other_links", {{"links", 3}, {"due", 1}, {"waiting", 6}, {"deliveries", 7}}},
         {"troubles", {"spool: something"}}};
     CHECK(status_page(facts, 2000, 0) ==
           R"(postrider is running for 16 min (pid 7), configuration p.toml (generation 2)
@@ -94,8 +104,10 @@ Paused      link mx by ann, 100 s ago: moving
 Trouble     spool: something
 
 Links, most overdue first:
-  Link        State  Overdue  Queued  Conn  Next try  Failures  Last error
-  mx.example  retry       10      12     0  5m               4  connect to mx.example: refused
+  Link          State  Overdue  Waiting  Queued  Conn  Next try  Failures  Why it waits
+  mx.example    retry       10        2      12     0  5m               4  connect to mx.example: refused
+  grey.example  ready        0      800     800     0  5m                  450 4.2.0 greylisted
+  3 more links               1        6       7                            "postrider link list" shows them
 
   Process  Pid  State  Since   Restarts  Confined
   smtpd 1    8  ready  16 min         0

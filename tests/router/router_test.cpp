@@ -1,6 +1,7 @@
 #include "daemons/router/router.h"
 #include "tests/common/dns/name_server.h"
 #include "tests/common/fake_queue_manager.h"
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -181,14 +182,14 @@ TEST_CASE("many at once are answered, each once; equal ones share their look-ups
         CHECK(!seen.at(routed.request));
         seen.at(routed.request) = true;
     }
-    CHECK(w.names.asked == 1500);
+    CHECK(w.names.asked == 2000); // for each domain: MX, A, AAAA, and whether it has a policy (MTA-STS)
 
     static_cast<void>(w.manager.channel().send(proto::route::Route{1, "good.example"}));
     w.names.behave = [&](packet::Message&) {
         w.premises.loop.stop();
         return std::string();
     };
-    while (w.names.asked == 1500) w.premises.loop.run();
+    while (w.names.asked == 2000) w.premises.loop.run();
     w.names.behave = answer_for;
     w.config.routes = parsed("[route.\"good.example\"]\nnext_hop = \"[new.example]\"").routes;
     w.daemon->reconfigure({w.config, 2, {}, {}});
@@ -196,6 +197,36 @@ TEST_CASE("many at once are answered, each once; equal ones share their look-ups
     bool stopped = false;
     w.daemon->stop(std::chrono::seconds(1), [&] { stopped = true; });
     CHECK(stopped);
+}
+
+TEST_CASE("whether a domain has a policy is asked beside its MX, and only where policies count") {
+    for (const bool counts : {true, false}) {
+        CAPTURE(counts);
+        World w(counts ? "" : "smtp_client.tls = \"dane\"");
+        std::vector<std::uint16_t> asked; // before anything is answered
+        w.names.behave = [&](packet::Message& m) {
+            asked.push_back(m.type);
+            w.premises.loop.stop();
+            return std::string();
+        };
+        static_cast<void>(w.manager.channel().send(proto::route::Route{1, "good.example"}));
+        while (asked.size() < (counts ? 2 : 1)) w.premises.loop.run();
+        CHECK(asked.front() == 15);
+        CHECK(std::ranges::count(asked, 16) == (counts ? 1 : 0));
+    }
+}
+
+TEST_CASE("policies that nobody tells of delay no other domain's") {
+    World w("");
+    w.names.behave = [](packet::Message& m) {
+        const bool dead = m.question.find("dead") != m.question.npos;
+        if (dead && m.type == 15) return m.answer(packet::mx(m.question, 120, 10, "mx1.example")).bytes();
+        return dead ? std::string() : answer_for(m);
+    };
+    for (std::uint64_t i = 0; i < 2 * router::StsPolicies::at_a_time; ++i)
+        static_cast<void>(w.manager.channel().send(proto::route::Route{i, "dead" + std::to_string(i) + ".example"}));
+    static_cast<void>(w.manager.channel().send(proto::route::Route{7000, "good.example"}));
+    CHECK(w.manager.next<Routed>().request == 7000);
 }
 
 TEST_CASE("who we are") {

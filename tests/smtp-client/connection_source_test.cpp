@@ -189,3 +189,46 @@ TEST_CASE("refusals of something else, and mail without a pool, stay as they are
         CHECK(world.run_with(server).starts_with("connected\ndone 1 0=2:"));
     }
 }
+
+TEST_CASE("greylisted mail comes from the address that it was put off at, each message from its own") {
+    Server server({hello() + transaction + "S: 250 2.0.0 first\nC: QUIT\nclose",
+                   hello() + transaction + "S: 250 2.0.0 second\nC: QUIT\nclose"});
+    World world;
+    auto pool = std::make_shared<config::Pool>();
+    pool->name = "bulk";
+    pool->addresses = {{*common::IpAddress::parse("127.0.0.2"), "client.test", 1'000'000},
+                       {*common::IpAddress::parse("127.0.0.3"), "client.test", 1},
+                       {*common::IpAddress::parse("127.0.0.4"), "client.test", 1}};
+    world.office().pools.emplace("bulk", pool);
+    const auto put_off = [&](spool::QueueId id, std::string source) {
+        spool::Attempt attempt;
+        attempt.recipients = {0};
+        attempt.reply = {.code = 451, .status = "4.7.1", .text = "Greylisted, come back later"};
+        attempt.source = std::move(source);
+        world.record(id, std::move(attempt));
+    };
+    const auto first = world.write("1\r\n"), second = world.write("2\r\n");
+    put_off(first, "127.0.0.3");
+    put_off(second, "127.0.0.4");
+    delivery::Connect order;
+    order.pool = "bulk";
+    SUBCASE("both at once") {
+        auto& connection = world.connect({{"127.0.0.1", server.port, 0}}, order);
+        world.deliver(first);
+        world.deliver(second);
+        connection.close();
+        const auto told = world.run();
+        CHECK(told.find("done 1 from 127.0.0.3 0=0:250 2.0.0 first") != std::string::npos);
+        CHECK(told.find("done 2 from 127.0.0.4 0=0:250 2.0.0 second") != std::string::npos);
+        CHECK(server.problems() == "");
+        CHECK(world.log_text().find("was put off when it came from 127.0.0.4, and goes from there again instead of from 127.0.0.3") !=
+              std::string::npos);
+    }
+    SUBCASE("unless that address rests") {
+        order.resting = {"127.0.0.3"};
+        auto& connection = world.connect({{"127.0.0.1", server.port, 0}}, order);
+        world.deliver(first);
+        connection.close();
+        CHECK(world.run().find("done 1 from 127.0.0.2 ") != std::string::npos);
+    }
+}

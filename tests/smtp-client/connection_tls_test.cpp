@@ -195,3 +195,112 @@ TEST_CASE("what an operator tries is no session that reports count") {
     CHECK(onlooker.failure.find("TLS is required, but was not offered by host") != std::string::npos);
     CHECK(outcomes == 0);
 }
+
+namespace {
+
+// What a host says that is spoken to under TLS, and takes a message that requires TLS all the way.
+std::string takes_on(std::string_view offer, std::string_view then) {
+    return "S: 220 mx.test\nC: EHLO client.test\nS: 250-mx.test\nS: 250 STARTTLS\nC: STARTTLS\nS: 220 Go\ntls\n"
+           "C: EHLO client.test\nS: 250-mx.test\nS: 250 " +
+           std::string(offer) + "\n" + std::string(then);
+}
+const std::string served = "C: MAIL FROM:<a@x> REQUIRETLS\nS: 250 Ok\nC: RCPT TO:<b@y>\nS: 250 Ok\nC: DATA\nS: 354 Go\n"
+                           "C: <message>\nS: 250 2.0.0 Ok\nC: QUIT\nclose";
+
+// A host whose certificate proves its name to us.
+struct Trusted {
+    proto::secrets::Certificate certificate = tls::testing::make_certificate("mx", "IP:127.0.0.1");
+    std::shared_ptr<const tls::Context> server = server_context(certificate), client = client_context(certificate.chain);
+};
+
+} // namespace
+
+TEST_CASE("mail that requires TLS all the way goes to the host that promises it, though it is the second (RFC 8689, 4.2.1)") {
+    const Trusted trusted;
+    Server first({takes_on("8BITMIME", "C: QUIT\nclose")}, trusted.server);
+    Server second({takes_on("REQUIRETLS", served)}, trusted.server);
+    World world;
+    world.require_tls = world.secure = true;
+    world.office().tls = trusted.client;
+    auto& connection = world.connect({{"127.0.0.1", first.port, 10}, {"127.0.0.1", second.port, 20}}, {.mx = true});
+    world.deliver(world.write("x\r\n"));
+    connection.close();
+    CHECK(world.run() == "connected\ndone 1 0=0:250 2.0.0 Ok\nclosed\n");
+    CHECK(first.problems() == "");
+    CHECK(second.problems() == "");
+}
+
+TEST_CASE("mail that requires TLS all the way goes to no host that nobody vouches for") {
+    const Trusted trusted;
+    Server server({takes_on("REQUIRETLS", "C: QUIT\nclose")}, trusted.server);
+    World world;
+    world.require_tls = true;
+    world.office().tls = trusted.client;
+    auto& connection = world.connect({{"127.0.0.1", server.port, 10}}, {.mx = true});
+    world.deliver(world.write("x\r\n"));
+    connection.close();
+    const auto told = world.run();
+    CHECK(told.find("done 1 0=2:message requires TLS all the way (REQUIRETLS), and neither DNSSEC nor an MTA-STS policy "
+                    "vouches for host 127.0.0.1") != std::string::npos);
+    CHECK(told.ends_with("closed\n"));
+    CHECK(server.problems() == "");
+}
+
+TEST_CASE("the policy of the domain vouches for its hosts, too") {
+    const Trusted trusted;
+    Server server({takes_on("REQUIRETLS", served)}, trusted.server);
+    World world;
+    world.require_tls = true;
+    world.sts = {"y", decide::sts::Mode::testing, "1", 86400, {"127.0.0.1"}};
+    world.office().tls = trusted.client;
+    auto& connection = world.connect({{"127.0.0.1", server.port, 10}}, {.mx = true});
+    world.deliver(world.write("x\r\n"));
+    connection.close();
+    CHECK(world.run() == "connected\ndone 1 0=0:250 2.0.0 Ok\nclosed\n");
+    CHECK(server.problems() == "");
+}
+
+TEST_CASE("mail that requires what no reachable host promises waits while another cannot be reached, and fails no link") {
+    const Trusted trusted;
+    Server server({takes_on("8BITMIME", "C: QUIT\nclose")}, trusted.server);
+    World world;
+    world.require_tls = world.secure = true;
+    world.office().tls = trusted.client;
+    world.connect({{"127.0.0.1", closed_port(), 10}, {"127.0.0.1", server.port, 20}}, {.mx = true});
+    world.deliver(world.write("x\r\n"));
+    const auto told = world.run();
+    CHECK(told.find("done 1 0=1:message requires TLS all the way (REQUIRETLS), and host 127.0.0.1[127.0.0.1] does not promise it; "
+                    "other hosts cannot be reached") != std::string::npos);
+    CHECK(told.ends_with("closed\n"));
+    CHECK(server.problems() == "");
+}
+
+TEST_CASE("a configured hop without the TLS its route demands is its link's failure, so that the next one serves") {
+    for (const bool probe : {true, false}) { // a link that is down is tried without mail
+        CAPTURE(probe);
+        Server server({no_tls});
+        World world;
+        world.office().tls = client_context();
+        requires_tls(world, "strict.example", decide::TlsLevel::encrypt);
+        auto& connection = world.connect({{"127.0.0.1", server.port, 0}}, {.rule = "strict.example"});
+        world.on_connected = [&] { connection.close(); };
+        if (!probe) world.deliver(world.write("x\r\n", {"b@strict.example"}));
+        const auto told = world.run();
+        CHECK(told.starts_with("failed: "));
+        CHECK(told.find("TLS is required, but was not offered by host") != std::string::npos);
+        CHECK(server.problems() == "");
+    }
+}
+
+TEST_CASE("what a message itself requires of a configured hop is no failure of the link") {
+    Server server({no_tls});
+    World world;
+    world.require_tls = true;
+    world.office().tls = client_context();
+    world.office().settings.tls = decide::TlsLevel::may;
+    auto& connection = world.connect({{"127.0.0.1", server.port, 0}});
+    world.deliver(world.write("x\r\n"));
+    connection.close();
+    CHECK(world.run().ends_with("closed\n"));
+    CHECK(server.problems() == "");
+}

@@ -175,6 +175,7 @@ public:
     spool::QueueId write(std::string_view content, std::vector<std::string> to = {"b@y"}) {
         spool::Envelope envelope;
         envelope.reverse_path = "a@x";
+        envelope.require_tls = require_tls;
         for (auto& address : to) envelope.recipients.emplace_back().address = address;
         const spool::QueueId id{(std::uint64_t{++last_} << 32) | 1};
         spool::MessageWriter writer(*pool_, *shared_, id, envelope);
@@ -184,6 +185,16 @@ public:
         pool_->drain();
         REQUIRE(durable);
         return id;
+    }
+    // As the queue-manager writes it down.
+    void record(spool::QueueId id, spool::Attempt attempt) {
+        spool::Store store(*pool_);
+        bool written = false;
+        store.append(id, spool::Location::incoming, {std::move(attempt)}, spool::Sync::yes,
+                     [&](auto result) { written = result.has_value(); });
+        store.flush();
+        pool_->drain();
+        REQUIRE(written);
     }
     std::string path(spool::QueueId id) const {
         return directory_ + "/" + spool::path_of(id, spool::Location::incoming);
@@ -195,6 +206,8 @@ public:
         order.delivery = ++deliveries_;
         order.queue_id = id;
         order.recipients = std::move(recipients);
+        order.secure = secure;
+        order.sts = sts;
         order.arrived = order.queued = common::Loop::now().wall.time_since_epoch().count();
         connection_->deliver(std::move(order));
     }
@@ -236,6 +249,9 @@ public:
 
     std::string told;
     std::function<void()> on_connected = [] {};
+    bool require_tls = false;      // of the messages written
+    bool secure = false;           // of the deliveries: DNSSEC vouches for their hosts
+    proto::route::StsPolicy sts;   // … and the policy of their domain
     std::string unasked;           // an address: the queue-manager goes before it has answered about it
     std::set<std::string> crowded; // addresses that have all the connections they may have
 

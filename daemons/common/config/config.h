@@ -188,7 +188,7 @@ struct SmtpClient {
     bool ipv4 = true, ipv6 = true;
     bool pipelining = true;
     bool chunking = true;
-    decide::TlsLevel tls = decide::TlsLevel::may; // never by_default
+    decide::TlsLevel tls = decide::TlsLevel::sts; // never by_default
     TlsVersion tls_minimum_version = TlsVersion::tls_1_2;
     std::string tls_ciphers;
     std::string tls_authorities = "/etc/ssl/certs/ca-certificates.crt"; // "": nobody's certificate is trusted

@@ -9,6 +9,9 @@ namespace config {
 
 namespace {
 
+using AuthFailure = decide::queue::RouteSettings::AuthFailure;
+constexpr Word<AuthFailure> auth_failures[] = {{"wait", AuthFailure::wait}, {"return", AuthFailure::giving_back}};
+
 constexpr Word<decide::TlsLevel> tls_levels[] = {{"none", decide::TlsLevel::none},
                                                  {"may", decide::TlsLevel::may},
                                                  {"dane", decide::TlsLevel::dane},
@@ -133,13 +136,17 @@ Section table_of(decide::RouteRule& s) {
                  "TLS from the first byte, as at port 465; no STARTTLS, never plain text. Whose certificate it is, tls "
                  "says: \"verify\" demands that it proves the name. Only for hosts in brackets.",
                  ""},
-                {"tls", one_of(s.tls, tls_levels), "As smtp_client.tls, for mail to these domains.", "\"may\""},
+                {"tls", one_of(s.tls, tls_levels), "As smtp_client.tls, for mail to these domains.", "\"verify\""},
                 {"auth", auth_mechanisms(s.auth),
                  "The only mechanisms of AUTH to be used where smtp_client.credentials has an account at the next "
                  "hop, or \"no\": it is not used. By default the strongest that both sides know, of "
                  "SCRAM-SHA-256-PLUS, SCRAM-SHA-256, PLAIN and LOGIN, or of OAUTHBEARER and XOAUTH2 where the "
                  "account has a command. Routes that share a next hop should agree.",
                  "[\"SCRAM-SHA-256-PLUS\", \"SCRAM-SHA-256\"]"},
+                {"auth_failure", one_of(s.queueing.auth_failure, auth_failures),
+                 "What becomes of mail when the next hop refuses our credentials: \"wait\" until they are put right, or "
+                 "\"return\" what is due to its senders, each time that the link is tried.",
+                 ""},
                 {"auth_without_tls", Flag{&s.auth.without_tls},
                  "Mechanisms that show the password (all but SCRAM) may be used in plain text too: whoever listens on "
                  "the way reads it.",
@@ -295,9 +302,9 @@ Section table_of(decide::queue::Settings& s) {
             {"routing_retry_max", Span{&s.routing_retry_max, 1s, 7 * 24h}, "The longest such wait.", ""},
             {"submit_retry", Span{&s.submit_retry, 1s, 24h}, "Wait when a report could not be written.", ""},
             {"requeue_retry", Span{&s.requeue_retry, 1s, 24h}, "Wait after an error of our own.", ""},
-            {"link_down_after", Span{&s.link_down_after, 0s, 24h},
+            {"link_down_after", span_or_never(s.link_down_after, 0s, 24h),
              "The link of a configured route that has been in retry for so long is down: its mail goes by the "
-             "route's next one.",
+             "route's next one. \"0s\" to \"24h\", or \"never\": mail waits for the first.",
              ""},
             {"link_up_after", Span{&s.link_up_after, 0s, 24h},
              "A link that is down is up again after two good probes so far apart.", ""},

@@ -1,4 +1,5 @@
 #include "daemons/common/config/kinds.h"
+#include "daemons/common/config/units.h"
 #include "daemons/common/idn.h"
 #include <fmt/ranges.h>
 
@@ -75,6 +76,19 @@ Text service_address(common::ServiceAddress& value) {
                 return "";
             },
             [&] { return value.to_string(); }};
+}
+
+Text span_or_never(Duration& value, Duration least, Duration most) {
+    return {[&value, least, most](std::string_view text) -> std::string {
+                if (text == "never") return value = decide::queue::Settings::never, "";
+                const auto read = parse_duration(text);
+                if (!read || *read < least || *read > most)
+                    return fmt::format("\"{}\" is neither a duration from \"{}\" to \"{}\" nor \"never\"", text,
+                                       print_duration(least), print_duration(most));
+                value = *read;
+                return "";
+            },
+            [&value] { return value == decide::queue::Settings::never ? std::string("never") : print_duration(value); }};
 }
 
 List networks(std::vector<common::Network>& values) {

@@ -16,6 +16,9 @@ Text domain(std::string& value);
 Text mailbox(Mailbox& value);
 Text service_address(common::ServiceAddress& value);
 
+// "10m", or "never": Settings::never.
+Text span_or_never(Duration& value, Duration least, Duration most);
+
 template <class E> struct Word {
     std::string_view name;
     E value;

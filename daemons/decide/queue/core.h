@@ -87,6 +87,8 @@ public:
     std::vector<QueueInfo> queues(smtp::Now now, Ages ages) const;
     std::optional<MessageInfo> oldest(smtp::Now now) const;
     std::vector<MessageInfo> due_next(std::size_t at_most, smtp::Now now) const;
+    std::optional<Rank> rank(spool::QueueId id, Order order) const;
+    std::vector<Rank> ranked(Order order, const std::optional<Rank>& behind, std::size_t at_most) const;
     std::vector<Explanation> explain(spool::QueueId id) const;
     std::vector<Unlinked> unlinked(std::size_t at_most) const;
     std::size_t bytes() const;
@@ -158,8 +160,9 @@ private:
     void want_route(Slot queue);
     void ask_route(Slot queue);
     void pump_routes();
-    void fail_ready(Slot queue);
-    void untried_for_want_of_route(Slot delivery, Outcome outcome);
+    void fail_ready(Slot queue, const Reason& reason);
+    void not_tried(Slot delivery, Outcome outcome, const Reason& reason);
+    std::vector<Slot> ring_of(Slot link) const; // its queues with something to hand out
     void arm(Slot queue);
     void queue_timer(Slot queue);
     void link_timer(Slot link);
@@ -211,7 +214,7 @@ private:
 
     // ---- link_state.cpp ----
     bool may_go_down(const Link& link) const {
-        return !link.mx && !link.down && link.kind == AgentKind::smtp &&
+        return !link.mx && !link.down && link.kind == AgentKind::smtp && settings_.link_down_after != Settings::never &&
                link.retry_since != smtp::Monotonic{};
     }
     void went_down(Slot link);
@@ -276,6 +279,7 @@ private:
     void take_back(Slot delivery); // from its connection; not placed yet
     void untried(Slot delivery, End end);
     bool counted(Slot delivery, const Reason& reason);
+    void give_back(Slot link, Reason reason);
     void measured(Slot connection, Slot delivery);
     void repeated(const Done& event);
     void one_repeated(Slot message, const Result& result);
@@ -356,11 +360,13 @@ private:
     struct Times { // of a queue's deliveries
         std::int64_t arrival = 0;        // of the oldest message
         smtp::Monotonic next{};          // of what waits for its own time; {}: none does
+        std::uint32_t problem = 0;       // of them, problem messages
     };
     std::optional<Stop> stop_of(const Queue& queue) const;
     std::string idle_why(const Link& link, const Resting& resting) const;
     std::string idle_why(const Queue& queue) const;
     std::map<Slot, Times> times_by_queue() const;
+    Rank rank(const Message& message, Order order) const;
     std::optional<smtp::Monotonic> next_try(const Message& message) const;
     std::optional<smtp::Monotonic> next_try(const Delivery& delivery) const;
 

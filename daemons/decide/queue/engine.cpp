@@ -139,6 +139,10 @@ std::optional<MessageInfo> Engine::oldest(smtp::Now now) const { return core_->o
 std::vector<MessageInfo> Engine::due_next(std::size_t at_most, smtp::Now now) const {
     return core_->due_next(at_most, now);
 }
+std::vector<Rank> Engine::ranked(Order order, const std::optional<Rank>& behind, std::size_t at_most) const {
+    return core_->ranked(order, behind, at_most);
+}
+std::optional<Rank> Engine::rank(spool::QueueId id, Order order) const { return core_->rank(id, order); }
 std::vector<Explanation> Engine::explain(spool::QueueId id) const { return core_->explain(id); }
 std::vector<Unlinked> Engine::unlinked(std::size_t at_most) const { return core_->unlinked(at_most); }
 std::vector<Remembered> Engine::remembered() const { return core_->remembered(); }

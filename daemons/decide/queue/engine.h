@@ -101,6 +101,10 @@ public:
     // held or whose queue, pool or link is paused. A pause of everything is not looked at. Looks at every
     // message.
     std::vector<MessageInfo> due_next(std::size_t at_most, smtp::Now now) const;
+    // The first messages behind that rank, in that order; nothing: behind none. Looks at every message. A message's rank;
+    // nothing: it is not known.
+    std::vector<Rank> ranked(Order order, const std::optional<Rank>& behind, std::size_t at_most) const;
+    std::optional<Rank> rank(spool::QueueId id, Order order) const;
     // What a clean stop must not forget, and a start is told before anything else.
     std::vector<Remembered> remembered() const;
     void restore(const std::vector<Remembered>& all, smtp::Now now, Actions& out);

@@ -199,6 +199,8 @@ struct Closed {
     Phase phase = Phase::connecting; // where it failed: events 4000, 4001
     PushBack push_back = PushBack::no;
     const Reason* reason = nullptr;
+    bool policy = false;  // it failed by what its mail's route demands (FailureKind::policy)
+    bool credentials = false; // … because ours are refused (Failure::credentials)
     bool crowded = false; // not failed: may_connect() allowed none of the addresses it could have taken
 };
 

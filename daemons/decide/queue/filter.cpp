@@ -94,8 +94,9 @@ std::expected<Filter, std::string> Filter::parse(std::span<const std::string> wo
         }
         const auto equals = word.find('=');
         const std::string key = lowered(word.substr(0, equals));
-        constexpr std::array<std::string_view, 10> keys = {"sender", "recipient", "domain", "link", "id",
-                                                           "age",    "size",      "state",  "lane", "reason"};
+        constexpr std::array<std::string_view, 15> keys = {"sender", "recipient", "domain", "link",      "id",
+                                                           "age",    "size",      "state",  "lane",      "reason",
+                                                           "submitter", "pool", "policy", "message-id", "subject"};
         const auto known = std::ranges::find(keys, key);
         if (equals == word.npos || known == keys.end())
             return std::unexpected(fmt::format("\"{}\" is no filter word: there are {}=… and all", word,
@@ -136,6 +137,14 @@ bool Filter::holds(const Group& group, const Facts& facts) {
                                        [&](const std::string& value) { return wildcard(text, value); });
         });
     };
+    const auto within_any = [&](const std::vector<std::string>& values) {
+        return std::ranges::any_of(group.texts, [&](const std::string& text) {
+            return std::ranges::any_of(values, [&](const std::string& value) { return lowered(value).find(text) != std::string::npos; });
+        });
+    };
+    const auto bare = [](std::string_view id) { // without <>
+        return std::string(id.size() > 2 && id.front() == '<' && id.back() == '>' ? id.substr(1, id.size() - 2) : id);
+    };
     const auto within = [&](std::int64_t value) {
         return std::ranges::all_of(
             group.bounds, [&](const Bound& b) { return b.least ? value >= b.value : value <= b.value; });
@@ -150,12 +159,12 @@ bool Filter::holds(const Group& group, const Facts& facts) {
     case Key::size: return within(static_cast<std::int64_t>(std::min<std::uint64_t>(facts.size, INT64_MAX)));
     case Key::state: return any(facts.states);
     case Key::lane: return any({facts.lane});
-    case Key::reason:
-        return std::ranges::any_of(group.texts, [&](const std::string& text) {
-            return std::ranges::any_of(facts.reasons, [&](const std::string& reason) {
-                return lowered(reason).find(text) != std::string::npos;
-            });
-        });
+    case Key::reason: return within_any(facts.reasons);
+    case Key::subject: return within_any({facts.subject});
+    case Key::submitter: return any({facts.submitter});
+    case Key::pool: return any({facts.pool});
+    case Key::policy: return any({facts.policy});
+    case Key::message_id: return any({facts.message_id, bare(facts.message_id)});
     }
     return false;
 }
@@ -165,12 +174,32 @@ bool Filter::matches(const Facts& facts) const {
 }
 
 bool Filter::in_file(Key key, const Facts& facts) {
-    return key == Key::sender || key == Key::recipient || key == Key::reason ||
-           (key == Key::domain && !facts.domains_known);
+    switch (key) {
+    case Key::sender:
+    case Key::recipient:
+    case Key::reason:
+    case Key::submitter:
+    case Key::pool:
+    case Key::policy:
+    case Key::message_id:
+    case Key::subject: return true;
+    case Key::domain: return !facts.domains_known;
+    case Key::link:
+    case Key::id:
+    case Key::age:
+    case Key::size:
+    case Key::state:
+    case Key::lane: break;
+    }
+    return false;
 }
 
 bool Filter::needs_file(const Facts& facts) const {
     return std::ranges::any_of(groups_, [&](const Group& group) { return in_file(group.key, facts); });
+}
+
+bool Filter::needs_header() const {
+    return std::ranges::any_of(groups_, [](const Group& group) { return group.key == Key::subject; });
 }
 
 bool Filter::ruled_out(const Facts& facts) const {

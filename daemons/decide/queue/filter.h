@@ -4,7 +4,8 @@
 //
 //   sender=PATTERN recipient=PATTERN domain=PATTERN link=PATTERN id=PATTERN   * and ? are wildcards; "<>":
 //   nobody age=+2h age=-10m   at least, at most (s m h d w)       size=+1M size=-10K   (bytes, K, M, G)
-//   state=WORD lane=WORD reason=TEXT (somewhere in it) all
+//   state=WORD lane=WORD submitter=PATTERN pool=PATTERN policy=PATTERN message-id=PATTERN
+//   reason=TEXT subject=TEXT (somewhere in it) all
 // Case does not matter in any of them.
 #pragma once
 #include "libsmtp/time.h"
@@ -22,6 +23,7 @@ namespace decide::queue {
 // there.
 struct Facts {
     std::string id, sender, lane;
+    std::string submitter, pool, policy, message_id, subject; // all of them in the file; pool, policy: "" the route's
     std::vector<std::string> recipients, domains, links, states, reasons;
     bool domains_known = true; // false: the recipients' domains are in the message's file
     smtp::Duration age{};
@@ -34,15 +36,16 @@ public:
     static std::expected<Filter, std::string> parse(std::span<const std::string> words);
 
     bool matches(const Facts& facts) const;
-    // Is sender, recipient or reason asked for, or a domain that the queue does not know: must the message's
-    // file be read?
+    // Is something asked for that the queue does not know: must the message's file be read?
     bool needs_file(const Facts& facts) const;
-    // No more than what the queue itself knows (all but sender, recipients, reasons, domains that are not known)
-    // settles that it does not match.
+    // … its header, too?
+    bool needs_header() const;
+    // No more than what the queue itself knows (age, size, state, lane, link, id, domains that are known) settles that it
+    // does not match.
     bool ruled_out(const Facts& facts) const;
 
 private:
-    enum class Key : std::uint8_t { sender, recipient, domain, link, id, age, size, state, lane, reason };
+    enum class Key : std::uint8_t { sender, recipient, domain, link, id, age, size, state, lane, reason, submitter, pool, policy, message_id, subject };
     struct Bound {
         bool least = true; // else at most
         std::int64_t value = 0;

@@ -153,7 +153,7 @@ smtp::Monotonic Core::message_failed(Slot queue, const Delivery& d, const Reason
     climb(q.health, rungs, now_, seconds(now_.monotonic), due, reason);
     refresh(queue);
     arm(queue);
-    notice_queue(queue, 0);
+    notice_queue(queue, 4001);
     if (begins && q.health.health == Health::retry) all_suspended(queue);
     tries_delayed(queue);
     return !own_clock && rung(rungs, own) == wait ? due : own_due(d.message, queue, own);

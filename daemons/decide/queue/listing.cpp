@@ -120,8 +120,9 @@ std::map<Slot, Core::Times> Core::times_by_queue() const {
     for (Slot slot = 1; slot <= deliveries_.top(); ++slot) {
         const Delivery& d = deliveries_[slot];
         if (d.message == none || d.queue == none) continue;
-        Times& times = out.try_emplace(d.queue, Times{std::numeric_limits<std::int64_t>::max(), {}}).first->second;
+        Times& times = out.try_emplace(d.queue, Times{std::numeric_limits<std::int64_t>::max(), {}, 0}).first->second;
         times.arrival = std::min(times.arrival, messages_[d.message].arrival);
+        times.problem += d.problem;
         if (d.state != DeliveryState::waiting || d.scheduled) continue;
         if (times.next == smtp::Monotonic{} || d.due < times.next) times.next = d.due;
     }
@@ -172,6 +173,7 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
     std::vector<LinkInfo> out;
     std::map<Slot, LinkInfo> sums; // what its queues come to
     std::map<Slot, Resting> resting;
+    std::map<Slot, std::uint32_t> most_waiting; // of its queues: in the one that tells the reason
     const auto times = ages == Ages::yes ? times_by_queue() : std::map<Slot, Times>{};
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         const Queue& q = queues_[slot];
@@ -180,8 +182,13 @@ std::vector<LinkInfo> Core::links(smtp::Now, Ages ages) const {
         sum.deliveries += q.deliveries;
         sum.due += q.lanes.count;
         Resting& rest = resting[q.link];
-        rest.due += q.lanes.count;
+        if (!q.stopped()) rest.due += q.lanes.count; // else it is not tried by itself
         if (!q.stopped()) rest.waiting += q.waiting;
+        sum.waiting += q.waiting;
+        if (q.waiting > most_waiting[q.link] && !q.last_wait.text.empty()) {
+            most_waiting[q.link] = q.waiting;
+            sum.waits_for = q.last_wait;
+        }
         if (q.stopped() && q.lanes.count + q.waiting > 0) rest.stopped = &q;
         if (!q.stopped() && q.health.health != Health::ready && q.lanes.count + q.waiting > 0) {
             ++rest.queues;
@@ -266,6 +273,14 @@ std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {
         info.failing_since = q.health.failing_since;
         info.stop = stop_of(q);
         if (q.health.health != Health::ready && q.lanes.count > 0) info.next_attempt = wall_of(q.health.due);
+        if (const Link* l = q.link == none ? nullptr : &links_[q.link]; l && l->health.health != Health::ready) {
+            info.of_link = true;
+            info.health = l->health.health;
+            info.failures = l->health.failures;
+            info.failing_since = l->health.failing_since;
+            info.last_error = l->health.last_error;
+            if (q.lanes.count > 0) info.next_attempt = wall_of(l->health.due);
+        }
         if (unroutable(q)) {
             info.failures = q.route_failures;
             info.failing_since = q.route_failing_since;
@@ -278,6 +293,7 @@ std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {
         info.problem = q.lanes.lane[problem_lane].count;
         if (const auto its = times.find(slot); its != times.end()) {
             info.oldest = smtp::WallTime(smtp::Duration(its->second.arrival));
+            info.problem = its->second.problem;
             if (q.lanes.count == 0 && its->second.next != smtp::Monotonic{}) info.next_attempt = wall_of(its->second.next);
         }
         if (info.stop) info.next_attempt = {};
@@ -339,6 +355,40 @@ std::vector<MessageInfo> Core::due_next(std::size_t at_most, smtp::Now now) cons
     std::vector<MessageInfo> out;
     for (const auto& [due, id, slot] : first) out.push_back(info(slot, now));
     return out;
+}
+
+std::optional<Rank> Core::rank(spool::QueueId id, Order order) const {
+    const Slot slot = find(id);
+    return slot == none ? std::nullopt : std::optional(rank(messages_[slot], order));
+}
+
+Rank Core::rank(const Message& m, Order order) const {
+    switch (order) {
+    case Order::oldest: return {0, m.id};
+    case Order::newest: return {-static_cast<std::int64_t>(m.id), m.id};
+    case Order::largest: return {-static_cast<std::int64_t>(std::min<std::uint64_t>(m.size, INT64_MAX)), m.id};
+    case Order::next: break;
+    }
+    const auto due = next_try(m);
+    return {due ? due->time_since_epoch().count() : std::numeric_limits<std::int64_t>::max(), m.id};
+}
+
+std::vector<Rank> Core::ranked(Order order, const std::optional<Rank>& behind, std::size_t at_most) const {
+    std::vector<Rank> first; // a heap, the last on top
+    for (Slot slot = 1; slot <= messages_.top(); ++slot) {
+        const Message& m = messages_[slot];
+        if (m.id == 0) continue;
+        const auto its = rank(m, order);
+        if ((behind && its <= *behind) || (first.size() == at_most && its >= first.front())) continue;
+        if (first.size() == at_most) {
+            std::ranges::pop_heap(first);
+            first.pop_back();
+        }
+        first.push_back(its);
+        std::ranges::push_heap(first);
+    }
+    std::ranges::sort_heap(first);
+    return first;
 }
 
 Counts Core::counts() const {

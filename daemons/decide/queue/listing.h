@@ -122,6 +122,8 @@ struct LinkInfo {
     std::uint32_t connections = 0, window = 0, limit = 0;
     std::uint32_t queues = 0, deliveries = 0, in_flight = 0, due = 0;
     std::uint32_t offer = 0; // what it could hand out now, the gates of its queues considered
+    std::uint32_t waiting = 0; // each for its own time, or for its queue's
+    Reason waits_for;          // … the last that was put off; empty: none was, since the start
     smtp::WallTime oldest{}; // arrival of its oldest message, where that was asked for
     std::string idle_why;    // why nothing is happening; "" when something is, or nothing is to be done
     std::optional<Stop> stop; // nothing happens because of this: it is paused, or what is due there is
@@ -134,20 +136,35 @@ struct QueueInfo {
     std::string name, link;
     std::string pool; // of source addresses: its mail's, or its route's; "" none
     bool paused = false, routed = false;
-    Health health = Health::ready;
+    Health health = Health::ready; // its link's, if that is not well
+    bool of_link = false;          // so are these:
     std::uint32_t failures = 0;
     smtp::WallTime next_attempt{}, failing_since{};
     Reason last_error;
-    std::uint32_t deliveries = 0, due = 0, in_flight = 0, problem = 0;
+    std::uint32_t deliveries = 0, due = 0, in_flight = 0;
+    std::uint32_t problem = 0; // deliveries that have failed too often; all of them only where ages were asked for
     smtp::WallTime oldest{};
     std::string idle_why;
     std::optional<Stop> stop; // it is paused by this
 };
 
+// In which order messages are listed, and where one of them stands in it.
+enum class Order : std::uint8_t {
+    oldest, // by id
+    newest,
+    largest,
+    next, // by its next try; what is not tried by itself comes last
+};
+struct Rank {
+    std::int64_t key = 0;
+    std::uint64_t id = 0;
+    auto operator<=>(const Rank&) const = default;
+};
+
 // Mail that waits where there is no link yet, or no more: for its next hop, for the categorizer, for its report.
 struct Unlinked {
     Gate gate = Gate::route; // or categorizer, report
-    std::string queue;       // route: whose next hop it is
+    std::string queue;       // route: whose next hop it is; "": of all that are not named
     std::uint64_t deliveries = 0;
     std::uint32_t failures = 0; // in a row
     smtp::WallTime failing_since{}, next_attempt{};

@@ -173,6 +173,7 @@ struct Queue {
     Seconds route_failed_at = 0;
     Seconds mark = 0; // last wait of our own doing ended
     Reason route_reason;
+    Reason last_wait; // why a message of it waits by itself: of the last that was put off
     smtp::Monotonic timer{};
     std::uint32_t heap = 0;
     smtp::Monotonic empty_since{}; // no delivery, nothing to remember
@@ -185,6 +186,7 @@ struct Rule {
     smtp::Duration message_gap{}, connection_gap{}; // by the rates; 0: none
     std::uint16_t policy = 0;
     bool by_backlog = false;
+    bool gives_back = false; // mail, where credentials are refused
 };
 
 // What so many queues of a link bring with them.

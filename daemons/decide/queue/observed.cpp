@@ -21,7 +21,9 @@ Closed failed(ConnectionId connection, bool was_up, const Observation& seen, con
             .was_up = was_up,
             .phase = seen.stage <= smtp::Stage::connect ? Phase::connecting : Phase::session,
             .push_back = push_back_of(classify(seen)),
-            .reason = &reason};
+            .reason = &reason,
+            .policy = classify(seen).kind == FailureKind::policy,
+            .credentials = classify(seen).credentials};
 }
 
 } // namespace decide::queue

@@ -207,6 +207,7 @@ void Core::wait_again(const Delivery& like, Slot& spare, const std::vector<Entry
         return;
     }
     const Slot slot = another(like, spare, list);
+    queues_[like.queue].last_wait = reason;
     tell_first_try(slot, list, reason);
     Delivery& d = deliveries_[slot];
     d.tried = seconds(now_.monotonic);

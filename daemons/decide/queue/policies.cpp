@@ -107,12 +107,7 @@ void Core::tries_delayed(Slot queue) {
 }
 
 void Core::tries_delayed_of(Slot link) {
-    std::vector<Slot> all;
-    if (Slot queue = links_[link].ring; queue != none) do {
-            all.push_back(queue);
-            queue = queues_[queue].ring_next;
-        } while (queue != links_[link].ring);
-    for (const Slot queue : all) tries_delayed(queue);
+    for (const Slot queue : ring_of(link)) tries_delayed(queue);
 }
 
 void Core::given_policy(Slot queue) {

@@ -1,5 +1,6 @@
 // What agents report, sorted by whose failure it is: recipient, message, queue, link. Nothing is counted
 // against mail for what is our own doing: connections closed, agents stopped.
+#include "daemons/decide/failure.h"
 #include "daemons/decide/queue/core.h"
 #include <algorithm>
 
@@ -113,7 +114,11 @@ void Core::closed(const Closed& event) {
         reason =
             Reason{"4.4.2", "the connection was closed again and again before anything was sent", "", ""};
     }
-    if (failed)
+    // What one route demands is no failure of a link that serves others, too.
+    const bool of_queue = failed && event.policy && l.terms.size() > 1 && !c.deliveries.empty();
+    if (of_queue)
+        queue_failed(deliveries_[c.deliveries.head].queue, reason);
+    else if (failed)
         link_failed(link, slot, event.push_back, event.was_up ? Phase::session : event.phase, reason);
     else if (event.push_back == PushBack::yes)
         push_back(link, l.up > 1 ? l.up - 1 : 1);
@@ -144,6 +149,15 @@ void Core::closed(const Closed& event) {
     // The first of them is the next connection's first: it may need one that others can do without (TLS).
     if (!failed && turn != none && queues_[turn].in_ring && queues_[turn].link == link) l.ring = turn;
     release_connection(slot);
+    if (failed && event.credentials) give_back(link, reason);
+}
+
+// Credentials that are refused do not become good by waiting, says the route of this mail.
+void Core::give_back(Slot link, Reason reason) {
+    if (settings_.soft_bounce) return;
+    reason.status = status_as(std::move(reason.status), Severity::permanent);
+    for (const Slot queue : ring_of(link))
+        if (rules_[queues_[queue].rule].gives_back) fail_ready(queue, reason);
 }
 
 // By a named policy the failure that its link or queue rests after now is one of the message the try was made for.

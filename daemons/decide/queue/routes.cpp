@@ -237,7 +237,7 @@ void Core::pump_routes() {
         if (q.route == RouteState::impossible && now_.monotonic < q.route_until) {
             unrouted_.pop_front();
             q.listed = false;
-            fail_ready(queue);
+            fail_ready(queue, q.route_reason);
             continue;
         }
         if (!router_up_ || lookups_ >= max_lookups) break;
@@ -298,7 +298,7 @@ void Core::routed(Slot queue, const Routed& event) {
                          &q.route_reason});
         for (std::size_t lane = 0; lane < q.lanes.lane.size(); ++lane)
             if (const Slot front = flows_.front(q.lanes, lane); front != none)
-                untried_for_want_of_route(front, Outcome::deferred);
+                not_tried(front, Outcome::deferred, q.route_reason);
         all_suspended(queue);
         tries_delayed(queue);
         break;
@@ -306,7 +306,7 @@ void Core::routed(Slot queue, const Routed& event) {
         detach(queue);
         q.route = RouteState::impossible;
         q.route_failures = 0;
-        fail_ready(queue);
+        fail_ready(queue, q.route_reason);
         break;
     }
     route_reset(queue, found, q.link != before);
@@ -316,11 +316,11 @@ void Core::routed(Slot queue, const Routed& event) {
 
 // Its domain cannot receive mail: everything that is due fails; what waits on a ladder of its own follows
 // when due.
-void Core::fail_ready(Slot queue) {
-    const Reason reason = queues_[queue].route_reason;
+void Core::fail_ready(Slot queue, const Reason& why) {
+    const Reason reason = why; // it may be the queue's own
     auto fail = [&](Slot slot) {
         const Slot message = deliveries_[slot].message;
-        untried_for_want_of_route(slot, Outcome::failed);
+        not_tried(slot, Outcome::failed, reason);
         for (const Entry& each : entries(slot))
             report(message, ReportKind::failed, each.number, false, reason);
         free_delivery(slot);
@@ -338,12 +338,22 @@ void Core::fail_ready(Slot queue) {
     }
 }
 
-void Core::untried_for_want_of_route(Slot slot, Outcome outcome) {
+std::vector<Slot> Core::ring_of(Slot link) const {
+    std::vector<Slot> out;
+    Slot queue = links_[link].ring;
+    if (queue != none) do {
+            out.push_back(queue);
+            queue = queues_[queue].ring_next;
+        } while (queue != links_[link].ring);
+    return out;
+}
+
+void Core::not_tried(Slot slot, Outcome outcome, const Reason& reason) {
     said(slot);
     const Delivery& d = deliveries_[slot];
     const Queue& q = queues_[d.queue];
     const auto why = static_cast<std::uint32_t>(out_->reasons.size());
-    out_->reasons.push_back(q.route_reason);
+    out_->reasons.push_back(reason);
     emit(NoticeUntried{spool::QueueId{messages_[d.message].id}, numbers_of(slot), outcome, q.name, why});
 }
 

@@ -52,6 +52,8 @@ struct RouteSettings {
     std::uint32_t messages_per_second = 0, messages_per_hour = 0, connections_per_second = 0; // 0: no limit
     std::string retry_policy;
     bool by_backlog = false; // a further connection only for `batch` deliveries more, however long they wait
+    // Refused credentials: mail waits for good ones, or goes back.
+    enum class AuthFailure : std::uint8_t { wait, giving_back } auth_failure = AuthFailure::wait;
     bool operator==(const RouteSettings&) const = default;
 };
 
@@ -76,6 +78,7 @@ struct Settings : Ladder {
 
     // A configured link in retry for so long is down: its mail goes by the route's next one. Two good probes
     // so far apart bring it back.
+    static constexpr smtp::Duration never = smtp::Duration::max(); // of link_down_after
     smtp::Duration link_down_after = std::chrono::minutes(5), link_up_after = std::chrono::minutes(5);
     smtp::Duration reset_routes_retry = std::chrono::minutes(10); // not every route could be found anew
     smtp::Duration overdue_spread =

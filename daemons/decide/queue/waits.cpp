@@ -60,9 +60,17 @@ std::string Core::report_wait(const Extra& extra) const {
 void Core::unlinked_routes(std::vector<Unlinked>& out) const {
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         const Queue& q = queues_[slot];
-        if (q.name.empty() || q.link != none || q.lanes.count == 0 || paused_ || q.stopped()) continue;
-        Unlinked one{.queue = q.name, .deliveries = q.lanes.count, .failures = q.route_failures};
-        one.waits_for = route_wait(q);
+        if (q.name.empty() || q.link != none || q.lanes.count + q.waiting == 0) continue;
+        Unlinked one{.queue = q.name, .deliveries = q.lanes.count + q.waiting, .failures = q.route_failures};
+        const auto stop = stop_of(q);
+        one.waits_for = stop              ? idle_why(q)
+                        : q.lanes.count > 0 ? route_wait(q)
+                                          : "each message for its own time";
+        if (!unroutable(q)) one.reason = q.last_wait;
+        if (stop) {
+            out.push_back(std::move(one));
+            continue;
+        }
         if (unroutable(q)) {
             one.failing_since = q.route_failing_since;
             one.reason = q.route_reason;
@@ -75,6 +83,7 @@ void Core::unlinked_routes(std::vector<Unlinked>& out) const {
 // By reason: one table that does not answer is one line, whatever mail waits for it.
 void Core::unlinked_uncategorized(std::vector<Unlinked>& out) const {
     std::map<std::string_view, Unlinked> by_reason;
+    Unlinked others; // told apart no more
     std::uint64_t left = uncategorized_wait_;
     for (const Slot slot : waiting_.slots()) {
         if (left == 0) break;
@@ -82,8 +91,8 @@ void Core::unlinked_uncategorized(std::vector<Unlinked>& out) const {
         if (d.queue != none || d.scheduled) continue;
         --left;
         const auto add = [&](const Reason& reason, std::uint64_t recipients) {
-            if (by_reason.size() >= most_reasons && !by_reason.contains(reason.text)) return;
-            Unlinked& one = by_reason[reason.text];
+            const bool room = by_reason.size() < most_reasons || by_reason.contains(reason.text);
+            Unlinked& one = room ? by_reason[reason.text] : others;
             one.gate = Gate::categorizer;
             one.deliveries += recipients;
             one.failures = std::max<std::uint32_t>(one.failures, d.round);
@@ -91,6 +100,7 @@ void Core::unlinked_uncategorized(std::vector<Unlinked>& out) const {
             one.next_attempt = one.next_attempt == smtp::WallTime{} ? next : std::min(one.next_attempt, next);
             one.reason = reason;
             one.waits_for = waits_for(d);
+            if (!room) one.reason = {reason.status, "other reasons", {}, {}};
         };
         static const Reason no_answer;
         const auto& groups = undecided(d);
@@ -98,6 +108,7 @@ void Core::unlinked_uncategorized(std::vector<Unlinked>& out) const {
         if (groups.empty()) add(no_answer, d.count);
     }
     for (auto& [text, one] : by_reason) out.push_back(std::move(one));
+    if (others.deliveries > 0) out.push_back(std::move(others));
     if (const auto count = pending_.count + pending_lengthy_.count; !categorizer_up_ && count > 0)
         out.push_back({.gate = Gate::categorizer, .deliveries = count, .waits_for = "the categorizer is not there"});
 }
@@ -108,7 +119,7 @@ void Core::unlinked_reports(std::vector<Unlinked>& out) const {
         const Extra& e = extras_[messages_[message].extra];
         if (bounce_up_ && !e.put_off) continue; // gathered with others for a moment
         auto why = report_wait(e);
-        if (by_reason.size() >= most_reasons && !by_reason.contains(why)) continue;
+        if (by_reason.size() >= most_reasons && !by_reason.contains(why)) why = "its sender is to be told: other reasons";
         Unlinked& one = by_reason[why];
         one.gate = Gate::report;
         one.deliveries += e.reports.size();
@@ -127,7 +138,12 @@ std::vector<Unlinked> Core::unlinked(std::size_t at_most) const {
         return std::tuple(a.failures == 0, b.deliveries) < std::tuple(b.failures == 0, a.deliveries);
     };
     std::ranges::stable_sort(out, before);
-    if (out.size() > at_most) out.resize(at_most);
+    if (out.size() <= at_most) return out;
+    Unlinked rest{.gate = out[at_most].gate};
+    for (std::size_t i = at_most; i < out.size(); ++i) rest.deliveries += out[i].deliveries;
+    rest.waits_for = fmt::format("{} more reasons like these", out.size() - at_most);
+    out.resize(at_most);
+    out.push_back(std::move(rest));
     return out;
 }
 

@@ -97,7 +97,7 @@ constexpr Correspondence security_[] = {
     {"smtpd_tls_loglevel", "", moot, "Each handshake is logged."},
     {"smtp_tls_loglevel", "", moot, "Each handshake is logged."},
     {"smtp_tls_note_starttls_offer", "", moot, "The level of TLS is logged with each delivery."},
-    {"smtp_tls_security_level", "smtp_client.tls", part, "none, may, encrypt, dane, dane-only and verify; secure is \"verify\"; fingerprint has no counterpart. Not set, Postrider uses TLS where it is offered (\"may\")."},
+    {"smtp_tls_security_level", "smtp_client.tls", part, "none, may, encrypt, dane, dane-only and verify; secure is \"verify\"; fingerprint has no counterpart. Not set, Postrider uses TLS where it is offered, and heeds what the domain publishes (\"sts\"): DANE, MTA-STS."},
     {"smtp_use_tls", "smtp_client.tls", part, ""},
     {"smtp_enforce_tls", "smtp_client.tls", part, ""},
     {"smtp_tls_policy_maps", "route.\"DOMAIN\".tls", part, "Entries of text files, by domain or next hop. Attributes (match=, protocols= …) have no counterpart. A socketmap, which is how Postfix asks for MTA-STS, becomes smtp_client.tls = \"sts\"."},

@@ -16,6 +16,11 @@ Facts some() {
     f.states = {"retrying", "due"};
     f.reasons = {"connect to mx1.example.com[192.0.2.1]:25: Connection timed out"};
     f.lane = "bulk";
+    f.submitter = "sasl:shop";
+    f.pool = "bulk";
+    f.policy = "slowly";
+    f.message_id = "<1@shop.example>";
+    f.subject = "Your order 17";
     f.age = 3h;
     f.size = 20'000;
     return f;
@@ -51,7 +56,13 @@ TEST_CASE("filter: each word, both ways") {
                                                      {"size=-20000", "size=-19999"},
                                                      {"state=due", "state=held"},
                                                      {"lane=bulk", "lane=high"},
-                                                     {"reason=TIMED OUT", "reason=refused"}}) {
+                                                     {"reason=TIMED OUT", "reason=refused"},
+                                                     {"submitter=sasl:*", "submitter=uid:*"},
+                                                     {"pool=bulk", "pool=other"},
+                                                     {"policy=slow*", "policy=exchange"},
+                                                     {"message-id=<1@shop.example>", "message-id=<2@shop.example>"},
+                                                     {"message-id=1@shop.example", "message-id=shop"},
+                                                     {"subject=ORDER", "subject=invoice"}}) {
         CAPTURE(row.yes);
         CHECK(match({row.yes}));
         CHECK_FALSE(match({row.no}));

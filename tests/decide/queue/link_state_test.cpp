@@ -72,6 +72,16 @@ TEST_CASE("link_down_after is a setting") {
     CHECK(b.link("first").down);
 }
 
+TEST_CASE("a link whose mail waits for it is never down") {
+    Settings s = Bench::exact();
+    s.link_down_after = Settings::never;
+    Two b(s);
+    b.send({"x.example"});
+    nobody_answers(b, 24h);
+    CHECK_FALSE(b.link("first").down);
+    CHECK(b.link_states.empty());
+}
+
 TEST_CASE("an MX link is never down") {
     Two b;
     b.route_kind["x.example"] = RouteKind::mx;

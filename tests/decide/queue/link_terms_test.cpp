@@ -94,3 +94,87 @@ TEST_CASE("a connection that was authenticated for one domain takes no mail of a
     CHECK(b.handed_to("aol.example") == 1);
     CHECK(b.take().connection != first.connection);
 }
+
+namespace {
+
+// What the route of a configured hop demands, and that does not do.
+void no_tls(Bench& b, ConnectionId connection) {
+    std::erase_if(b.handed, [&](const Handed& each) { return each.connection == connection; });
+    std::erase(b.opened, connection);
+    static const Reason reason{"4.7.5", "TLS is required, but was not offered", "", ""};
+    Closed closed{connection, true, false, Phase::session, PushBack::no, &reason};
+    closed.policy = true;
+    b.engine.closed(closed, b.now(), b.out);
+    b.run();
+}
+
+// As above, and both by one hop that the configuration names.
+struct Hop : Shared {
+    explicit Hop(RouteSettings yahoo = {}) : Shared(yahoo) {
+        route_kind["yahoo.example"] = route_kind["aol.example"] = RouteKind::configured;
+        connects = false;
+    }
+};
+
+} // namespace
+
+TEST_CASE("a hop without the TLS that its one route demands: the link's failure, and it goes down") {
+    Hop b;
+    b.send({"yahoo.example"});
+    REQUIRE(b.opened.size() == 1);
+    no_tls(b, b.opened.front());
+    CHECK(b.link("mx").health == Health::glitch);
+    for (int minutes = 0; minutes < 30 && !b.link("mx").down; ++minutes) {
+        while (!b.opened.empty()) no_tls(b, b.opened.front());
+        b.pass(1min);
+    }
+    CHECK(b.link("mx").down);
+}
+
+TEST_CASE("a hop without the TLS that one of its routes demands serves the other") {
+    Hop b;
+    b.connects = true;
+    b.send({"aol.example"});
+    while (!b.handed.empty()) b.answer(b.take(), Outcome::delivered);
+    b.connects = false;
+    b.pass(2min); // its connection has been closed
+    b.send({"yahoo.example"});
+    REQUIRE(!b.opened.empty());
+    while (!b.opened.empty()) no_tls(b, b.opened.front());
+    CHECK(b.link("mx").health == Health::ready);
+    CHECK(b.queue("yahoo.example").health == Health::glitch);
+    CHECK(b.queue("yahoo.example").last_error.text == "TLS is required, but was not offered");
+    b.connects = true;
+    b.send({"aol.example"});
+    CHECK(b.handed_to("aol.example") == 1);
+}
+
+TEST_CASE("refused credentials: mail waits, or goes back where its route says so, and the link is tried no more often") {
+    for (const auto rule : {RouteSettings::AuthFailure::wait, RouteSettings::AuthFailure::giving_back}) {
+        const bool gives_back = rule == RouteSettings::AuthFailure::giving_back;
+        CAPTURE(gives_back);
+        Hop b({.auth_failure = rule});
+        for (int n = 0; n < 30; ++n) b.send({"yahoo.example"});
+        b.send({"aol.example"});
+        static const Reason reason{"4.7.8", "535 5.7.8 Error: authentication failed", "", ""};
+        int logins = 0;
+        for (int seconds = 0; seconds < 50; ++seconds) {
+            while (!b.opened.empty()) {
+                const auto connection = b.opened.front();
+                std::erase_if(b.handed, [&](const Handed& each) { return each.connection == connection; });
+                std::erase(b.opened, connection);
+                Closed closed{connection, true, false, Phase::session, PushBack::no, &reason};
+                closed.credentials = true;
+                ++logins;
+                b.engine.closed(closed, b.now(), b.out);
+                b.run();
+            }
+            b.pass(1s);
+        }
+        b.pass(5s);
+        CHECK(logins <= 4);
+        CHECK(b.queue("yahoo.example").deliveries == (gives_back ? 0 : 30));
+        CHECK(b.queue("aol.example").deliveries == 1); // its route says nothing of the kind
+        CHECK(b.engine.counts().messages == (gives_back ? 1 : 31));
+    }
+}

@@ -197,3 +197,84 @@ TEST_CASE("where all waits for its own time, queue and link say when the next is
     CHECK(b.link("d.example").idle_why == "queue d.example is paused");
     CHECK(b.engine.links(b.now(), Ages::yes).at(0).next_attempt == smtp::WallTime{});
 }
+
+TEST_CASE("a queue whose link is not well says so, and its problem messages are counted wherever they wait") {
+    Bench b(Bench::exact());
+    b.send({"x.example"});
+    for (int n = 0; n < 3; ++n) { // two failures of its own: a problem message
+        while (b.handed.empty()) b.pass(1min);
+        b.answer(b.take(), Outcome::deferred, FailureKind::message);
+    }
+    auto queues = b.engine.queues(b.now(), Ages::yes);
+    REQUIRE(queues.size() == 1);
+    CHECK(queues[0].problem == 1);
+    CHECK(queues[0].due == 0);
+
+    Bench c(Bench::exact());
+    c.connects = false;
+    c.send({"x.example"});
+    c.refuse(c.opened.front());
+    const auto queue = c.queue("x.example");
+    CHECK(queue.of_link);
+    CHECK(queue.health == Health::glitch);
+    CHECK(queue.failures == 1);
+    CHECK(queue.last_error == c.reason);
+    CHECK(queue.next_attempt == c.now().wall + 60s);
+}
+
+TEST_CASE("mail that waits for its own time is counted by its link, with the reason of the last") {
+    Bench b(Bench::exact());
+    for (int n = 0; n < 3; ++n) b.send({"x.example"});
+    const Reason grey{"4.2.0", "450 4.2.0 greylisted", "", ""};
+    while (!b.handed.empty()) {
+        const auto h = b.take();
+        b.answer(h, {{0, Outcome::deferred, FailureKind::recipient, PushBack::no, SuccessReport::none, &grey}});
+    }
+    CHECK(b.link("x.example").waiting == 3);
+    CHECK(b.link("x.example").waits_for == grey);
+    CHECK(b.link("x.example").due == 0);
+}
+
+TEST_CASE("a link whose mail is paused has no next try") {
+    Bench b(Bench::exact());
+    b.connects = false;
+    b.send({"x.example"});
+    b.refuse(b.opened.front());
+    CHECK(b.link("x.example").next_attempt != smtp::WallTime{});
+    b.engine.pause(Scope::queue, "x.example", b.now(), b.out);
+    b.run();
+    CHECK(b.link("x.example").next_attempt == smtp::WallTime{});
+}
+
+TEST_CASE("messages in order, and the list goes on behind any of them") {
+    Bench b(Bench::exact());
+    b.connects = false;
+    std::vector<std::uint64_t> ids;
+    for (int n = 0; n < 10; ++n) {
+        Accepted how;
+        how.size = static_cast<std::uint64_t>(n % 3);
+        ids.push_back(b.send({"x.example"}, how).value);
+    }
+    const auto list = [&](Order order, std::size_t at_a_time) {
+        std::vector<std::uint64_t> out;
+        std::optional<Rank> behind;
+        while (true) {
+            const auto some = b.engine.ranked(order, behind, at_a_time);
+            if (some.empty()) return out;
+            CHECK(some.size() <= at_a_time);
+            for (const auto& each : some) out.push_back(each.id);
+            behind = some.back();
+        }
+    };
+    for (const std::size_t at_a_time : {1, 3, 10, 100}) {
+        CHECK(list(Order::oldest, at_a_time) == ids);
+        CHECK(list(Order::newest, at_a_time) == std::vector(ids.rbegin(), ids.rend()));
+        const auto by_size = list(Order::largest, at_a_time);
+        CHECK(by_size == std::vector{ids[2], ids[5], ids[8], ids[1], ids[4], ids[7], ids[0], ids[3], ids[6], ids[9]});
+        CHECK(list(Order::next, at_a_time).size() == 10);
+    }
+    const auto third = b.engine.rank(spool::QueueId{ids[2]}, Order::oldest);
+    REQUIRE(third);
+    CHECK(b.engine.ranked(Order::oldest, third, 1).front().id == ids[3]);
+    CHECK_FALSE(b.engine.rank(spool::QueueId{1}, Order::oldest));
+}
