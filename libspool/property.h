@@ -2,6 +2,7 @@
 // and their bytes; must not know files, framing or what the facts are used for. A recipient number is the
 // place in MessageState::recipients: the envelope's in order, then those added by Expanded records, in order.
 #pragma once
+#include "libsmtp/circumstances.h"
 #include "libsmtp/stage.h"
 #include "libsmtp/time.h"
 #include "libspool/envelope.h"
@@ -22,11 +23,16 @@ struct Reply {
     std::string status;     // "4.4.2"
     std::string text;       // one printable line
     Stage stage = Stage::none;
+    smtp::Circumstances seen = {}; // but for its `at`: the host stands beside it
     static void fields(auto& m, auto& f) {
         f(1, m.code);
         f(2, m.status);
         f(3, m.text);
         f(4, m.stage);
+        f(5, m.seen.error);
+        f(6, m.seen.silent);
+        f(7, m.seen.wrapped);
+        f(8, m.seen.demand);
     }
     bool operator==(const Reply&) const = default;
 };

@@ -30,6 +30,7 @@ struct Row {
     std::string_view status; // without its class; "": any
     std::string_view advice; // DOMAIN, HOST, ADDRESS, PORT, RECIPIENT, POOL and USER stand for the mishap's
     How how = How::any;
+    int code = 0; // the server's, or its first digit; 0: any
 };
 
 // The first row that fits counts.
@@ -121,6 +122,11 @@ constexpr Row table[] = {
      "port 25 to the outside)? Compare from this host: nc -vz ADDRESS PORT. If 25 is shut, send by a relay: "
      "[route.\"*\"]."},
 
+    {Where::conversation, Stage::none, "",
+     "The server wants no more now: too many connections or messages, or it is shut for a while. Mail is tried again by "
+     "itself, with fewer connections. If it stays so, its text says why; connections, messages_per_second and "
+     "messages_per_hour of the domain's [route] keep us below its limits.",
+     How::said, 421},
     {Where::conversation, Stage::banner, "",
      "The host takes the connection and does not greet. Often its port begins with TLS (465 does: tls_wrap = true in the "
      "[route]); openssl s_client -connect ADDRESS:PORT shows that. Or it makes strangers wait (a tarpit) for longer than "
@@ -185,6 +191,14 @@ constexpr Row table[] = {
     {Where::conversation, Stage::auth, "",
      "We have an account for this server (smtp_client.credentials) and could not authenticate. Is the password right? "
      "Which mechanisms may be used, and whether at all, auth of the domain's [route] says."},
+    {Where::conversation, Stage::none, "",
+     "The server wants to know who sends: it takes mail only from those who authenticate. Put the account that it gave you "
+     "into smtp_client.credentials; postrider-credentials(5) shows how.",
+     How::said, 530},
+    {Where::conversation, Stage::mail, "",
+     "The server puts this off: a limit of its own, or a look-up of the sender's domain that failed there. Mail is tried again "
+     "by itself; if it stays so, its text says why.",
+     How::said, 4},
     {Where::conversation, Stage::mail, "",
      "The server does not take this sender. Try another one (--from), and look whether SPF allows this host for its "
      "domain."},
@@ -224,33 +238,44 @@ std::string_view find(const Mishap& mishap) {
     const auto how = how_of(mishap);
     for (const Row& row : table)
         if (row.where == mishap.where && (row.stage == Stage::none || row.stage == mishap.stage) &&
-            (row.status.empty() || row.status == status) && (row.how == How::any || row.how == how))
+            (row.status.empty() || row.status == status) && (row.how == How::any || row.how == how) &&
+            (row.code == 0 || row.code == mishap.code || row.code == mishap.code / 100))
             return row.advice;
     return mishap.code >= 500 || mishap.status.starts_with('5') ? rcpt_permanent : rcpt_temporary;
 }
 
 void put(std::string& text, std::string_view word, std::string_view value) {
-    if (value.empty()) return;
     for (auto at = text.find(word); at != text.npos; at = text.find(word, at + value.size()))
         text.replace(at, word.size(), value);
 }
 
+// Who is meant by "mx.example.org[192.0.2.1]:25", "[mx.example.org]:587" or "localhost[/run/lmtp]".
+struct Whom {
+    std::string_view name, address, port;
+};
+Whom whom(std::string_view host) {
+    const auto open = host.find('['), close = host.find(']');
+    if (open == host.npos || close == host.npos) return {host, host, host.empty() ? "" : "25"};
+    const auto inside = host.substr(open + 1, close - open - 1);
+    const auto port = host.substr(std::min(close + 1, host.size()));
+    return {open == 0 ? inside : host.substr(0, open), inside, port.starts_with(':') ? port.substr(1) : "25"};
+}
+
 } // namespace
 
+// What is not known stands in angle brackets, for the reader to fill in.
 std::string advice(const Mishap& mishap) {
+    const auto known = [](std::string_view value, std::string_view otherwise) { return value.empty() ? otherwise : value; };
     std::string text(find(mishap));
-    const auto open = mishap.host.find('['), close = mishap.host.find(']');
-    const auto name = mishap.host.substr(0, open);
-    const bool reached = open != mishap.host.npos && close != mishap.host.npos;
-    const auto address = reached ? mishap.host.substr(open + 1, close - open - 1) : name;
-    put(text, "HOST", name);
+    const auto [name, address, port] = whom(mishap.host);
+    put(text, "HOST", known(name, "<host>"));
     if (address.contains(':')) put(text, "ADDRESS:", "[" + std::string(address) + "]:");
-    put(text, "ADDRESS", address);
-    put(text, "PORT", reached ? mishap.host.substr(std::min(close + 2, mishap.host.size())) : "25");
-    put(text, "DOMAIN", mishap.domain);
-    put(text, "RECIPIENT", mishap.recipient);
-    put(text, "POOL", mishap.pool);
-    put(text, "USER", mishap.user.empty() ? "the mail system's user" : mishap.user);
+    put(text, "ADDRESS", known(address, "<address>"));
+    put(text, "PORT", known(port, "<port>"));
+    put(text, "DOMAIN", known(mishap.domain, "<domain>"));
+    put(text, "RECIPIENT", known(mishap.recipient, "<recipient>"));
+    put(text, "POOL", known(mishap.pool, "<pool>"));
+    put(text, "USER", known(mishap.user, "the mail system's user"));
     return text;
 }
 

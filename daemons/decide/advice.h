@@ -26,9 +26,9 @@ struct Mishap {
     std::string_view recipient = {};       // "ann@example.org"
     std::string_view pool = {};            // of source addresses; "" none
     std::string_view user = {};            // whom we send as; "" not known
-    int error = 0;                         // connect: what the system said (errno); 0: not known
-    bool silent = false;                   // nothing came in the time it had
-    bool wrapped = false;                  // TLS from the first byte was tried
+    int error = 0;                         // these: as in smtp::Circumstances
+    bool silent = false;
+    bool wrapped = false;
 };
 
 // A few plain sentences, with commands to compare by.

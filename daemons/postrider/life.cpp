@@ -137,19 +137,6 @@ int stop(const Arguments& arguments) {
     return ok;
 }
 
-int reload(const Arguments& arguments) {
-    const auto config = load_config(arguments);
-    if (!config) return complain("nothing was changed: the configuration is refused"), bad_config;
-    auto master = ask_at(*config, "master");
-    if (!master) return explain(master.error(), *config);
-    std::uint64_t generation = 0;
-    const auto done = master->ask(
-        {{"op", "reload"}}, [&](const json& line) { generation = line.value("generation", generation); }, 60);
-    if (!done) return complain("nothing was changed: " + done.error().what), bad_config;
-    fmt::print("postrider has taken over the configuration (generation {})\n", generation);
-    return ok;
-}
-
 int logs_reopen(const Arguments& arguments) {
     const auto config = config_in_force(arguments);
     if (!config) return bad_config;

@@ -11,6 +11,8 @@ constexpr Option of_simulate[] = {{"--world", "FILE", "the scenario; postrider.s
                                   {"--seed", "N", "instead of the scenario's: another course of chance"},
                                   {"--until", "DURATION", "play so long, such as 36h, instead of what it says"}};
 constexpr Option of_list[] = {{"--limit", "N", "show so many at most"}};
+constexpr Option of_reload[] = {{"--dry-run", "", "say what it would do to queued mail and change nothing"},
+                                {"--force", "", "whatever it does to queued mail"}};
 constexpr Option of_messages[] = {{"--limit", "N", "show so many at most"},
                                   {"--behind", "ID", "only those behind that one in the list"},
                                   {"--sort", "ORDER", "oldest (first; as usual), newest, largest or next (to be tried)"},
@@ -65,7 +67,7 @@ constexpr Verb table[] = {
     {"run", "", 0, 0, {}, "run in the foreground until stopped", run},
     {"start", "", 0, 0, {}, "start in the background; returns when everything is ready", start},
     {"stop", "", 0, 0, {}, "stop in good order; returns when everything has ended", stop},
-    {"reload", "", 0, 0, {}, "take over a changed configuration without dropping a session", reload},
+    {"reload", "", 0, 0, of_reload, "take over a changed configuration without dropping a session", reload},
     {"check", "", 0, 0, {}, "look the configuration over and say what would run with it", check},
     {"logs reopen", "", 0, 0, {}, "open the log file anew, after it was renamed", logs_reopen},
     {"status", "", 0, 0, {}, "does it accept, does it deliver, and if not, why", status},

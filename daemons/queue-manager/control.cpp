@@ -2,6 +2,7 @@
 #include "daemons/queue-manager/control.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/queue-manager/control_text.h"
+#include "daemons/queue-manager/reload_effects.h"
 #include "libsmtp/address.h"
 #include "libsmtp/text.h"
 #include "libspool/message_reader.h"
@@ -78,6 +79,8 @@ bool Control::look(const Request& request, const json& body, std::string_view wh
         walk_suppressions(request, body, false);
     } else if (what == op::suppressed) {
         check_suppression(request, body);
+    } else if (what == op::reload_effects) {
+        say_reload_effects(request, body);
     } else if (what == op::attempt) {
         attempt(request, body);
     } else {
@@ -270,12 +273,12 @@ void Control::say_message(const Request& request, const json& body, bool explain
             if (!now)
                 return refuse(request, fmt::format("{} has just been finished", id.text()), code::unknown);
             if (explain) {
-                for (auto& line : explained(id, hands_.engine.explain(id), *state, pauses_)) {
+                for (auto& line : explained(id, hands_.engine.explain(id), *state, pauses_, hands_.sends_as())) {
                     line["resting"] = resting(line["link"].get<std::string>());
                     server_->send(request.peer, line);
                 }
             } else {
-                auto line = json_of(*now, *state, subject, Detail::everything);
+                auto line = json_of(*now, *state, subject, Detail::everything, hands_.sends_as());
                 for (auto& recipient : line["recipients"])
                     recipient["link_failures"] = json_of(
                         hands_.engine.failures_of(recipient["link"].get<std::string>()), now->arrival);
@@ -284,6 +287,25 @@ void Control::say_message(const Request& request, const json& body, bool explain
             server_->finish(request.peer);
         });
     });
+}
+
+void Control::say_reload_effects(const Request& request, const json& body) {
+    const auto to_be = config::parse(text(body, "text"), text(body, "file"));
+    if (!to_be) return refuse(request, "the configuration is refused: see \"postrider check\"", code::bad_request);
+    if (hands_.situation().loading)
+        return refuse(request, "the spool is still being read: what it would do to mail is not known yet", code::loading);
+    json totals = json::object();
+    for (const auto& effect : reload_effects(hands_.config(), *to_be, hands_.engine.queues(common::Loop::now()))) {
+        auto& total = totals[std::string(word_of(effect.what))];
+        total = (total.is_null() ? std::uint64_t{0} : total.get<std::uint64_t>()) + effect.deliveries;
+        server_->send(request.peer, {{"effect", word_of(effect.what)},
+                                     {"queue", effect.queue},
+                                     {"link", effect.link},
+                                     {"messages", effect.deliveries},
+                                     {"how", effect.how}});
+    }
+    server_->send(request.peer, {{"totals", std::move(totals)}, {"limit", hands_.config().master.reload_limit}});
+    server_->finish(request.peer);
 }
 
 void Control::look_for_roads(const Request& request, const std::string& address) {

@@ -71,6 +71,8 @@ public:
         // The number of what has begun, for abandon().
         std::function<std::uint64_t(Trials::Order order, Trials::Listener listener)> attempt;
         std::function<void(std::uint64_t number)> abandon;
+        std::function<std::string()> sends_as; // as in Trials::Hands
+        std::function<const config::Config&()> config; // in force
     };
 
     // `pauses`: as the file had them; the engine has been told.
@@ -140,6 +142,7 @@ private:
     void count_messages(const Request& request, const std::shared_ptr<Walk>& walk);
     void say_message(const Request& request, const json& body, bool explain);
 
+    void say_reload_effects(const Request& request, const json& body);
     void look_for_roads(const Request& request, const std::string& address);
     void attempt(const Request& request, const json& body);
     void say_roads(const Request& request, const Inquiry::Findings& findings);

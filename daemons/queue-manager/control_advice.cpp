@@ -1,5 +1,6 @@
 #include "daemons/queue-manager/control_advice.h"
 #include "daemons/decide/advice.h"
+#include "daemons/decide/mx.h"
 #include <optional>
 #include <string_view>
 
@@ -40,44 +41,50 @@ std::string on_route(const Reason& reason, const std::string& domain) {
                            .domain = asked.name});
 }
 
-// A link's last error has no stage. What its status stands for says enough, unless a server spoke.
-std::string on_link(const Reason& reason, const std::string& domain) {
-    if (!reason.remote_reply.empty()) return {};
-    const bool auth = reason.status == "4.7.4" && reason.text.find("AUTH") != std::string::npos;
-    const auto stage = auth                                                  ? Stage::auth
-                       : reason.status == "4.4.1"                             ? Stage::connect
-                       : reason.status == "4.4.3" || reason.status == "4.4.4" ? Stage::lookup
-                       : reason.status == "4.7.4" || reason.status == "4.7.5" ? Stage::tls
-                                                                              : Stage::none;
-    if (stage == Stage::none) return {};
-    return decide::advice({.stage = stage, .status = reason.status, .domain = domain, .host = reason.remote_host});
-}
-
-std::string on_reply(const spool::RecipientState& recipient, const std::string& domain) {
+std::string on_reply(const spool::RecipientState& recipient, const Errand& errand) {
     if (recipient.attempts.empty()) return {};
     const auto& last = recipient.attempts.back();
-    const bool conversation = last.reply.stage > Stage::none && last.reply.stage < Stage::local;
-    if (last.outcome == spool::Outcome::delivered || !conversation) return {};
-    return decide::advice({.stage = last.reply.stage,
-                           .code = last.reply.code,
-                           .status = last.reply.status,
-                           .domain = domain,
-                           .host = last.host});
+    if (last.outcome == spool::Outcome::delivered) return {};
+    const Reason reason{last.reply.status, last.reply.text, {}, {}, last.reply.stage, last.reply.code, last.reply.seen};
+    return advice_on(reason, errand, last.host);
 }
 
 } // namespace
 
-std::string advice_on(const decide::queue::GateInfo& gate, const spool::RecipientState& recipient, const std::string& queue) {
-    if (gate.open) return {};
-    if (gate.gate == Gate::route) return on_route(gate.reason, queue);
-    if (gate.gate == Gate::link || gate.gate == Gate::queue) return on_link(gate.reason, queue);
-    return gate.gate == Gate::ladder ? on_reply(recipient, queue) : std::string();
+std::string advice_on(const Reason& reason, const Errand& errand, std::string_view host) {
+    if (reason.stage <= Stage::none || reason.stage >= Stage::local) return {};
+    using Demand = smtp::Circumstances::Demand;
+    const auto& seen = reason.seen;
+    if (host.empty()) host = seen.at;
+    if (host.empty() && errand.link.starts_with('[')) host = errand.link; // of a configured hop
+    const auto pool = decide::pool_of_link(errand.link);
+    return decide::advice({.where = reason.stage != Stage::tls         ? Mishap::Where::conversation
+                                    : seen.demand == Demand::records ? Mishap::Where::records
+                                    : seen.demand == Demand::policy  ? Mishap::Where::policy
+                                                                     : Mishap::Where::conversation,
+                           .stage = reason.stage,
+                           .code = reason.code,
+                           .status = reason.status,
+                           .domain = errand.domain,
+                           .host = host,
+                           .pool = pool,
+                           .user = errand.user,
+                           .error = seen.error,
+                           .silent = seen.silent,
+                           .wrapped = seen.wrapped});
 }
 
-std::string advice_on(const decide::queue::DeliveryInfo& delivery, const spool::RecipientState& recipient) {
-    if (delivery.reason.text.empty()) return on_reply(recipient, delivery.queue);
-    return delivery.waiting == Waiting::route ? on_route(delivery.reason, delivery.queue)
-                                                : on_link(delivery.reason, delivery.queue);
+std::string advice_on(const decide::queue::GateInfo& gate, const spool::RecipientState& recipient, const Errand& errand) {
+    if (gate.open) return {};
+    if (gate.gate == Gate::route) return on_route(gate.reason, std::string(errand.domain));
+    if (gate.gate == Gate::link || gate.gate == Gate::queue) return advice_on(gate.reason, errand);
+    return gate.gate == Gate::ladder ? on_reply(recipient, errand) : std::string();
+}
+
+std::string advice_on(const decide::queue::DeliveryInfo& delivery, const spool::RecipientState& recipient, std::string_view user) {
+    const Errand errand{delivery.queue, delivery.link, user};
+    if (delivery.reason.text.empty()) return on_reply(recipient, errand);
+    return delivery.waiting == Waiting::route ? on_route(delivery.reason, delivery.queue) : advice_on(delivery.reason, errand);
 }
 
 } // namespace queue_manager

@@ -255,7 +255,8 @@ std::string subject_of(std::string_view header) {
     return "";
 }
 
-json json_of(const MessageInfo& info, const spool::MessageState& state, const std::string& subject, Detail detail) {
+json json_of(const MessageInfo& info, const spool::MessageState& state, const std::string& subject, Detail detail,
+             const std::string& user) {
     const bool all = detail == Detail::everything;
     json recipients = json::array();
     const auto deliveries = by_recipient(info.deliveries, state.recipients.size());
@@ -290,7 +291,7 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, const st
             line["target"] = recipient.target;
             line["transport"] = recipient.transport;
             line["attempts"] = history_of(recipient);
-            line["advice"] = delivery == nullptr || recipient.accounted_for() ? "" : advice_on(*delivery, recipient);
+            line["advice"] = delivery == nullptr || recipient.accounted_for() ? "" : advice_on(*delivery, recipient, user);
         }
         recipients.push_back(std::move(line));
     }
@@ -332,9 +333,9 @@ struct Source {
 
 // What opens a closed gate, where somebody can.
 std::string advice_of(const GateInfo& gate, spool::QueueId id, const spool::RecipientState& recipient,
-                      const std::string& queue, const Pauses& pauses) {
+                      const Errand& errand, const Pauses& pauses) {
     if (gate.gate == Gate::hold) return fmt::format("\"postrider message release {}\" lets it go.", id.text());
-    if (gate.gate != Gate::pause) return advice_on(gate, recipient, queue);
+    if (gate.gate != Gate::pause) return advice_on(gate, recipient, errand);
     return find(pauses, gate.scope, gate.name) == nullptr ? "" : resume_advice(gate.scope, gate.name);
 }
 
@@ -372,7 +373,7 @@ Source source_of(const GateInfo& gate, const spool::MessageState& state,
 } // namespace
 
 std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& explanations,
-                            const spool::MessageState& state, const Pauses& pauses) {
+                            const spool::MessageState& state, const Pauses& pauses, const std::string& user) {
     std::vector<json> out;
     const auto by_number = by_recipient(explanations, state.recipients.size());
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
@@ -400,7 +401,7 @@ std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& e
                                          {"who", source.who},
                                          {"since", seconds_of(gate.since)},
                                          {"until", seconds_of(gate.until)},
-                                         {"advice", its->active || gate.open ? "" : advice_of(gate, id, recipient, its->queue, pauses)}});
+                                         {"advice", its->active || gate.open ? "" : advice_of(gate, id, recipient, {its->queue, its->link, user}, pauses)}});
                 if (!gate.open && !its->active && line["blocked_by"] == "")
                     line["blocked_by"] = word(gate.gate);
             }

@@ -27,15 +27,16 @@ nlohmann::json json_of(const TrialLine& line);
 
 enum class Detail : std::uint8_t { line, everything };
 nlohmann::json json_of(const decide::queue::MessageInfo& info, const spool::MessageState& state,
-                       const std::string& subject, Detail detail);
+                       const std::string& subject, Detail detail, const std::string& user = {});
 // As a person reads it; "" there is none.
 std::string subject_of(std::string_view header);
 inline constexpr std::uint64_t longest_header = 256 * 1024; // in which a subject is looked for
 
-// A line per recipient that something is still owed to. `pauses`: who closed which gate.
+// A line per recipient that something is still owed to. `pauses`: who closed which gate. `user`: whom the delivery
+// agents run as; "" not known.
 std::vector<nlohmann::json> explained(spool::QueueId id,
                                       const std::vector<decide::queue::Explanation>& explanations,
-                                      const spool::MessageState& state, const Pauses& pauses);
+                                      const spool::MessageState& state, const Pauses& pauses, const std::string& user = {});
 
 // The message as filter words see it; without a state: as far as the queue itself knows.
 decide::queue::Facts facts_of(const decide::queue::MessageInfo& info, const spool::MessageState* state,

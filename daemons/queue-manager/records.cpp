@@ -37,7 +37,8 @@ spool::Decided failed_untried(std::vector<std::uint32_t> recipients, const decid
 std::string host_name_of(const std::string& host) { return host.substr(0, host.find('[')); }
 
 decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::string& host) {
-    return {reply.status, reply.text, reply.said, reply.said.empty() ? std::string() : host_name_of(host)};
+    return {reply.status, reply.text, reply.said, reply.said.empty() ? std::string() : host_name_of(host),
+            reply.stage, reply.code, reply.seen};
 }
 
 smtp::WallTime from_wire(std::int64_t microseconds) { return smtp::WallTime(smtp::Duration(microseconds)); }
@@ -95,7 +96,7 @@ spool::Attempt Result::record(const proto::delivery::RecipientResult& result) co
     attempt.success = static_cast<spool::Success>(success(result)); // the same in the same order
     if (result.reply < done_.replies.size()) {
         const auto& reply = done_.replies[result.reply];
-        attempt.reply = {reply.code, reply.status, reply.text, reply.stage};
+        attempt.reply = {reply.code, reply.status, reply.text, reply.stage, reply.seen};
         attempt.in_doubt = reply.in_doubt;
     }
     return attempt;

@@ -14,22 +14,36 @@ namespace {
 // So many are read in a moment, whatever the disk; by then there is work, and the directories follow.
 constexpr std::size_t read_first_at_most = 1000;
 
+struct KeptReason {
+    decide::queue::Reason why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.why.status);
+        f(2, m.why.text);
+        f(3, m.why.remote_reply);
+        f(4, m.why.remote_host);
+        f(5, m.why.stage);
+        f(6, m.why.code);
+        f(7, m.why.seen.error);
+        f(8, m.why.seen.silent);
+        f(9, m.why.seen.wrapped);
+        f(10, m.why.seen.demand);
+        f(11, m.why.seen.at);
+    }
+};
 struct KeptFailure {
     smtp::WallTime time{};
     bool in_session = false;
-    std::string status, text, remote_reply, remote_host;
+    KeptReason reason;
     static void fields(auto& m, auto& f) {
         f(1, m.time);
         f(2, m.in_session);
-        f(3, m.status);
-        f(4, m.text);
-        f(5, m.remote_reply);
-        f(6, m.remote_host);
+        f(7, m.reason); // 3 to 6: formerly
     }
 };
 struct Kept {
     bool link = false, mx = false, down = false, route = false;
-    std::string name, rule, status, text, remote_reply, remote_host;
+    std::string name, rule;
+    KeptReason reason;
     decide::queue::Health health = decide::queue::Health::ready;
     std::uint32_t failures = 0;
     smtp::WallTime due{}, failing_since{}, retry_since{};
@@ -41,10 +55,6 @@ struct Kept {
         f(3, m.down);
         f(4, m.name);
         f(5, m.rule);
-        f(6, m.status);
-        f(7, m.text);
-        f(8, m.remote_reply);
-        f(9, m.remote_host);
         f(10, m.health);
         f(11, m.failures);
         f(12, m.due);
@@ -53,6 +63,7 @@ struct Kept {
         f(15, m.hosts);
         f(16, m.history);
         f(17, m.route);
+        f(18, m.reason); // 6 to 9: formerly
     }
 };
 struct AllKept {
@@ -67,10 +78,7 @@ void QueueManager::remember() {
     AllKept kept;
     for (const auto& each : engine_.remembered()) {
         Kept k{.link = each.link, .mx = each.mx, .down = each.down, .route = each.route, .name = each.name};
-        k.status = each.last_error.status;
-        k.text = each.last_error.text;
-        k.remote_reply = each.last_error.remote_reply;
-        k.remote_host = each.last_error.remote_host;
+        k.reason = {each.last_error};
         k.health = each.health;
         k.failures = each.failures;
         k.due = each.due;
@@ -81,8 +89,7 @@ void QueueManager::remember() {
             for (const auto& host : link->second.hosts) k.hosts.push_back({host});
         }
         for (const auto& [time, phase, reason] : each.history)
-            k.history.push_back({time, phase == decide::queue::Phase::session, reason.status, reason.text,
-                                 reason.remote_reply, reason.remote_host});
+            k.history.push_back({time, phase == decide::queue::Phase::session, {reason}});
         kept.all.push_back(std::move(k));
     }
     const auto now = common::Loop::now();
@@ -114,11 +121,11 @@ std::vector<spool::SnapshotMessage> QueueManager::recall() {
                        .due = k.due,
                        .failing_since = k.failing_since,
                        .retry_since = k.retry_since,
-                       .last_error = {k.status, k.text, k.remote_reply, k.remote_host}});
+                       .last_error = k.reason.why});
         using decide::queue::Phase;
         for (const auto& each : k.history)
             all.back().history.push_back({each.time, each.in_session ? Phase::session : Phase::connecting,
-                                          {each.status, each.text, each.remote_reply, each.remote_host}});
+                                          each.reason.why});
         if (!k.link || k.hosts.empty()) continue;
         auto& link = links_[k.name];
         link.mx = k.mx;

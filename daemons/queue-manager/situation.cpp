@@ -95,6 +95,8 @@ void QueueManager::begin_control(common::Fd fd) {
             .attempt = [this](Trials::Order order,
                               Trials::Listener who) { return trials_.begin(std::move(order), std::move(who)); },
             .abandon = [this](std::uint64_t number) { trials_.abandon(number); },
+            .sends_as = [this] { return agents_user(); },
+            .config = [this]() -> const config::Config& { return *config_; },
         },
         *std::move(pauses));
     if (fd) control_->listen(std::move(fd), operators_);
@@ -124,9 +126,11 @@ Trials::Hands QueueManager::hands_for_trials() {
             [this](const proto::route::Routed& route) {
                 return control_ ? control_->hindrances(route) : std::vector<std::string>();
             },
-        .sends_as = [this] { return config_->mta.users ? config_->mta.user : std::string(); },
+        .sends_as = [this] { return agents_user(); },
     };
 }
+
+std::string QueueManager::agents_user() const { return config_->mta.users ? config_->mta.user : std::string(); }
 
 void QueueManager::measure(common::Figures& figures) {
     const auto situation = this->situation();

@@ -1,4 +1,6 @@
 #include "daemons/queue-manager/trials.h"
+#include "daemons/queue-manager/control_advice.h"
+#include "daemons/queue-manager/records.h"
 #include "daemons/common/loop.h"
 #include "daemons/common/network.h"
 #include "daemons/decide/advice.h"
@@ -23,11 +25,6 @@ Finding finding_of(proto::delivery::Outcome outcome) {
     return outcome == Outcome::delivered  ? Finding::good
            : outcome == Outcome::deferred ? Finding::temporary
                                           : Finding::permanent;
-}
-
-Where where_of(proto::delivery::Step step) {
-    using proto::delivery::Step;
-    return step == Step::tlsa ? Where::records : step == Step::sts ? Where::policy : Where::conversation;
 }
 
 TrialLine of_fate(const proto::categorize::Outcome& outcome) {
@@ -61,13 +58,6 @@ std::string shown(const proto::route::Host& host, Kind kind) {
     if (host.name.starts_with('/')) return "the socket " + host.name;
     return kind == Kind::mx ? fmt::format("{} ({})", host.name, host.preference)
                             : fmt::format("{} port {}", host.name, host.port);
-}
-
-// Was TLS from the first byte tried with "mx.example.org[192.0.2.1]:465"?
-bool is_wrapped(const proto::route::Routed& route, std::string_view relay) {
-    return std::ranges::any_of(route.hosts, [&](const auto& host) {
-        return host.tls_wrap && relay.starts_with(host.name + "[") && relay.ends_with(fmt::format("]:{}", host.port));
-    });
 }
 
 TrialLine of_route(const proto::route::Routed& route) {
@@ -215,6 +205,7 @@ void Trials::said(AgentId agent, const proto::delivery::Tried& tried) {
     const auto at = trials_.find(tried.attempt);
     if (at == trials_.end() || at->second.agent != agent) return;
     const auto& reason = tried.reason;
+    const auto why = reason_of(reason, tried.host);
     const auto finding = finding_of(tried.outcome);
     worse(at->second,
           {.finding = finding,
@@ -224,17 +215,7 @@ void Trials::said(AgentId agent, const proto::delivery::Tried& tried) {
            .text = reason.text,
            .advice = finding == Finding::good
                          ? std::string()
-                         : decide::advice({.where = where_of(tried.step),
-                                           .stage = reason.stage,
-                                           .code = reason.code,
-                                           .status = reason.status,
-                                           .domain = at->second.route.domain,
-                                           .host = tried.host,
-                                           .pool = at->second.pool,
-                                           .user = hands_.sends_as(),
-                                           .error = tried.error,
-                                           .silent = tried.silent,
-                                           .wrapped = is_wrapped(at->second.route, tried.host)})});
+                         : advice_on(why, {at->second.route.domain, at->second.route.link, hands_.sends_as()}, tried.host)});
     go_on(at);
 }
 

@@ -91,6 +91,7 @@ private:
         std::string host; // whose session it was: "mx[192.0.2.1]:25"; "" where there was none
         std::string tls;  // of that session; "none"
         std::string source; // … and where it came from
+        smtp::Circumstances seen = {};
     };
 
     // TLS: secure.cpp.
@@ -183,7 +184,8 @@ private:
     void requirement_failed();
     bool leads_nowhere() const;
     enum class End : std::uint8_t { orderly, crowded, failed };
-    void finish(End end, const smtp::Verdict& why = {});
+    void finish(End end, const smtp::Verdict& why = {}, const smtp::Circumstances& seen = {});
+    smtp::Circumstances circumstances(const smtp::Verdict& why) const; // at the current host
 
     Job* job_of(std::uint64_t delivery);
     std::string tls_named() const { return tls_text_.empty() ? "none" : tls_text_; } // of this session
@@ -206,6 +208,7 @@ private:
     // Of the delivery that the session is made for:
     Needs needs_;
     decide::TlsDemand demand_ = decide::TlsDemand::welcome;
+    smtp::Circumstances::Demand demanded_by_ = smtp::Circumstances::Demand::level;
     std::optional<DaneLookup> dane_lookup_;
     std::string early_; // what the server has said before that was over
     std::optional<decide::DaneFindings> findings_; // of the current host, if it was asked about

@@ -246,6 +246,10 @@ void Connection::report(const smtp::TransactionResult& said) {
         write_line(*job, i, result.verdicts[result.of_recipient[i]], relay(), transmission, now.wall);
 
     auto done = make_done(job->order, job->message->state(), result);
+    for (auto& reply : done.replies) {
+        reply.seen.at = relay();
+        reply.seen.wrapped = current_->host.tls_wrap;
+    }
     done.final_delivery = lmtp();
     done.connection = number();
     done.host = relay();

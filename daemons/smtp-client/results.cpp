@@ -57,6 +57,7 @@ Reply reply_of(const smtp::Verdict& verdict) {
     out.said = verdict.said;
     out.stage = verdict.stage;
     out.in_doubt = verdict.in_doubt;
+    out.seen.silent = verdict.silent;
     return out;
 }
 

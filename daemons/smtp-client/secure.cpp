@@ -125,6 +125,10 @@ void Connection::demand_found() {
     auto decision =
         decide_tls(needs_.level, findings_.value_or(decide::DaneFindings{}), word, current_->name());
     demand_ = decision.demand;
+    using Demand = smtp::Circumstances::Demand;
+    demanded_by_ = demand_ == TlsDemand::records                                      ? Demand::records
+                   : demand_ == TlsDemand::authority && needs_.level == TlsLevel::sts ? Demand::policy
+                                                                                      : Demand::level;
     if (watcher_ && asks_dane(needs_.level) && !jobs_.empty())
         watcher_->published(relay(), {needs_.level, needs_.domain, current_->name(), findings_, jobs_.front()->order.sts});
     if (decision.result == decide::TlsResult::validation_failure) decision.refusal = outside(jobs_.front()->order.sts);

@@ -149,10 +149,6 @@ void Trial::worse(Outcome outcome, const Reply& reason, const std::string& host)
     tried_.outcome = outcome;
     tried_.reason = reason;
     tried_.host = host;
-    tried_.step = reason.stage == Stage::tls ? unsatisfied_ : step_of(reason.stage);
-    const bool last = reason.stage == given_up_.stage && reason.text == given_up_.text;
-    tried_.silent = last && given_up_.silent;
-    tried_.error = last ? error_ : 0;
 }
 
 // --- steps
@@ -200,7 +196,6 @@ void Trial::looked_up(const std::string& host, dns::Type type, const dns::Answer
 void Trial::connected(const std::string& relay, const std::string& departure) {
     mail_refused_ = false;
     who_.clear();
-    demands_tls_ = Step::tls;
     auto out = step(Step::connect, relay);
     out.reply.text = departure.empty() ? "connected" : "connected " + departure;
     tell(out);
@@ -215,7 +210,6 @@ void Trial::published(const std::string& relay, const Published& found) {
     records.reply.text = text_of(found.records, found.host, !common::IpAddress::parse(found.host));
     if (state >= State::unusable || (only && state == State::absent)) records.finding = Finding::notice;
     tell(records);
-    if (only || state != State::absent) demands_tls_ = Step::tlsa;
     if (found.level != decide::TlsLevel::sts) return;
 
     using decide::sts::Mode;
@@ -224,10 +218,8 @@ void Trial::published(const std::string& relay, const Published& found) {
     policy.reply.stage = Stage::tls;
     policy.reply.text = text_of(found.policy, found.domain, found.host, admitted);
     if (found.policy.mode != Mode::none && !admitted) policy.finding = Finding::notice;
-    if (state != State::absent)
+    if (state != State::absent && state != State::unusable)
         policy.reply.text += "; the TLSA records count instead";
-    else if (found.policy.mode == Mode::enforce)
-        demands_tls_ = Step::sts;
     tell(policy);
 }
 
@@ -285,17 +277,13 @@ void Trial::shook_hands(const std::string& relay, const tls::Facts& facts, const
     tell(out);
 }
 
-void Trial::unreachable(const Candidate& candidate, const smtp::Verdict& why, int error) {
+void Trial::unreachable(const Candidate& candidate, const smtp::Verdict& why, int) {
     auto told = why;
     if (candidate.local()) told.text += "; " + socket_seen(candidate.endpoint.path);
     give_up(candidate.relay(), told);
-    given_up_ = why;
-    error_ = error;
 }
 
 void Trial::failed(const std::string& relay, const smtp::Verdict& why) {
-    given_up_ = why;
-    error_ = 0;
     give_up(relay, why);
 }
 
@@ -304,11 +292,11 @@ void Trial::give_up(const std::string& relay, const smtp::Verdict& why) {
     if (why.stage >= Stage::mail && why.code != 0) return; // told as it was said
     if (held_ && why.code != 0) held_.reset();             // that was it
     auto out = step(step_of(why.stage), given_up_at_);
-    out.finding = finding_of(why);
+    // What a server says of itself is no verdict on the mail: that waits.
+    out.finding = std::min(finding_of(why), why.stage < Stage::mail && why.stage != Stage::lookup ? Finding::temporary : Finding::permanent);
     out.reply = reply_of(why);
     if (why.stage == Stage::auth && why.code != 0 && !who_.empty())
         out.reply.text = fmt::format("as {}: {}", who_, out.reply.text);
-    if (why.stage == Stage::tls) unsatisfied_ = demands_tls_;
     tell(out);
 }
 

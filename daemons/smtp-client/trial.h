@@ -62,11 +62,7 @@ private:
     std::optional<proto::delivery::TryStep> held_;
     std::string looked_up_; // the host, last
     std::string who_;       // we say we are; "" nothing yet
-    proto::delivery::Step demands_tls_ = proto::delivery::Step::tls; // of the host: who …
-    proto::delivery::Step unsatisfied_ = proto::delivery::Step::tls; // … and the last that did not get it
-    smtp::Verdict given_up_;  // why, the last session or address …
-    std::string given_up_at_; // … "mx.example.org[192.0.2.1]:25", or the name of a host without addresses
-    int error_ = 0;           // … and what the system said of it: an errno; 0 nothing
+    std::string given_up_at_; // by the last session or address: "mx.example.org[192.0.2.1]:25", or the name of a host without addresses
     proto::delivery::Tried tried_;
     bool told_ = false;         // in this round, what becomes of the recipients
     bool mail_refused_ = false; // what is said of recipients then means nothing

@@ -39,6 +39,11 @@ TEST_CASE("advice speaks of what failed") {
         {{Where::conversation, Stage::auth, 535, "5.7.8"}, "smtp_client.credentials"},
         {{Where::conversation, Stage::auth, 0, "4.7.4"}, "offers no AUTH"},
         {{Where::conversation, Stage::mail, 553, "5.1.8"}, "sender"},
+        {{Where::conversation, Stage::mail, 421, "4.7.0"}, "fewer connections"},
+        {{Where::conversation, Stage::rcpt, 421, "4.7.0"}, "fewer connections"},
+        {{Where::conversation, Stage::mail, 451, "4.7.1"}, "puts this off"},
+        {{Where::conversation, Stage::mail, 530, "5.7.0"}, "authenticate"},
+        {{Where::conversation, Stage::rcpt, 530, "5.7.0"}, "authenticate"},
         {{Where::conversation, Stage::rcpt, 550, "5.1.1"}, "nobody of that name"},
         {{Where::conversation, Stage::rcpt, 552, "5.2.2"}, "full"},
         {{Where::conversation, Stage::rcpt, 452, "4.2.2"}, "full"},
@@ -148,4 +153,37 @@ TEST_CASE("whatever failed, there is something to say, and it ends as a sentence
             for (int code : {0, 421, 450, 550})
                 for (std::string_view status : {"", "4", "4.0.0", "5.7.1", "4.4.2", "x"})
                     CHECK(advice({where, static_cast<Stage>(stage), code, status}).ends_with('.'));
+}
+
+TEST_CASE("advice never shows a word that stands for something") {
+    // Whatever is known of a failure, and whatever is not.
+    const std::string_view hosts[] = {"", "mx.y.example", "mx.y.example[192.0.2.1]:25", "mx.y.example[2001:db8::1]:465",
+                                      "[relay.y.example]:587", "localhost[/run/lmtp]", "[", "]["};
+    const std::string_view statuses[] = {"",      "4.1.1", "4.3.0", "4.3.5", "4.4.1", "4.4.2", "4.4.3", "4.4.4", "4.4.6",
+                                         "4.5.0", "4.7.4", "4.7.5", "4.7.8", "5.1.1", "5.1.2", "5.1.10", "5.2.1", "5.2.2", "5.7.1"};
+    std::set<std::string> texts;
+    for (int where = 0; where <= static_cast<int>(Where::conversation); ++where)
+        for (int stage = 0; stage <= static_cast<int>(Stage::local); ++stage)
+            for (const int code : {0, 421, 450, 530, 535, 554})
+                for (const auto status : statuses)
+                    for (const auto host : hosts)
+                        for (const int error : {0, ENOENT, EACCES, ECONNREFUSED, EADDRNOTAVAIL})
+                            for (const int known : {0, 1, 2, 3}) {
+                                Mishap mishap{.where = static_cast<Where>(where), .stage = static_cast<Stage>(stage),
+                                              .code = code, .status = status, .host = host, .error = error};
+                                if (known & 1) mishap.domain = "y.example", mishap.pool = "bulk", mishap.silent = true;
+                                if (known & 2) mishap.recipient = "ann@y.example", mishap.user = "mail", mishap.wrapped = true;
+                                texts.insert(advice(mishap));
+                            }
+    CHECK(texts.size() > 100);
+    for (const auto& text : texts)
+        for (const auto word : {"DOMAIN", "HOST", "ADDRESS", "PORT", "RECIPIENT", "POOL", "USER"})
+            CHECK_MESSAGE(text.find(word) == text.npos, text);
+}
+
+TEST_CASE("what is not known of a server is left to be filled in") {
+    const auto text = advice({.stage = Stage::tls, .status = "4.7.5", .domain = "y.example"});
+    CHECK(text.find("-connect <address>:<port>") != text.npos);
+    const auto relay = advice({.stage = Stage::tls, .status = "4.7.5", .host = "[relay.y.example]:587"});
+    CHECK(relay.find("-connect relay.y.example:587") != relay.npos);
 }

@@ -129,6 +129,18 @@ def test_a_wrong_password_waits_is_shown_and_can_be_mended(mta, relay):
         assert not re.search("wrongword|secret", "\n".join(place.log())), "no password in a log"
 
 
+def test_refused_credentials_give_mail_back_where_a_route_says_so(mta, relay):
+    relay.start()
+    by_relay(mta, relay, auth_failure="return")
+    accounts(mta, f"{relay.at} ann:wrongword")
+    mta.start()
+    mta.submit("user@remote.example", sender=f"{mta.user}@test.example")
+    text = mta.wait_mailbox(1)[0]
+    assert "535 5.7.8" in text and "Action: failed" in text, text
+    assert len([l for l in relay.log() if "authentication failed" in l]) == 1
+    mta.wait_until_empty()
+
+
 def test_without_tls_no_password_is_shown(mta, remote):
     sink = remote()
     sink.extensions.append("AUTH PLAIN LOGIN")

@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from harness.certificates import make_certificate
 from harness.client import message
 from harness.sink import only, slowly
 from harness.watch import wait_until
@@ -38,6 +39,25 @@ def test_mail_takes_the_other_way(mta, remote):
     first.start()
     mta.wait_log(rf"link={re.escape(name(first))} is up again", seconds=30)
     assert not first.messages  # it was probed without mail
+    mta.wait_until_empty()
+
+
+def test_a_hop_without_the_tls_that_its_route_demands_gives_way(mta, remote, folder):
+    first, second = remote(), remote()
+    second.use_certificate(make_certificate(folder, "host.example"))
+    mta.config["queue"] |= {"link_down_after": "1s", "link_up_after": "1s"}
+    mta.route("remote.example", first, second, tls="encrypt")
+    mta.start()
+    mta.submit("user@remote.example")
+    assert second.wait_for_one_to("user@remote.example").tls
+    assert mta.logged(rf"link={re.escape(name(first))} is down")
+    assert not any(c.startswith("MAIL") for _, c in first.commands)
+    mta.submit("other@remote.example")
+    second.wait_for(2)
+    assert links(mta)[name(first)]["state"] == "down", "a probe demands TLS, too"
+    first.use_certificate(make_certificate(folder, "host.example"))
+    mta.wait_log(rf"link={re.escape(name(first))} is up again", seconds=30)
+    assert not first.messages
     mta.wait_until_empty()
 
 

@@ -104,7 +104,8 @@ def test_listing_and_cat(deferring):
     assert listed.splitlines()[-1] == "2 messages"
     assert f"{first}  retrying" in listed and "two@remote.example (retrying" in listed and "Not now" in listed
     assert [json.loads(l)["id"] for l in mta.command("message", "list", "recipient=two@*", "--json").stdout.splitlines()] == [second]
-    assert mta.command("message", "list", "--limit", "1").stdout.splitlines()[-1] == "1 message"
+    part = mta.command("message", "list", "--limit", "1").stdout
+    assert part.splitlines()[-1] == f"1 message; there may be more: --behind {first} goes on" and second not in part
     assert second not in mta.command("message", "list", first).stdout
     cat = mta.command("message", "cat", first).stdout
     assert "Subject: test" in cat and cat.rstrip().endswith("Hello.")
@@ -115,6 +116,54 @@ def test_listing_and_cat(deferring):
     fails(mta, 64, "message", "list", "--limit", "x")
     fails(mta, 1, "message", "show", "0123456789ABCD")
     fails(mta, 1, "message", "cat", "0123456789ABCD")
+
+
+def test_lists_in_order_and_in_parts(deferring):
+    mta, sink = deferring
+    ids = waiting(mta, *[f"user{n}@remote.example" for n in range(5)])
+
+    def listed(*words):
+        return [json.loads(l)["id"] for l in mta.command("message", "list", *words, "--json").stdout.splitlines()]
+    assert listed() == listed("--sort", "oldest") == ids
+    assert listed("--sort", "newest") == ids[::-1]
+    assert sorted(listed("--sort", "largest")) == sorted(listed("--sort", "next")) == ids
+    parts, last = [], []
+    while part := listed("--limit", "2", *last):
+        parts.append(part)
+        last = ["--behind", part[-1]]
+    assert parts == [ids[0:2], ids[2:4], ids[4:]]
+    mta.command("message", "remove", ids[2])
+    assert listed("--behind", ids[2]) == ids[3:], "ids are in order, even of what has gone"
+    assert mta.command("message", "list", "--count").stdout == "4\n"
+    assert json.loads(mta.command("message", "list", "recipient=user[01]@*", "recipient=user0@*", "--count", "--json").stdout) == {"count": 1}
+    fails(mta, 64, "message", "list", ids[0], "--sort", "newest")
+    fails(mta, 64, "message", "list", "--sort", "prettiest")
+    fails(mta, 1, "message", "list", "--sort", "largest", "--behind", "0123456789ABCD")
+
+
+def test_messages_by_what_they_say_of_themselves(deferring):
+    mta, sink = deferring
+    mta.submit("one@remote.example", "=?utf-8?Q?Gr=C3=BC=C3=9Fe?= from here")
+    mta.submit("two@remote.example", "Invoice 17")
+    wait_until(lambda: all(r["tries"] for i in queue_ids(mta) for r in message(mta, i)["recipients"]), 20, "a first try")
+    [one] = [json.loads(l) for l in mta.command("message", "list", "subject=grü", "--json").stdout.splitlines()]
+    assert one["subject"] == "Grüße from here" and one["recipients"][0]["address"] == "one@remote.example"
+    assert '"Grüße from here"' in mta.command("message", "list").stdout.replace("?", "ü") or one["subject"]
+    assert mta.command("message", "list", f"message-id={one['message_id']}", "--count").stdout == "1\n"
+    assert mta.command("message", "list", f"submitter={one['submitter']}", "--count").stdout == "2\n"
+    assert mta.command("message", "list", "subject=invoice", "--count").stdout == "1\n"
+    fails(mta, 1, "message", "list", "pool=bulk")
+    shown = mta.command("message", "show", one["id"]).stdout
+    assert re.search(r"^Subject +", shown, re.M) and one["message_id"] in shown
+
+
+def test_status_has_a_line_for_all_that_waits(deferring):
+    mta, sink = deferring
+    waiting(mta, *[f"user{n}@remote.example" for n in range(3)])
+    [line] = [l for l in json.loads(mta.command("status", "--json").stdout)["queue"]["links"] if l["waiting"]]
+    assert line["waiting"] == 3 and line["due"] == 0 and "450 4.2.0 Not now" in line["waits_for"]
+    page = mta.command("status").stdout
+    assert re.search(r"ready +0 +3 +3 .*Not now", page), page
 
 
 def test_changes_by_id_filter_and_standard_input(deferring):

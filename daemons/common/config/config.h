@@ -277,6 +277,7 @@ struct Master {
     Duration restart_delay = 100ms; // after the first death; doubles
     Duration restart_delay_limit = 1min;
     Duration stop_timeout = 30s;
+    std::uint32_t reload_limit = 100; // queued messages that a reload may return or reroute unasked; 0: any number
 };
 
 // That host, or address, at that port is really somewhere else.

@@ -163,6 +163,10 @@ Section table_of(Master& s) {
                 {"restart_delay_limit", Span{&s.restart_delay_limit, 1s, 1h}, "The longest such delay.", ""},
                 {"stop_timeout", Span{&s.stop_timeout, 1s, 1h},
                  "At stop: how long daemons may take to finish what is in flight.", ""},
+                {"reload_limit", Count{&s.reload_limit, 0, 1'000'000'000},
+                 "\"postrider reload\" takes over no configuration by which more queued messages than this would go back to "
+                 "their senders or go another way, unless --force is given; 0: it takes over any.",
+                 ""},
             }};
 }
 

@@ -52,7 +52,8 @@ public:
     // side is still waiting: shutdown(2)); dropped by finish() and refuse(). Nothing if it is answered already.
     void on_leave(std::uint64_t peer, std::function<void()> left);
 
-    static constexpr std::size_t max_request = 64 * 1024, high_water = 256 * 1024, max_peers = 100;
+    static constexpr std::size_t max_request = 1024 * 1024; // a configuration fits in
+    static constexpr std::size_t high_water = 256 * 1024, max_peers = 100;
     // A peer that reads nothing for so long, or has so much before it, is let go, with a line in the log.
     static constexpr smtp::Duration default_patience = std::chrono::minutes(1);
     static constexpr std::size_t max_unread = 64 << 20;

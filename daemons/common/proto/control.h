@@ -11,6 +11,7 @@
 // (daemons/decide/queue/filter.h):
 //   sender=PATTERN ("<>": the null one)  recipient=PATTERN  domain=PATTERN  link=PATTERN  id=PATTERN
 //   age=+2h (at least), age=-10m (at most)   size=+1M, size=-10K
+//   submitter=PATTERN  pool=PATTERN  policy=PATTERN  message-id=PATTERN  subject=TEXT (somewhere in it)
 //   state=new|scheduled|held|paused|routing|retrying|due|active|report   lane=high|normal|bulk
 //   reason=TEXT (somewhere in why it waits)   all (every message)
 #pragma once
@@ -27,17 +28,24 @@ namespace op {
 // "states": {"new","scheduled","held","paused","routing","retrying","due","active","report"} deliveries
 // ("held": messages),
 // "drain_seconds" (-1: nothing leaves), "connections", "services": {name: present},
-// "links": [at most 20 as `links` says, most overdue first], "unlinked": mail that waits where there is no link,
+// "links": [at most 20 as `links` says, most overdue first], "other_links": {"links","due","waiting","deliveries"} (the
+// sum of the others that have mail waiting), "unlinked": mail that waits where there is no link,
 // [at most 20 {"gate" (route, categorizer, report),"queue" (route: whose next hop it is),"deliveries","failures",
 // "failing_since","next_attempt","last_error","last_error_status","waits_for"}], "pauses":
 // [{"scope","name","who","why","since"}], "troubles": [text].
 inline constexpr std::string_view status = "status";
 
+// "text" of a configuration, and its "file": what it would do to queued mail, compared with the one in force. A line for
+// each queue and effect: "effect" (returned, rerouted, limited, rescheduled, more TLS, other source), "queue", "link" (now),
+// "messages", "how"; then one: "totals": {effect: messages}, "limit" (master.reload_limit in force; 0: none).
+inline constexpr std::string_view reload_effects = "reload-effects";
+
 // A line per link: "link", "kind" (mx, configured, local), "pool" (of source addresses), "resting":
 // [{"source","until","why"}] (addresses of it that the site refused, or mail from which), "state" (ready, glitch, retry, down), "paused",
 // "failures" (in a row), "failing_since", "next_attempt", "last_error", "last_error_status", "connections",
 // "window", "limit", "crowded" (waits for room at an address), "addresses": [{"address","connections" (of all links),"own" (of this one),"limit"}],
-// "queues", "deliveries", "due", "in_flight", "oldest" (arrival of its oldest message, 0
+// "queues", "deliveries", "due", "in_flight", "waiting" (for their own time), "waits_for", "waits_for_status" (of these the
+// last that was put off), "oldest" (arrival of its oldest message, 0
 // in `status`), "transaction_ms", "idle_why" (why nothing is happening; "" when something is).
 inline constexpr std::string_view links = "links";
 // "link": name. Its line as above and "history" (failed tries, as "link_failures" below), then a line per queue of it as below.

@@ -25,6 +25,7 @@
 //                                the queue. After EndTry nothing more is said of it
 #pragma once
 #include "daemons/common/proto/route.h"
+#include "libsmtp/circumstances.h"
 #include "libsmtp/stage.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
@@ -148,7 +149,13 @@ struct Reply {
     std::string said;       // the peer's own words, "550 5.1.1 No such user", at most 512 bytes; "" where no peer spoke
     Stage stage = Stage::none;
     bool in_doubt = false; // the content had been sent, its reply never came
+    smtp::Circumstances seen = {};
     static void fields(auto& m, auto& f) {
+        f("error", m.seen.error);
+        f("silent", m.seen.silent);
+        f("wrapped", m.seen.wrapped);
+        f("demand", m.seen.demand);
+        f("at", m.seen.at);
         f("code", m.code);
         f("status", m.status);
         f("text", m.text);
@@ -369,17 +376,11 @@ struct Tried { // agent → queue-manager: the last word; the worst that became 
     Outcome outcome = Outcome::deferred;
     Reply reason; // unless all would be accepted
     std::string host;
-    Step step = Step::connect; // what stands in the way: of TLS that failed, tlsa and sts where they demand it
-    bool silent = false;       // nothing came in the time it had
-    std::int32_t error = 0;    // connect: what the system said (errno); 0 nothing
     static void fields(auto& m, auto& f) {
         f("attempt", m.attempt);
         f("outcome", m.outcome);
         f("reason", m.reason);
         f("host", m.host);
-        f("step", m.step);
-        f("silent", m.silent);
-        f("error", m.error);
     }
 };
 

@@ -1,6 +1,8 @@
 // What the engine is told. Plain values; views need live only as long as the call. The driver (queue-manager)
 // makes them from the hand-off messages and the spool; the engine knows neither.
 #pragma once
+#include "libsmtp/circumstances.h"
+#include "libsmtp/stage.h"
 #include "daemons/decide/failure.h"
 #include "daemons/decide/queue/settings.h"
 #include "libsmtp/time.h"
@@ -26,6 +28,9 @@ struct Reason {
     std::string text;         // one line for logs, listings and NDRs: "connect to mx[192.0.2.1]:25: refused"
     std::string remote_reply; // as the peer said it; "" where no peer spoke
     std::string remote_host;  // "" where no peer spoke
+    smtp::Stage stage = smtp::Stage::none; // of the conversation, where there was one or should have been
+    std::uint16_t code = 0;                // of the peer's reply; 0: it said nothing
+    smtp::Circumstances seen = {};
     bool operator==(const Reason&) const = default;
 };
 

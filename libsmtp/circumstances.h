@@ -1,0 +1,25 @@
+// How a try failed, beside the stage, the code and the words: what advice and listings tell apart. Knows no host and no
+// message.
+#pragma once
+#include <cstdint>
+#include <string>
+
+namespace smtp {
+
+struct Circumstances {
+    // Of a failure at the stage tls: what demanded it.
+    enum class Demand : std::uint8_t {
+        level,   // the configuration
+        records, // the host's TLSA records
+        policy,  // the domain's MTA-STS policy
+        last_ = policy,
+    };
+    int error = 0;        // connect: what the system said (errno); 0: not known
+    bool silent = false;  // nothing came in the time it had
+    bool wrapped = false; // TLS from the first byte was tried
+    Demand demand = Demand::level;
+    std::string at; // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]"; "" none was tried
+    bool operator==(const Circumstances&) const = default;
+};
+
+} // namespace smtp

@@ -1,0 +1,65 @@
+"""What a changed configuration would do to queued mail: told before it is taken over, and asked about if it is much."""
+import json
+import re
+
+import pytest
+
+from harness.watch import wait_until
+
+
+@pytest.fixture
+def queued(mta, remote):
+    """Five messages that a refusing hop keeps waiting, and another hop that would take them."""
+    first, second = remote(), remote()
+    first.at("rcpt", "450 4.2.0 Not now")
+    mta.route("remote.example", first)
+    mta.start()
+    for n in range(5):
+        queue_id = mta.submit(f"user{n}@remote.example")
+        mta.wait_log(f"{queue_id}: .* status=deferred")
+    mta.wait_log("spool: all of it is loaded")
+    return mta, first, second
+
+
+def at(sink):
+    return f"[{sink.address}]:{sink.port}"
+
+
+def test_a_dry_run_says_what_would_become_of_queued_mail(queued):
+    mta, first, second = queued
+    assert mta.command("reload", "--dry-run").stdout == "queued mail would go on as it does now\n"
+    mta.route("remote.example", second)
+    mta.write_config()
+    said = mta.command("reload", "--dry-run").stdout
+    assert said.startswith("5 queued messages would go another way\n"), said
+    assert re.search(rf"rerouted +5 +remote\.example +{re.escape(at(first))} +from {re.escape(at(first))} to {re.escape(at(second))}", said), said
+    lines = [json.loads(l) for l in mta.command("reload", "--dry-run", "--json").stdout.splitlines()]
+    assert lines[-1] == {"totals": {"rerouted": 5}, "limit": 100}
+    assert not second.messages, "nothing was changed"
+    mta.command("reload")
+    second.wait_for(5)
+    mta.wait_until_empty()
+
+
+def test_what_is_much_is_asked_about(queued):
+    mta, first, second = queued
+    mta.config["master"] = {**mta.config.get("master", {}), "reload_limit": 4}
+    mta.write_config()
+    mta.command("reload")
+    mta.route("remote.example", second)
+    mta.config["master"]["reload_limit"] = 1000  # the one in force counts
+    mta.write_config()
+    done = mta.command("reload", check=False)
+    assert done.returncode == 64, done.stdout
+    assert "5 queued messages would go another way" in done.stderr and "--force" in done.stderr, done.stderr
+    assert not second.messages
+    mta.command("reload", "--force")
+    second.wait_for(5)
+
+
+def test_a_configuration_that_is_refused_does_nothing(queued):
+    mta, first, second = queued
+    mta.config["queue"]["retry_count"] = "many"
+    mta.write_config()
+    done = mta.command("reload", "--dry-run", check=False)
+    assert done.returncode == 78 and "nothing was changed" in done.stderr
