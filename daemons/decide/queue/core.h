@@ -333,6 +333,7 @@ private:
     void watch(Slot message);         // by the sweeper, at its next time
     void unwatch(Slot message);
     void sweep(Slot message);
+    static bool says_of_all(const Queue& queue); // the failure it rests after, if it does
     bool expirable(const Delivery& delivery) const;
     void expire(Slot message, const std::vector<Entry>& entries, const Reason& reason);
     Reason reason_of(const Delivery& delivery) const;

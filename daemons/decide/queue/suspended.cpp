@@ -5,15 +5,14 @@
 
 namespace decide::queue {
 
-// Why what is due in a queue is not tried now: the failure it rests after; null: it does not rest. The glitch that one
-// message's failure costs its queue says nothing of the others.
+// Why what is due in a queue is not tried now: the failure it rests after; null: it does not rest.
 const Reason* Core::rests(Slot queue) const {
     const Queue& q = queues_[queue];
     if (q.route == RouteState::failed && now_.monotonic < q.route_until) return &q.route_reason;
     const auto resting = [this](const HealthState& h) {
         return h.health != Health::ready && (h.probing || now_.monotonic < h.due);
     };
-    if ((q.policy_failed || q.health.health == Health::retry) && resting(q.health)) return &q.health.last_error;
+    if (says_of_all(q) && resting(q.health)) return &q.health.last_error;
     if (q.link != none && resting(links_[q.link].health)) return &links_[q.link].health.last_error;
     return nullptr;
 }

@@ -69,6 +69,11 @@ void Core::unwatch(Slot slot) {
     m.bucket = 0;
 }
 
+// The glitch that one message's failure costs its queue says nothing of the others.
+bool Core::says_of_all(const Queue& q) {
+    return q.health.health == Health::retry || (q.health.health == Health::glitch && q.policy_failed);
+}
+
 // Is it a failure, not our own doing, that keeps it waiting, and was it tried since our own doing last did?
 bool Core::expirable(const Delivery& d) const {
     if (paused_ || d.scheduled) return false;
@@ -79,8 +84,9 @@ bool Core::expirable(const Delivery& d) const {
         const Queue& q = queues_[d.queue];
         if (q.stopped()) return false;
         mark = std::max(mark, q.mark);
-        tried = std::max({tried, q.health.last_failure, q.route_failed_at});
-        failing = failing || q.health.health != Health::ready || q.route == RouteState::failed;
+        tried = std::max(tried, q.route_failed_at);
+        if (says_of_all(q)) tried = std::max(tried, q.health.last_failure);
+        failing = failing || says_of_all(q) || q.route == RouteState::failed;
         if (q.link != none) {
             const Link& l = links_[q.link];
             if (l.paused) return false;

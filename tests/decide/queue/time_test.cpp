@@ -63,6 +63,30 @@ TEST_CASE("a clock that jumps a year ahead expires nothing without a try") {
     CHECK(b.expired.size() == 1);
 }
 
+TEST_CASE("after a leap of the clock, one message's failure expires no other of its queue; the queue's failure does") {
+    Bench b;
+    const auto first = b.send({"d.example"});
+    b.answer(b.take(), Outcome::deferred, FailureKind::message); // the queue is in its glitch
+    const auto second = b.send({"d.example"}), third = b.send({"d.example"});
+    b.engine.pause(Scope::queue, "d.example", b.now(), b.out);
+    b.wall_extra = 24h * 365;
+    b.pass(4min + 50s); // the sweeper has looked, and will again in a few seconds
+    b.engine.resume(Scope::queue, "d.example", b.now(), b.out);
+    b.run();
+    b.pass(2s);
+    REQUIRE(b.take().id == first);
+    b.answer(b.take(), Outcome::deferred, FailureKind::message);
+    b.pass(59s);
+    CHECK(b.expired == std::vector{first}); // the others wait in a glitch that is not theirs
+    b.pass(1s);
+    REQUIRE(b.take().id == second);
+    b.answer(b.take(), Outcome::deferred, FailureKind::message);
+    CHECK(b.expired == std::vector{first, second});
+    b.pass(6min); // different messages failed: the queue is in retry, and the third waits for that
+    CHECK(b.handed.empty());
+    CHECK(b.expired == std::vector{first, second, third});
+}
+
 TEST_CASE("a clock set back a year hides nothing") {
     Bench b;
     b.send({"d.example"});
