@@ -216,19 +216,22 @@ void World::check_expiry(const Message& m, const Recipient& r) {
     const auto life = m.null_sender ? settings_.report_expiry : settings_.expiry;
     if (!set_back_ && time_ + wall_offset_ < std::max(m.arrival, m.not_before) + life.count() - 2 * second)
         wrong("a recipient expires too early");
-    std::int64_t tried = r.last_try;
+    // A failed try of its queue or link stands for one of each recipient that has to wait for that, whichever message
+    // it was made with: a host that stays down is not to be tried once more for each. So for the local store, whose
+    // mailboxes share a queue. But the glitch that one message's failure costs its queue says nothing of the others.
     const auto d = std::ranges::find(domains_, r.domain, &Domain::name);
-    tried = std::max({tried, d->last_failure, hosts_[d->host].last_try});
-    say("tried " + std::to_string(r.last_try / second) + ", queue " +
-        std::to_string(d->last_failure / second) + ", host " +
-        std::to_string(hosts_[d->host].last_try / second) + ", waited until " +
-        std::to_string(waited_until_ / second));
-    std::int64_t paused = hosts_[d->host].waited_until;
-    if (d->other) {
-        tried = std::max(tried, hosts_[*d->other].last_try);
-        paused = std::min(paused, hosts_[*d->other].waited_until);
+    std::int64_t queue = r.local ? store_failed_ : d->last_failure, link = -1, paused = -1;
+    if (!r.local) {
+        link = hosts_[d->host].last_failure;
+        paused = hosts_[d->host].waited_until;
+        if (d->other) {
+            link = std::max(link, hosts_[*d->other].last_failure);
+            paused = std::min(paused, hosts_[*d->other].waited_until);
+        }
     }
-    const std::int64_t waited = std::max(waited_until_, paused);
+    const std::int64_t tried = std::max({r.last_try, queue, link}), waited = std::max(waited_until_, paused);
+    say("tried " + std::to_string(r.last_try / second) + ", queue " + std::to_string(queue / second) + ", link " +
+        std::to_string(link / second) + ", waited until " + std::to_string(waited / second));
     if (tried < waited && m.expired > waited)
         wrong("a recipient expires without having been tried since our own wait");
 }

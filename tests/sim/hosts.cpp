@@ -105,7 +105,6 @@ void World::came_up(std::uint64_t id) {
     Connection& c = at->second;
     if (!c.local) {
         Host& h = hosts_[c.host];
-        h.last_try = time_;
         if (h.mood == Mood::pushes_back && h.open >= h.takes) {
             connect_failed(id, true, false);
             return;
@@ -121,7 +120,6 @@ void World::came_up(std::uint64_t id) {
 void World::connect_failed(std::uint64_t id, bool push_back, bool was_up) {
     const auto at = connections_.find(id);
     if (at == connections_.end() || at->second.incarnation != incarnation_) return;
-    hosts_[at->second.host].last_try = time_;
     end_connection(id, true, was_up, push_back);
 }
 
@@ -291,7 +289,6 @@ void World::answer(std::uint64_t id) {
         of_policy = of_policy && result.kind == decide::FailureKind::policy;
         results.push_back(result);
     }
-    if (!c.local) hosts_[c.host].last_try = time_;
     q::Done done;
     done.connection = id;
     done.delivery = d.delivery;

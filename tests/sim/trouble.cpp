@@ -259,7 +259,10 @@ void World::plan_trouble_of_processes(std::int64_t span) {
             break;
         case 6: {
             const auto which = static_cast<q::Service>(dice_.below(3));
-            later(at, [this, which] { engine_->service(which, q::Presence::down, now(), out_); });
+            later(at, [this, which] {
+                if (which == q::Service::categorizer) ++categorizers_;
+                engine_->service(which, q::Presence::down, now(), out_);
+            });
             later(at + dice_.between(1, 3000) * second,
                   [this, which] { engine_->service(which, q::Presence::up, now(), out_); });
             break;
@@ -355,6 +358,7 @@ q::AgentKind World::lose(q::AgentId agent, bool crash) {
                 Recipient& r = recipient(d.id, n);
                 r.in_flight = false;
                 if (crash && in_flight == 1) ++r.alone_deaths;
+                if (crash) r.last_try = time_;
             }
         if (!each->second.local) {
             Host& host = hosts_[each->second.host];

@@ -116,8 +116,8 @@ void World::carry_out() {
 void World::does(const q::AskCategorizer& a) {
     const std::vector<q::RecipientNumber> asked(out_.of(a.numbers).begin(), out_.of(a.numbers).end());
     const std::uint64_t incarnation = incarnation_;
-    later(dice_.between(100, 3000), [this, id = a.id, asked, incarnation] {
-        if (incarnation != incarnation_) return;
+    later(dice_.between(100, 3000), [this, id = a.id, asked, incarnation, life = categorizers_] {
+        if (incarnation != incarnation_ || life != categorizers_) return; // one that went answers nothing any more
         Message* m = message(id);
         if (!m || m->gone) return;
         if (!healed_ && !calm_ && dice_.chance(3)) {
@@ -356,6 +356,7 @@ void World::does(const q::NoticeLink& a) {
     h->not_before =
         a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
     if (a.health == q::Health::ready) return;
+    h->last_failure = time_;
     const auto wait = a.next_attempt - now().wall;
     const smtp::Duration rung = q::rung(settings_, a.failures);
     if (wait < rung ||
@@ -365,8 +366,9 @@ void World::does(const q::NoticeLink& a) {
 
 void World::does(const q::NoticeQueue& a) {
     const auto d = std::ranges::find(domains_, std::string(a.queue), &Domain::name);
+    const bool of_all = a.health == q::Health::retry || (a.health == q::Health::glitch && a.event != 0);
+    if (of_all) (d == domains_.end() ? store_failed_ : d->last_failure) = time_;
     if (d != domains_.end() && a.health != q::Health::ready) {
-        d->last_failure = time_;
         // A try of the link that ended so said nothing about the link: the next may come at once.
         hosts_[d->host].last_open = -1;
         if (d->other) hosts_[*d->other].last_open = -1;

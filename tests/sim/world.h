@@ -57,7 +57,7 @@ struct Host {
     Mood mood = Mood::well;
     std::uint32_t takes = 4;    // connections, when it pushes back
     std::uint32_t open = 0;     // up now
-    std::int64_t last_try = -1; // µs: a connection was refused, or something answered
+    std::int64_t last_failure = -1; // µs: as the engine announced it
     // As the engine announced it: no try before, and only one until it is ready again.
     q::Health health = q::Health::ready;
     std::int64_t not_before = 0;
@@ -79,7 +79,7 @@ struct Domain {
     bool had_bad = false;        // a bad message was for it
     bool untrusted = false;      // its policy of encryption cannot be met
     std::int64_t not_before = 0; // as the engine announced it: no try of its queue before
-    std::int64_t last_failure = -1;
+    std::int64_t last_failure = -1; // of its queue, that kept all of it waiting
 };
 
 struct Delivery {
@@ -234,6 +234,8 @@ private:
     std::map<std::uint64_t, Message> messages_; // by id: the spool, and what really happened
     std::map<std::uint64_t, Connection> connections_;
     std::map<q::AgentId, q::AgentKind> agents_;
+    std::int64_t store_failed_ = -1;        // as Domain::last_failure, of the local store's queue
+    std::uint64_t categorizers_ = 0;        // that went
     q::AgentId last_agent_ = 0;
     std::set<std::string> paused_links_;
     bool paused_ = false;
