@@ -68,7 +68,7 @@ void Core::pump(Slot link) {
     Link& l = links_[link];
     if (paused_ || l.paused) return;
     if (l.offer == 0) {
-        if (l.down) probe(link);
+        if (l.down && !(l.pool != 0 && paused_pools_.contains(pools_[l.pool]))) probe(link);
         return;
     }
     if (!rate_open(link)) return;

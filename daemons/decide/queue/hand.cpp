@@ -37,6 +37,9 @@ bool Core::set_paused(Scope scope, std::string_view name, bool on) {
         dirty(known->second);
         return true;
     }
+    if (scope == Scope::pool && !on) // those that are down are probed again
+        for (Slot slot = 1; slot <= links_.top(); ++slot)
+            if (!links_[slot].name.empty() && pools_[links_[slot].pool] == name) dirty(slot);
     for (Slot slot = 1; slot <= queues_.top(); ++slot) {
         Queue& q = queues_[slot];
         if (q.name.empty() || (scope == Scope::queue ? q.name != name : pools_[q.sends_from] != name)) continue;

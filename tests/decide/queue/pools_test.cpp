@@ -99,3 +99,25 @@ TEST_CASE("links from different pools are down each for itself") {
     CHECK_FALSE(b.link("relay").down);
     CHECK(b.handed.size() == 1);
 }
+
+TEST_CASE("from a pool that is paused a link that is down is not even probed") {
+    Bench b;
+    b.connects = false;
+    b.link_of["x.example"] = "relay";
+    b.on_link_state = [&](const std::string&, bool) { b.link_of["x.example"] = "other"; };
+    b.send({"x.example"}, {.pool = "bulk"});
+    const auto nobody_answers = [&](smtp::Duration during) {
+        std::size_t tries = 0;
+        for (const auto until = b.time + during; b.time < until; b.pass(1s))
+            for (; !b.opened.empty(); ++tries) b.refuse(b.opened.front());
+        return tries;
+    };
+    nobody_answers(20min);
+    REQUIRE(b.link("relay@bulk").down);
+    CHECK(nobody_answers(1h) > 0);
+    CHECK(b.engine.pause(Scope::pool, "bulk", b.now(), b.out));
+    CHECK(nobody_answers(1h) == 0);
+    CHECK(b.engine.resume(Scope::pool, "bulk", b.now(), b.out));
+    b.run();
+    CHECK(nobody_answers(1h) > 0);
+}
