@@ -39,7 +39,7 @@ struct Message {
     std::int64_t gone_at = -1;                            // monotonic µs
     std::int64_t expired = -1; // when the engine gave up some recipient; the report may come later
     int lane = 1;
-    std::string submitter;
+    std::string submitter, pool; // pool: of source addresses, that it names
     std::uint32_t in_envelope = 1;
     std::vector<Recipient> recipients; // those of the envelope, then those that came by expansion
 };

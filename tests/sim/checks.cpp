@@ -156,11 +156,14 @@ void World::check_start(const q::Deliver& a, const Connection& c) {
             wrong("a recipient is served twice without need");
         if (time_ < r.not_before) wrong("a recipient is tried before its time");
         if (!c.local) {
-            const auto d = std::ranges::find(domains_, r.domain, &Domain::name);
-            if (d->host != c.host && d->other != c.host)
+            const Domain& d = domain_of(r.domain);
+            const Host& h = hosts_[c.host];
+            if (d.host != h.machine && d.other != h.machine)
                 wrong("a recipient is tried at a host that is not its own");
-            if (time_ < d->not_before) wrong("a queue in retry is tried before its time");
+            if (h.pool != pool_of(*m, d)) wrong("mail leaves from a pool that is not its own");
+            if (time_ < queues_[queue_of(*m, r)].not_before) wrong("a queue in retry is tried before its time");
         }
+        check_pauses(*m, r, c);
         if (r.suspect) {
             std::size_t in_flight = 0;
             for (const auto& [id, each] : connections_)
@@ -169,7 +172,7 @@ void World::check_start(const q::Deliver& a, const Connection& c) {
         }
     }
     std::set<std::string> places;
-    for (auto n : out_.of(a.numbers)) places.insert(c.local ? "local" : recipient(a.id, n).domain);
+    for (auto n : out_.of(a.numbers)) places.insert(queue_of(*m, recipient(a.id, n)));
     if (places.size() > 1) wrong("recipients of several queues in one transaction");
     if (out_.of(a.numbers).size() > settings_.recipients_per_transaction)
         wrong("too many recipients in one transaction");
@@ -189,9 +192,9 @@ bool World::is_checked(std::uint64_t id, q::RecipientNumber number) const {
 void World::check_probe(const q::Deliver& a, const Connection& c) {
     const Recipient& first = recipient(a.id, out_.of(a.numbers)[0]);
     if (c.local || c.up || !(first.problem || first.suspect)) return;
-    const auto d = std::ranges::find(domains_, first.domain, &Domain::name);
+    const std::string its_queue = queue_of(*message(a.id), first);
     const bool link_is_probed = hosts_[c.host].health != q::Health::ready;
-    if (!link_is_probed && d->not_before == 0) return;
+    if (!link_is_probed && queues_[its_queue].not_before == 0) return;
     const auto queues = engine_->queues(now());
     for (const auto& [id, m] : messages_) {
         const auto info = m.gone || id == a.id.value ? std::nullopt : engine_->message(spool::QueueId{id}, now());
@@ -199,15 +202,15 @@ void World::check_probe(const q::Deliver& a, const Connection& c) {
         for (const auto& other : info->deliveries) {
             const bool waits = other.waiting == q::Waiting::queue || other.waiting == q::Waiting::link;
             const auto its = std::ranges::find(queues, other.queue, &q::QueueInfo::name);
-            if (its == queues.end() || (its->name != d->name && its->health != q::Health::ready)) continue;
+            if (its == queues.end() || (its->name != its_queue && its->health != q::Health::ready)) continue;
             const bool there = link_is_probed && other.waiting == q::Waiting::link
                                    ? other.link == hosts_[c.host].name
-                                   : other.queue == first.domain;
+                                   : other.queue == its_queue;
             const bool fresh = !other.problem && other.failures == 0 && !other.recipients.empty() &&
                                !m.recipients[other.recipients[0]].suspect;
             if (waits && there && fresh && !is_checked(m.id, other.recipients[0]))
                 return wrong("a probe is made with " + a.id.text() + ", a problem, and " + spool::QueueId{id}.text() +
-                             ", which is not, waits (" + first.domain + ", " + other.queue + ")");
+                             ", which is not, waits (" + its_queue + ", " + other.queue + ")");
         }
     }
 }
@@ -219,17 +222,21 @@ void World::check_expiry(const Message& m, const Recipient& r) {
     // A failed try of its queue or link stands for one of each recipient that has to wait for that, whichever message
     // it was made with: a host that stays down is not to be tried once more for each. So for the local store, whose
     // mailboxes share a queue. But the glitch that one message's failure costs its queue says nothing of the others.
-    const auto d = std::ranges::find(domains_, r.domain, &Domain::name);
-    std::int64_t queue = r.local ? store_failed_ : d->last_failure, link = -1, paused = -1;
+    const QueueBook& book = queues_[queue_of(m, r)];
+    std::int64_t queue = book.last_failure, link = -1, paused = -1;
     if (!r.local) {
-        link = hosts_[d->host].last_failure;
-        paused = hosts_[d->host].waited_until;
-        if (d->other) {
-            link = std::max(link, hosts_[*d->other].last_failure);
-            paused = std::min(paused, hosts_[*d->other].waited_until);
+        const Domain& d = domain_of(r.domain);
+        const Host& first = hosts_[host_at(d.host, pool_of(m, d))];
+        link = first.last_failure;
+        paused = first.waited_until;
+        if (d.other) {
+            const Host& other = hosts_[host_at(*d.other, pool_of(m, d))];
+            link = std::max(link, other.last_failure);
+            paused = std::min(paused, other.waited_until);
         }
     }
-    const std::int64_t tried = std::max({r.last_try, queue, link}), waited = std::max(waited_until_, paused);
+    const std::int64_t tried = std::max({r.last_try, queue, link});
+    const std::int64_t waited = std::max({waited_until_, paused, book.waited_until});
     say("tried " + std::to_string(r.last_try / second) + ", queue " + std::to_string(queue / second) + ", link " +
         std::to_string(link / second) + ", waited until " + std::to_string(waited / second));
     if (tried < waited && m.expired > waited)

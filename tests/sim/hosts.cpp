@@ -32,7 +32,7 @@ void World::does(const q::OpenConnection& a) {
     const auto h = std::ranges::find(hosts_, std::string(a.link), &Host::name);
     if (h == hosts_.end()) return wrong("a connection to nowhere");
     c.host = static_cast<std::size_t>(h - hosts_.begin());
-    if (paused_ || paused_links_.contains(h->name)) wrong("a connection opened though paused");
+    if (paused_ || paused_links_.contains(h->name) || paused_pools_.contains(h->pool)) wrong("a connection opened though paused");
     if (h->health != q::Health::ready) {
         if (time_ < h->not_before)
             wrong("a link in retry was tried too early, by " + std::to_string(h->not_before - time_) + " us");
@@ -48,7 +48,7 @@ void World::does(const q::OpenConnection& a) {
     if (mine > (h->mx ? settings_.connections_mx : settings_.connections_route))
         wrong("a link over its limit");
     h->last_open = time_;
-    say("open " + h->name + " mood " + std::to_string(static_cast<int>(h->mood)));
+    say("open " + h->name + " mood " + std::to_string(static_cast<int>(hosts_[h->machine].mood)));
     later(h->address.empty() ? 0 : dice_.between(0, 200'000), [this, id = a.connection, i = incarnation_] {
         if (i == incarnation_) approach(id); // the next one's numbers begin anew
     });
@@ -73,7 +73,7 @@ void World::approach(std::uint64_t id) {
         if (there > settings_.connections_per_address) wrong("an address over its limit");
         if (dice_.chance(40)) race(id);
     }
-    switch (h.mood) {
+    switch (hosts_[h.machine].mood) {
     case Mood::refuses:
         later(dice_.between(200, 2000), [this, id] { connect_failed(id, false, false); });
         break;
@@ -105,7 +105,8 @@ void World::came_up(std::uint64_t id) {
     Connection& c = at->second;
     if (!c.local) {
         Host& h = hosts_[c.host];
-        if (h.mood == Mood::pushes_back && h.open >= h.takes) {
+        const Host& machine = hosts_[h.machine];
+        if (machine.mood == Mood::pushes_back && h.open >= machine.takes) {
             connect_failed(id, true, false);
             return;
         }
@@ -212,7 +213,7 @@ void World::give_back(std::uint64_t id, std::size_t from, std::size_t count) {
 }
 
 std::int64_t World::pace(const Host& host) {
-    if (host.mood == Mood::slow) return dice_.between(second, 20 * second);
+    if (hosts_[host.machine].mood == Mood::slow) return dice_.between(second, 20 * second);
     return dice_.between(200, 100'000);
 }
 
@@ -240,9 +241,13 @@ void World::work(std::uint64_t id) {
     });
 }
 
+Mood World::mood_of(const Connection& c) const {
+    return c.local ? Mood::well : hosts_[hosts_[c.host].machine].mood;
+}
+
 q::Result World::verdict(const Connection& c, Recipient& r, const Message& m, const q::Reason* reason) {
     q::Result out;
-    const Mood mood = c.local ? Mood::well : hosts_[c.host].mood;
+    const Mood mood = mood_of(c);
     if (r.rejected) {
         out.outcome = q::Outcome::failed;
         out.kind = decide::FailureKind::recipient;
@@ -251,7 +256,7 @@ q::Result World::verdict(const Connection& c, Recipient& r, const Message& m, co
         out.outcome = q::Outcome::deferred;
         out.kind = decide::FailureKind::recipient;
         out.reason = &grey;
-    } else if (!c.local && std::ranges::find(domains_, r.domain, &Domain::name)->untrusted) {
+    } else if (!c.local && domain_of(r.domain).untrusted) {
         out.outcome = q::Outcome::deferred;
         out.kind = decide::FailureKind::policy;
         out.reason = &untrusted;
@@ -274,7 +279,7 @@ void World::answer(std::uint64_t id) {
     c.deliveries.pop_front();
     c.moved = time_;
     Message* m = message(d.id);
-    const Mood mood = c.local ? Mood::well : hosts_[c.host].mood;
+    const Mood mood = mood_of(c);
     const bool drops = mood == Mood::drops;
     bool of_policy = true;
     std::vector<q::Result> results;

@@ -41,6 +41,7 @@ void World::make_places() {
             settings_.routes[h.rule].messages_per_second = rate;
         }
         if (!calm_ && h.mx && dice_.chance(60)) h.address = "192.0.2.1:25";
+        h.machine = machines_++;
         hosts_.push_back(h);
     }
     const auto domains = month ? dice_.between(50, 300) : dice_.between(1, 8);
@@ -63,6 +64,8 @@ void World::start_engine(const std::vector<q::Remembered>& remembered) {
     engine_->restore(remembered, now(), out_);
     if (paused_) engine_->pause(q::Scope::everything, "", now(), out_);
     for (const std::string& name : paused_links_) engine_->pause(q::Scope::link, name, now(), out_);
+    for (const std::string& name : paused_queues_) engine_->pause(q::Scope::queue, name, now(), out_);
+    for (const std::string& name : paused_pools_) engine_->pause(q::Scope::pool, name, now(), out_);
     const auto workers = dice_.between(1, 3);
     for (int n = 0; n < workers; ++n)
         later(dice_.between(0, 1000), [this, i = incarnation_] {
@@ -91,6 +94,7 @@ void World::offer(Message& m) {
     a.sender = m.null_sender ? q::Sender::null : q::Sender::ordinary;
     a.lane = static_cast<q::Lane>(m.lane);
     a.submitter = m.submitter;
+    a.pool = m.pool;
     a.held = m.held;
     a.delay_notice_sent = m.noticed;
     std::vector<q::RecipientNumber> open;
@@ -119,6 +123,7 @@ void World::arrive() {
     m.null_sender = dice_.chance(10);
     m.lane = static_cast<int>(dice_.below(3));
     m.submitter = "u" + std::to_string(dice_.below(3));
+    if (!pools_.empty() && pool_dice_.chance(50)) m.pool = pools_[pool_dice_.below(pools_.size())];
     const std::string first = some_domain().name;
     const std::uint64_t count = dice_.chance(80) ? 1 : 1 + dice_.below(6);
     for (std::uint64_t n = 0; n < count; ++n) {
@@ -137,7 +142,7 @@ void World::arrive() {
     }
     if (calm_ && !healed_) { // one bad message per domain, the rest must not suffer
         const auto had = [&](const Recipient& r) {
-            return std::ranges::find(domains_, r.domain, &Domain::name);
+            return &domain_of(r.domain);
         };
         m.bad = dice_.chance(20) &&
                 std::ranges::none_of(m.recipients, [&](const Recipient& r) { return had(r)->had_bad; });
@@ -184,7 +189,7 @@ void World::plan_traffic() {
 
 void World::plan_trouble() {
     const std::int64_t span = end_of_trouble_ - time_;
-    for (std::size_t h = 0; h < hosts_.size(); ++h) {
+    for (std::size_t h = 0; h < machines_; ++h) {
         std::int64_t at = 0;
         while (at < span) {
             const auto mood = static_cast<Mood>(dice_.below(moods));
@@ -204,6 +209,7 @@ void World::plan_trouble() {
     }
     plan_trouble_of_processes(span);
     plan_suppressions(span);
+    plan_pauses(span);
 }
 
 void World::plan_trouble_of_processes(std::int64_t span) {
@@ -229,7 +235,7 @@ void World::plan_trouble_of_processes(std::int64_t span) {
             });
             break;
         case 4: {
-            const std::string link = hosts_[dice_.below(hosts_.size())].name;
+            const std::string link = hosts_[dice_.below(machines_)].name;
             later(at, [this, link] {
                 if (healed_) return;
                 paused_links_.insert(link);
@@ -312,7 +318,7 @@ void World::restart(bool power_cut) {
         h.next_moment = -second;
         h.stuck_since = -1;
     }
-    for (Domain& d : domains_) d.not_before = 0;
+    for (auto& [name, book] : queues_) book.not_before = 0;
     time_ += dice_.between(1, 20) * second;
     waited_until_ = time_;
     if (power_cut) {
@@ -404,6 +410,8 @@ void World::heal() {
         std::ranges::find(hosts_, link, &Host::name)->waited_until = time_;
     }
     paused_links_.clear();
+    carry_out();
+    resume_all();
     for (const auto which : {q::Service::categorizer, q::Service::router, q::Service::bounce})
         engine_->service(which, q::Presence::up, now(), out_);
     carry_out();

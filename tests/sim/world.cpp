@@ -12,12 +12,13 @@ constexpr std::int64_t second = 1'000'000;
 } // namespace
 
 World::World(std::uint64_t seed, std::ostream* log, Life life)
-    : dice_(q::Random(seed).number()), list_dice_(~seed), seed_(seed), life_(life), log_(log) {
+    : dice_(q::Random(seed).number()), list_dice_(~seed), pool_dice_(seed ^ 0x706f6f6c), seed_(seed), life_(life), log_(log) {
     wall_offset_ = 1'790'000'000 * second;
     time_ = 1000 * second;
     calm_ = dice_.chance(25) && life_ == Life::hours;
     make_settings();
     make_places();
+    make_pools();
     start_engine();
     if (life_ == Life::month)
         plan_month();
@@ -163,25 +164,25 @@ void World::does(const q::AskCategorizer& a) {
 }
 
 void World::does(const q::AskRoute& a) {
-    const std::string domain(a.domain);
+    const std::string domain(a.domain), pool(a.pool);
     const std::uint64_t incarnation = incarnation_;
-    later(dice_.between(100, 50'000), [this, domain, incarnation] {
+    later(dice_.between(100, 50'000), [this, domain, pool, incarnation] {
         if (incarnation != incarnation_) return;
-        const auto d = std::ranges::find(domains_, domain, &Domain::name);
+        const Domain& d = domain_of(domain);
         static const q::Reason servfail{"4.4.3", "name server failure", "", ""};
         static const q::Reason nowhere{"5.1.2", "no such domain", "", ""};
         q::Routed r;
         r.domain = domain;
+        r.pool = pool;
         r.valid = std::chrono::seconds(dice_.between(30, 3600));
-        if (d->impossible) {
+        if (d.impossible) {
             r.kind = q::RouteKind::permanent;
             r.reason = &nowhere;
         } else if (!healed_ && !calm_ && dice_.chance(10)) {
             r.kind = q::RouteKind::temporary;
             r.reason = &servfail;
-            d->last_failure = time_;
         } else {
-            const Host& best = host_of(*d);
+            const Host& best = host_of(d, pool.empty() ? d.pool : pool);
             r.kind = best.mx ? q::RouteKind::mx : q::RouteKind::configured;
             r.link = best.name;
             r.rule = best.rule;
@@ -190,9 +191,11 @@ void World::does(const q::AskRoute& a) {
     });
 }
 
-const Host& World::host_of(const Domain& d) const {
-    const Host& first = hosts_[d.host];
-    return first.down && d.other && !hosts_[*d.other].down ? hosts_[*d.other] : first;
+const Host& World::host_of(const Domain& d, std::string_view pool) const {
+    const Host& first = hosts_[host_at(d.host, pool)];
+    if (!first.down || !d.other) return first;
+    const Host& other = hosts_[host_at(*d.other, pool)];
+    return other.down ? first : other;
 }
 
 void World::does(const q::LinkState& a) {
@@ -365,17 +368,15 @@ void World::does(const q::NoticeLink& a) {
 }
 
 void World::does(const q::NoticeQueue& a) {
-    const auto d = std::ranges::find(domains_, std::string(a.queue), &Domain::name);
+    QueueBook& book = queues_[std::string(a.queue)];
     const bool of_all = a.health == q::Health::retry || (a.health == q::Health::glitch && a.event != 0);
-    if (of_all) (d == domains_.end() ? store_failed_ : d->last_failure) = time_;
-    if (d != domains_.end() && a.health != q::Health::ready) {
+    if (of_all) book.last_failure = time_;
+    book.not_before = a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
+    const auto d = std::ranges::find(domains_, a.queue.substr(0, a.queue.find('@')), &Domain::name);
+    if (d != domains_.end() && a.health != q::Health::ready)
         // A try of the link that ended so said nothing about the link: the next may come at once.
-        hosts_[d->host].last_open = -1;
-        if (d->other) hosts_[*d->other].last_open = -1;
-    }
-    if (d != domains_.end())
-        d->not_before =
-            a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
+        for (std::size_t h = 0; h < hosts_.size(); ++h)
+            if (hosts_[h].machine == d->host || hosts_[h].machine == d->other) hosts_[h].last_open = -1;
     say("queue " + std::string(a.queue) + " health " + std::to_string(static_cast<int>(a.health)) +
         " failures " + std::to_string(a.failures));
 }

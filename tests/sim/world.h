@@ -69,6 +69,15 @@ struct Host {
     std::string rule;     // of its route
     std::int64_t gap = 0; // between two messages, by that
     std::string address;  // that other hosts have too; "": its own
+    std::string pool;     // of source addresses, that this link to it comes from
+    std::size_t machine = 0; // the link without a pool to the same hosts: whose mood is theirs
+};
+
+// One queue of the engine's, by its name: what the engine announced of it.
+struct QueueBook {
+    std::int64_t not_before = 0;    // no try before
+    std::int64_t last_failure = -1; // that kept all of it waiting
+    std::int64_t waited_until = -1; // it, or its pool, was paused
 };
 
 struct Domain {
@@ -78,8 +87,7 @@ struct Domain {
     bool impossible = false;     // cannot receive mail
     bool had_bad = false;        // a bad message was for it
     bool untrusted = false;      // its policy of encryption cannot be met
-    std::int64_t not_before = 0; // as the engine announced it: no try of its queue before
-    std::int64_t last_failure = -1; // of its queue, that kept all of it waiting
+    std::string pool;            // that its route gives to mail that names none
 };
 
 struct Delivery {
@@ -128,6 +136,7 @@ private:
     void later(std::int64_t in, Event what);
     void make_settings();
     void make_places();
+    void make_pools();
     void plan_traffic();
     void plan_trouble();
     void plan_trouble_of_processes(std::int64_t until);
@@ -179,10 +188,22 @@ private:
     void end_connection(std::uint64_t connection, bool failed, bool was_up, bool push_back, bool crowded = false);
     q::Result verdict(const Connection& c, Recipient& r, const Message& m, const q::Reason* reason);
     std::int64_t pace(const Host& host);
+    Mood mood_of(const Connection& c) const;
+
+    // pools.cpp
+    void plan_pauses(std::int64_t span);
+    void resume(q::Scope scope, const std::string& name);
+    void resume_all();
+    Domain& domain_of(std::string_view name);
+    std::size_t host_at(std::size_t machine, std::string_view pool) const;
+    const std::string& pool_of(const Message& m, const Domain& domain) const;
+    std::string name_of_route_pool(const std::string& queue) const;
+    std::string queue_of(const Message& m, const Recipient& r) const;
+    void check_pauses(const Message& m, const Recipient& r, const Connection& c);
 
     // trouble.cpp
     void start_engine(const std::vector<q::Remembered>& remembered = {});
-    const Host& host_of(const Domain& domain) const; // as the router says now
+    const Host& host_of(const Domain& domain, std::string_view pool) const; // as the router says now
     void restart(bool power_cut);
     void agent_dies(bool crash);
     q::AgentKind lose(q::AgentId agent, bool crash);
@@ -208,7 +229,7 @@ private:
     Recipient& recipient(spool::QueueId id, q::RecipientNumber number);
     Message* message(spool::QueueId id);
 
-    Dice dice_, list_dice_;
+    Dice dice_, list_dice_, pool_dice_;
     std::uint64_t seed_;
     Life life_;
     std::ostream* log_;
@@ -231,13 +252,15 @@ private:
 
     std::vector<Host> hosts_;
     std::vector<Domain> domains_;
+    std::size_t machines_ = 0; // the first of hosts_: those without a pool
+    std::vector<std::string> pools_;
+    std::map<std::string, QueueBook, std::less<>> queues_;
     std::map<std::uint64_t, Message> messages_; // by id: the spool, and what really happened
     std::map<std::uint64_t, Connection> connections_;
     std::map<q::AgentId, q::AgentKind> agents_;
-    std::int64_t store_failed_ = -1;        // as Domain::last_failure, of the local store's queue
     std::uint64_t categorizers_ = 0;        // that went
     q::AgentId last_agent_ = 0;
-    std::set<std::string> paused_links_;
+    std::set<std::string> paused_links_, paused_queues_, paused_pools_;
     bool paused_ = false;
     bool list_unreadable_ = false; // of those suppressed
     std::uint32_t open_ = 0;
