@@ -13,6 +13,12 @@ constexpr auto turn = std::chrono::seconds(10);          // a lone agent's time 
 // its turn a little later.
 constexpr std::size_t look_at_most = 256;
 constexpr auto look_on = std::chrono::seconds(1);
+
+// From when a link may open a connection for it: its rates and the pauses after push-back hold for all mail.
+smtp::Monotonic opens_at(const Link& l) {
+    const auto when_ready = l.health.health == Health::ready ? std::max(l.not_before, l.next_connection) : smtp::Monotonic{};
+    return std::max({l.next_message, l.crowded_until, when_ready});
+}
 } // namespace
 
 AgentKind Core::kind_of(Slot delivery) const {
@@ -25,7 +31,7 @@ bool Core::may_go_alone(const Delivery& d) const {
     const Queue& q = queues_[d.queue];
     if (q.link == none || q.stopped()) return false;
     const Link& l = links_[q.link];
-    if (l.paused || l.open() >= l.window.limit() || is_crowded(l)) return false;
+    if (l.paused || l.open() >= l.window.limit() || now_.monotonic < opens_at(l)) return false;
     if (q.health.health == Health::ready && l.health.health == Health::ready) return true;
     const auto may = [&](const HealthState& h) {
         return h.health == Health::ready || (!h.probing && now_.monotonic >= h.due);
@@ -122,7 +128,7 @@ std::optional<smtp::Monotonic> Core::alone_timer() const {
             if (q.health.health != Health::ready) sooner(q.health.due);
             if (q.link != none && links_[q.link].health.health != Health::ready)
                 sooner(links_[q.link].health.due);
-            if (q.link != none && is_crowded(links_[q.link])) sooner(links_[q.link].crowded_until);
+            if (q.link != none) sooner(opens_at(links_[q.link]));
         }
     }
     return next;

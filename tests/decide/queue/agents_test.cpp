@@ -241,3 +241,45 @@ TEST_CASE("what each delivery waits for can be seen") {
     CHECK(seen == 2);
     CHECK(cursor == 0);
 }
+
+TEST_CASE("a suspect waits for its link's rate as all mail does") {
+    Settings s = Bench::exact();
+    s.routes["slow"].messages_per_hour = 60;
+    Bench b(s);
+    b.rule = "slow";
+    b.engine.agent_attached(3, AgentKind::smtp, 10, b.now(), b.out);
+    const auto id = b.send({"d.example"});
+    const auto agent = b.take().agent;
+    b.handed.clear();
+    b.engine.agent_gone(agent, Departure::crashed, b.now(), b.out);
+    b.run();
+    b.pass(59s);
+    CHECK(b.handed.empty());
+    b.pass(1s);
+    REQUIRE(b.handed.size() == 1);
+    CHECK(b.take().id == id);
+}
+
+TEST_CASE("a suspect does not go on at a host that pushes back") {
+    Bench b;
+    b.engine.agent_attached(3, AgentKind::smtp, 10, b.now(), b.out);
+    b.send({"d.example"});
+    const auto suspect = b.send({"d.example"});
+    b.pass(1s);
+    REQUIRE(b.handed.size() == 2);
+    const auto agent = b.handed[1].agent;
+    REQUIRE(b.handed[0].agent != agent);
+    b.answer(b.take(), Outcome::delivered); // its connection stays up: the host takes mail
+    b.handed.clear();
+    b.connects = false;
+    b.engine.agent_gone(agent, Departure::crashed, b.now(), b.out);
+    b.run();
+    REQUIRE(b.handed.size() == 1);
+    CHECK(b.take().id == suspect);
+    const auto tries = b.tries.size();
+    b.refuse(b.opened.back(), PushBack::yes);
+    b.pass(900ms);
+    CHECK(b.tries.size() == tries);
+    b.pass(200ms);
+    CHECK(b.tries.size() == tries + 1);
+}
