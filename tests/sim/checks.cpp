@@ -118,7 +118,7 @@ void World::check_links() {
         std::ranges::any_of(agents_, [](const auto& a) { return a.second == q::AgentKind::smtp; });
     for (const auto& link : engine_->links(now())) {
         const auto h = std::ranges::find(hosts_, link.name, &Host::name);
-        if (link.connections > link.limit) return wrong("a link over its limit");
+        if (link.connections > link.limit && limits_.empty()) return wrong("a link over its limit"); // it may have shrunk
         if (h == hosts_.end()) continue;
         const bool ready = link.health == q::Health::ready ||
                            link.next_attempt.time_since_epoch().count() - wall_offset_ <= time_;
@@ -129,7 +129,7 @@ void World::check_links() {
         } else if (h->stuck_since < 0) {
             h->stuck_since = time_;
         } else if (time_ - h->stuck_since > (settings_.connections_total < 25 ? 20 * minute : 70 * second)) {
-            return wrong(link.name + " has mail to hand out, no connection, and does nothing");
+            return wrong(link.name + " has mail to hand out, no connection, and does nothing (" + link.idle_why + ")");
         }
     }
 }

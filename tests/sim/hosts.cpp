@@ -36,17 +36,22 @@ void World::does(const q::OpenConnection& a) {
     if (h->health != q::Health::ready) {
         if (time_ < h->not_before)
             wrong("a link in retry was tried too early, by " + std::to_string(h->not_before - time_) + " us");
-        if (h->down && h->last_open >= 0 && time_ - h->last_open < 59 * second)
+        if (h->down && h->last_open >= 0 && time_ - h->last_open < ladder(h->failed_rule).glitch_interval.count() - second)
             wrong("a link that is down is probed too often");
         if (++h->opened_since > 1 && agents_.size() > 0 && calm_ && !h->down)
             wrong("more than one try of a link in retry");
     }
+    if (a.domain.empty()) {
+        c.rule = h->failed_rule;
+    } else {
+        const auto own = queues_.find(a.domain), pools = queues_.find(std::string(a.domain) + "@" + h->pool);
+        c.rule = own != queues_.end() && !own->second.rule.empty() ? own->second.rule
+                 : pools != queues_.end()                          ? pools->second.rule
+                                                                   : "";
+    }
+    check_connection_rate(*h);
     connections_.emplace(a.connection, c);
-    std::uint32_t mine = 0;
-    for (const auto& [id, each] : connections_)
-        if (!each.local && each.host == c.host && each.incarnation == incarnation_) ++mine;
-    if (mine > (h->mx ? settings_.connections_mx : settings_.connections_route))
-        wrong("a link over its limit");
+    check_limit(*h, c.host);
     h->last_open = time_;
     say("open " + h->name + " mood " + std::to_string(static_cast<int>(hosts_[h->machine].mood)));
     later(h->address.empty() ? 0 : dice_.between(0, 200'000), [this, id = a.connection, i = incarnation_] {
@@ -130,6 +135,7 @@ void World::end_connection(std::uint64_t id, bool failed, bool was_up, bool push
     for (const Delivery& d : c.deliveries)
         for (auto n : d.numbers) recipient(d.id, n).in_flight = false;
     if (c.up && !c.local) --hosts_[c.host].open;
+    failed_rule_ = c.rule;
     connections_.erase(at);
     --open_;
     q::Closed event;
@@ -152,11 +158,7 @@ void World::does(const q::Deliver& a) {
     if (++c.handed > settings_.messages_per_connection) wrong("too many messages for one connection");
     if (c.deliveries.size() >= (c.up ? settings_.batch : 1)) wrong("too many deliveries ahead");
     if (c.closing) wrong("a delivery for a connection that is to close");
-    // Each message of the rate has its moment, a gap behind the one before; up to a tenth of a second late moves none.
-    if (Host* h = c.local ? nullptr : &hosts_[c.host]; h && h->gap > 0) {
-        if (time_ < h->next_moment && !recipient(a.id, out_.of(a.numbers)[0]).suspect) wrong("mail faster than the route's rate");
-        h->next_moment = (time_ - h->next_moment <= second / 10 ? h->next_moment : time_) + h->gap;
-    }
+    if (!c.local) check_rate(hosts_[c.host]);
     Delivery d{a.delivery, a.id, {out_.of(a.numbers).begin(), out_.of(a.numbers).end()}};
     for (auto n : d.numbers) recipient(a.id, n).in_flight = true;
     say("deliver " + a.id.text() + " over " + (c.local ? "local" : hosts_[c.host].name));
@@ -306,6 +308,7 @@ void World::answer(std::uint64_t id) {
         return link == links.end() ? 0 : link->failures;
     };
     const auto before = of_policy ? failures() : 0;
+    failed_rule_ = c.rule;
     engine_->done(done, now(), out_);
     if (of_policy && failures() > before) wrong("one domain's policy failed the link of all");
     if (drops || mood == Mood::hangs_up || (mood == Mood::vanished) ||

@@ -37,7 +37,6 @@ void World::make_places() {
         if (!calm_ && !h.mx && dice_.chance(30)) {
             const auto rate = static_cast<std::uint32_t>(dice_.between(1, 20));
             h.rule = "rule" + std::to_string(n);
-            h.gap = second / rate;
             settings_.routes[h.rule].messages_per_second = rate;
         }
         if (!calm_ && h.mx && dice_.chance(60)) h.address = "192.0.2.1:25";
@@ -210,6 +209,7 @@ void World::plan_trouble() {
     plan_trouble_of_processes(span);
     plan_suppressions(span);
     plan_pauses(span);
+    plan_reloads(span);
 }
 
 void World::plan_trouble_of_processes(std::int64_t span) {
@@ -315,7 +315,9 @@ void World::restart(bool power_cut) {
         h.health = q::Health::ready;
         h.down = false;
         h.retry_since = h.last_open = -1;
-        h.next_moment = -second;
+        h.next_moment = h.next_connection = -second;
+        h.announced = false;
+        h.failed_rule.clear();
         h.stuck_since = -1;
     }
     for (auto& [name, book] : queues_) book.not_before = 0;

@@ -12,12 +12,14 @@ constexpr std::int64_t second = 1'000'000;
 } // namespace
 
 World::World(std::uint64_t seed, std::ostream* log, Life life)
-    : dice_(q::Random(seed).number()), list_dice_(~seed), pool_dice_(seed ^ 0x706f6f6c), seed_(seed), life_(life), log_(log) {
+    : dice_(q::Random(seed).number()), list_dice_(~seed), pool_dice_(seed ^ 0x706f6f6c),
+      rule_dice_(seed ^ 0x72756c65), seed_(seed), life_(life), log_(log) {
     wall_offset_ = 1'790'000'000 * second;
     time_ = 1000 * second;
     calm_ = dice_.chance(25) && life_ == Life::hours;
     make_settings();
     make_places();
+    make_rules();
     make_pools();
     start_engine();
     if (life_ == Life::month)
@@ -185,7 +187,9 @@ void World::does(const q::AskRoute& a) {
             const Host& best = host_of(d, pool.empty() ? d.pool : pool);
             r.kind = best.mx ? q::RouteKind::mx : q::RouteKind::configured;
             r.link = best.name;
-            r.rule = best.rule;
+            std::string& rule = queues_[pool.empty() ? domain : domain + "@" + pool].rule;
+            r.rule = rule = d.rule.empty() ? best.rule : d.rule;
+            r.connections = connections_by(rule);
         }
         engine_->routed(r, now(), out_);
     });
@@ -208,6 +212,11 @@ void World::does(const q::LinkState& a) {
     h->down = a.down;
 }
 
+void World::does(const q::LinkForgotten& a) {
+    const auto h = std::ranges::find(hosts_, std::string(a.link), &Host::name);
+    if (h != hosts_.end()) h->failed_rule.clear();
+}
+
 void World::does(const q::RecordDeferral& a) {
     say("deferral " + a.id.text() + " failures=" + std::to_string(a.failures) +
         (a.problem ? " problem" : "") + " next in " +
@@ -217,7 +226,11 @@ void World::does(const q::RecordDeferral& a) {
         // The ladder, rung by rung.
         const bool local = r.local && !message(a.id)->bad; // a message that its mailbox refuses climbs the ladder
         const auto wait = a.next_attempt - now().wall;
-        const smtp::Duration rung = local ? settings_.local_retry : q::rung(settings_, a.failures);
+        const q::Ladder its = ladder(queues_[queue_of(*message(a.id), r)].rule);
+        const smtp::Duration rung = local ? settings_.local_retry : q::rung(its, a.failures);
+        if (!a.problem && a.message_failures >= its.failures_before_problem) wrong("a problem message is not called one");
+        if (a.problem && !r.problem && a.message_failures < its.failures_before_problem)
+            wrong("a message is called a problem too early");
         const smtp::Duration most =
             std::chrono::duration_cast<smtp::Duration>(rung * (1.0 + settings_.jitter)) + 1ms;
         if (wait < rung) wrong("a retry is planned before its rung");
@@ -350,21 +363,21 @@ void World::does(const q::NoticeLink& a) {
         " failures " + std::to_string(a.failures));
     const auto h = std::ranges::find(hosts_, std::string(a.link), &Host::name);
     if (h == hosts_.end()) return;
+    const bool was_retry = h->health == q::Health::retry;
     h->health = a.health;
     h->opened_since = 0;
-    if (a.health != q::Health::retry)
-        h->retry_since = -1;
-    else if (h->retry_since < 0 && a.failures == settings_.glitch_count) // else it was so before a restart
-        h->retry_since = time_;
+    if (a.health != q::Health::ready) h->failed_rule = failed_rule_;
+    const q::Ladder rungs = ladder(h->failed_rule);
+    if (a.health == q::Health::ready)
+        h->retry_since = -1; // (by the ladder of another queue it may be called a glitch again, and is as bad as before)
+    else if (a.health == q::Health::retry && h->retry_since < 0 && !was_retry && (h->announced || a.failures == rungs.glitch_count))
+        h->retry_since = time_; // else it was so before a restart
+    h->announced = true;
     h->not_before =
         a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
     if (a.health == q::Health::ready) return;
     h->last_failure = time_;
-    const auto wait = a.next_attempt - now().wall;
-    const smtp::Duration rung = q::rung(settings_, a.failures);
-    if (wait < rung ||
-        wait > std::chrono::duration_cast<smtp::Duration>(rung * (1.0 + settings_.jitter)) + 1ms)
-        wrong("a link's next try is off its ladder");
+    check_rung(a.next_attempt - now().wall, q::rung(rungs, a.failures), "a link");
 }
 
 void World::does(const q::NoticeQueue& a) {
@@ -377,6 +390,11 @@ void World::does(const q::NoticeQueue& a) {
         // A try of the link that ended so said nothing about the link: the next may come at once.
         for (std::size_t h = 0; h < hosts_.size(); ++h)
             if (hosts_[h].machine == d->host || hosts_[h].machine == d->other) hosts_[h].last_open = -1;
+    if (a.health != q::Health::ready)
+        check_rung(a.next_attempt - now().wall,
+                   a.event == 4000 ? q::doubling(settings_.routing_retry, settings_.routing_retry_max, a.failures)
+                                   : q::rung(ladder(book.rule), a.failures),
+                   "a queue");
     say("queue " + std::string(a.queue) + " health " + std::to_string(static_cast<int>(a.health)) +
         " failures " + std::to_string(a.failures));
 }

@@ -66,8 +66,10 @@ struct Host {
     std::int64_t waited_until = 0; // it was paused
     bool down = false;             // as the engine announced it
     std::int64_t retry_since = -1, last_open = -1, next_moment = -1'000'000;
-    std::string rule;     // of its route
-    std::int64_t gap = 0; // between two messages, by that
+    bool announced = false; // since the engine's start
+    std::int64_t next_connection = -1'000'000;
+    std::string rule;        // of the routes to it, where a domain has none of its own
+    std::string failed_rule; // of the queue that it failed for last
     std::string address;  // that other hosts have too; "": its own
     std::string pool;     // of source addresses, that this link to it comes from
     std::size_t machine = 0; // the link without a pool to the same hosts: whose mood is theirs
@@ -78,6 +80,7 @@ struct QueueBook {
     std::int64_t not_before = 0;    // no try before
     std::int64_t last_failure = -1; // that kept all of it waiting
     std::int64_t waited_until = -1; // it, or its pool, was paused
+    std::string rule;               // of its route, as the engine was told last
 };
 
 struct Domain {
@@ -88,6 +91,7 @@ struct Domain {
     bool had_bad = false;        // a bad message was for it
     bool untrusted = false;      // its policy of encryption cannot be met
     std::string pool;            // that its route gives to mail that names none
+    std::string rule;            // of its own route
 };
 
 struct Delivery {
@@ -102,6 +106,7 @@ struct Connection {
     bool local = false, up = false, closing = false, busy = false;
     bool admitted = false; // to its host's address
     bool racing = false;   // with another address of its host
+    std::string rule;      // of the queue it was opened for
     std::uint32_t handed = 0;
     std::int64_t moved = 0; // when it last had nothing to do, or was through with a message
     std::uint64_t incarnation = 0; // of the engine it belongs to
@@ -171,7 +176,7 @@ private:
     void does(const q::NoticeExpired& a);
     void does(const q::NoticeLink& a);
     void does(const q::NoticeQueue& a);
-    void does(const q::LinkForgotten&) {}
+    void does(const q::LinkForgotten& a);
     void does(const q::DomainForgotten&) {}
     void does(const q::LinkState& a);
     void does(const q::NoticeReset&) {}
@@ -201,6 +206,19 @@ private:
     std::string queue_of(const Message& m, const Recipient& r) const;
     void check_pauses(const Message& m, const Recipient& r, const Connection& c);
 
+    // rules.cpp
+    void make_rules();
+    void plan_reloads(std::int64_t span);
+    std::vector<const q::RouteSettings*> rules_in_use(const Host& host) const;
+    const q::RouteSettings& settings_of(std::string_view rule) const;
+    std::uint32_t connections_by(std::string_view rule) const;
+    q::Ladder ladder(std::string_view rule) const { return q::ladder_of(settings_, settings_of(rule)); }
+    std::uint32_t strictest_limit(const Host& host) const;
+    void check_rung(smtp::Duration wait, smtp::Duration rung, const std::string& what);
+    void check_rate(Host& host);
+    void check_connection_rate(Host& host);
+    void check_limit(const Host& host, std::size_t index);
+
     // trouble.cpp
     void start_engine(const std::vector<q::Remembered>& remembered = {});
     const Host& host_of(const Domain& domain, std::string_view pool) const; // as the router says now
@@ -229,7 +247,7 @@ private:
     Recipient& recipient(spool::QueueId id, q::RecipientNumber number);
     Message* message(spool::QueueId id);
 
-    Dice dice_, list_dice_, pool_dice_;
+    Dice dice_, list_dice_, pool_dice_, rule_dice_;
     std::uint64_t seed_;
     Life life_;
     std::ostream* log_;
@@ -246,6 +264,8 @@ private:
     int timers_in_a_row_ = 0;
 
     q::Settings settings_;
+    std::map<std::string, std::uint32_t, std::less<>> limits_; // of connections, by rule; the router says them
+    std::string failed_rule_;                                  // of the connection that ended or told last
     std::unique_ptr<q::Engine> engine_;
     q::Actions out_;
     std::priority_queue<Planned, std::vector<Planned>, std::greater<>> plan_;
