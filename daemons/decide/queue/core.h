@@ -296,7 +296,7 @@ private:
     // What was tried in vain waits until `due`: in `spare` if that is still free, else in a delivery of its
     // own.
     void wait_again(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due,
-                    const Reason& reason);
+                    const Reason& reason, Try how = Try::made);
 
     // ---- health.cpp ----
     void link_succeeded(Slot link);

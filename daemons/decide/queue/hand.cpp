@@ -33,7 +33,8 @@ bool Core::set_paused(Scope scope, std::string_view name, bool on) {
         if (known == links_by_name_.end()) return true;
         links_[known->second].paused = on;
         if (!on) links_[known->second].mark = mark;
-        if (!on) tries_delayed_of(known->second);
+        for (Slot slot = 1; slot <= queues_.top() && !on; ++slot)
+            if (!queues_[slot].name.empty() && queues_[slot].link == known->second) tries_delayed(slot);
         dirty(known->second);
         return true;
     }

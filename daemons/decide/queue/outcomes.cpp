@@ -75,6 +75,7 @@ void Core::outcomes(Slot slot, Slot link, Slot connection, const Done& event) {
     }
     if (spare != none) free_delivery(spare);
     refresh(like.queue);
+    tries_delayed(like.queue);
     finish(like.message);
 }
 
@@ -191,11 +192,12 @@ Slot Core::another(const Delivery& like, Slot& spare, const std::vector<Entry>& 
     return slot;
 }
 
+// (Of a try that was only counted the sweeper judges whether it is enough to expire.)
 void Core::wait_again(const Delivery& like, Slot& spare, const std::vector<Entry>& list, smtp::Monotonic due,
-                      const Reason& reason) {
+                      const Reason& reason, Try how) {
     const Slot message = like.message;
     const Message& m = messages_[message];
-    if (!m.held && expires(m) <= wall_seconds()) {
+    if (how == Try::made && !m.held && expires(m) <= wall_seconds()) {
         expire(message, list, reason);
         return;
     }
@@ -203,14 +205,14 @@ void Core::wait_again(const Delivery& like, Slot& spare, const std::vector<Entry
         std::vector<Entry> over, rest; // the policy allows no further try
         for (const Entry& each : list) (exhausted(message, each.failures) ? over : rest).push_back(each);
         expire(message, over, reason);
-        if (!rest.empty()) wait_again(like, spare, rest, due, reason);
+        if (!rest.empty()) wait_again(like, spare, rest, due, reason, how);
         return;
     }
     const Slot slot = another(like, spare, list);
     queues_[like.queue].last_wait = reason;
     tell_first_try(slot, list, reason);
     Delivery& d = deliveries_[slot];
-    d.tried = seconds(now_.monotonic);
+    if (how == Try::made) d.tried = seconds(now_.monotonic);
     d.due = due;
     std::vector<Entry> rest = list;
     const auto why = static_cast<std::uint32_t>(out_->reasons.size());

@@ -84,7 +84,7 @@ void Core::count_try(Slot slot, const Reason& reason, Try how) {
     }
     if (how == Try::delayed) suspended(slot, reason); // the log has a line of every try
     Slot spare = slot;
-    wait_again(like, spare, list, own_due(like.message, like.queue, most), reason);
+    wait_again(like, spare, list, own_due(like.message, like.queue, most), reason, how);
     if (spare != none) free_delivery(spare);
     if (const Slot extra = messages_[like.message].extra; extra != none && !extras_[extra].reports.empty())
         plan_reports(like.message);

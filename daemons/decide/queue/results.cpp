@@ -45,6 +45,7 @@ void Core::untried(Slot slot, End end) {
     deliveries_[slot].due = now_.monotonic;
     place(slot, end); // a try that is delayed may have been its last
     refresh(queue);
+    tries_delayed(queue); // its link may have failed while this was the queue's one try, and the queue in no ring
 }
 
 // The quickest recent transaction tells what the peer needs; ours slow each other down when they are many. It
@@ -139,6 +140,8 @@ void Core::closed(const Closed& event) {
             }
             if (const Slot message = deliveries_[delivery].message; counted(delivery, reason)) { // tells, too
                 finish(message);
+                refresh(turn);
+                tries_delayed(turn);
                 continue;
             }
             tell_first_try(delivery, entries(delivery), reason);

@@ -308,3 +308,69 @@ TEST_CASE("explain: which policy, and that a try that is delayed counts") {
                           "10 tries); a try that comes due before the wait for the next hop is over is not made, and "
                           "counts");
 }
+
+TEST_CASE("policies: what waits behind its queue's own try is counted, too, when that try fails the link") {
+    Settings s = Bench::exact();
+    s.policies = {every(5min, 0)};
+    Bench b(s);
+    for (int n = 0; n < 4; ++n) { // different messages fail: the queue is in retry
+        b.send({"d.example"});
+        for (b.pass(60s); !b.handed.empty();) b.answer(b.take(), Outcome::deferred, FailureKind::message);
+    }
+    REQUIRE(b.queue("d.example").health == Health::retry);
+    b.send({"d.example"}, {.retry_policy = "quick"});
+    const auto id = b.send({"d.example"}, {.retry_policy = "quick"});
+    b.connects = false;
+    for (const auto until = b.time + 20min; b.opened.empty() && b.time < until;) b.pass(1s);
+    REQUIRE(b.opened.size() == 1); // the queue's one try
+    b.pass(6min);                  // meanwhile the time of both has come
+    b.deferrals.clear();
+    b.refuse(b.opened.front());
+    b.pass(1s);
+    CHECK(b.link("d.example").health == Health::glitch);
+    CHECK(std::ranges::count(b.deferrals, id, &RecordDeferral::id) == 1);
+}
+
+TEST_CASE("policies: nothing expires by age for a try that was only counted") {
+    Settings s = Bench::exact();
+    s.policies = {every(5min, 0)};
+    Bench b(s);
+    b.connects = false;
+    b.send({"d.example"});
+    b.refuse(b.opened.front());
+    b.pass(60s);
+    b.refuse(b.opened.front());
+    b.pass(60s);
+    b.refuse(b.opened.front()); // in retry
+    b.engine.pause(Scope::queue, "d.example", b.now(), b.out);
+    const auto id = b.send({"d.example"}, {.retry_policy = "quick"});
+    b.wall_extra = 24h * 365;
+    b.pass(30s);
+    b.engine.resume(Scope::queue, "d.example", b.now(), b.out);
+    b.run();
+    b.pass(1s);
+    CHECK(std::ranges::count(b.deferrals, id, &RecordDeferral::id) == 1);
+    CHECK(b.expired.empty());
+    while (b.opened.empty()) b.pass(1s);
+    b.refuse(b.opened.front());
+    b.pass(6min);
+    CHECK(std::ranges::count(b.expired, id) == 1);
+}
+
+TEST_CASE("policies: with its link, the tries of a queue that rests by itself are resumed, too") {
+    Settings s = Bench::exact();
+    s.policies = {every(5min, 0)};
+    Bench b(s);
+    for (int n = 0; n < 4; ++n) {
+        b.send({"d.example"});
+        for (b.pass(60s); !b.handed.empty();) b.answer(b.take(), Outcome::deferred, FailureKind::message);
+    }
+    REQUIRE(b.queue("d.example").health == Health::retry);
+    b.engine.pause(Scope::link, "d.example", b.now(), b.out);
+    const auto id = b.send({"d.example"}, {.retry_policy = "quick"});
+    CHECK(std::ranges::count(b.deferrals, id, &RecordDeferral::id) == 0);
+    b.engine.resume(Scope::link, "d.example", b.now(), b.out);
+    b.run();
+    b.pass(1s);
+    CHECK(std::ranges::count(b.deferrals, id, &RecordDeferral::id) == 1);
+}
