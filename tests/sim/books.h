@@ -2,6 +2,7 @@
 #pragma once
 #include "daemons/decide/queue/events.h"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct Recipient {
     bool in_flight = false;
     std::int64_t not_before = 0; // monotonic µs, from the last deferral
     std::int64_t first_try = -1, last_try = -1;
+    std::int64_t came_back = -1; // from an agent, tried or not
     std::uint32_t alone_deaths = 0;
 };
 
@@ -40,6 +42,9 @@ struct Message {
     std::int64_t expired = -1; // when the engine gave up some recipient; the report may come later
     int lane = 1;
     std::string submitter, pool; // pool: of source addresses, that it names
+    std::string policy;                                   // that it names
+    std::optional<decide::queue::RetryPolicy> by_name;    // its values when it came
+    std::optional<decide::queue::RetryPolicy> recorded;   // with the message
     std::uint32_t in_envelope = 1;
     std::vector<Recipient> recipients; // those of the envelope, then those that came by expansion
 };

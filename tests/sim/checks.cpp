@@ -35,6 +35,7 @@ void World::check_books() {
                 if (!passed_over) ++held[n];
             }
         }
+        check_overdue(m);
         if (whole) continue;
         for (std::size_t n = 0; n < held.size(); ++n) {
             const Recipient& r = m.recipients[n];
@@ -216,6 +217,7 @@ void World::check_probe(const q::Deliver& a, const Connection& c) {
 }
 
 void World::check_expiry(const Message& m, const Recipient& r) {
+    if (out_of_tries(m, r)) return; // whatever it was that used them up
     const auto life = m.null_sender ? settings_.report_expiry : settings_.expiry;
     if (!set_back_ && time_ + wall_offset_ < std::max(m.arrival, m.not_before) + life.count() - 2 * second)
         wrong("a recipient expires too early");

@@ -133,7 +133,10 @@ void World::end_connection(std::uint64_t id, bool failed, bool was_up, bool push
     const auto at = connections_.find(id);
     Connection& c = at->second;
     for (const Delivery& d : c.deliveries)
-        for (auto n : d.numbers) recipient(d.id, n).in_flight = false;
+        for (auto n : d.numbers) {
+            recipient(d.id, n).in_flight = false;
+            recipient(d.id, n).came_back = time_;
+        }
     if (c.up && !c.local) --hosts_[c.host].open;
     failed_rule_ = c.rule;
     connections_.erase(at);
@@ -208,7 +211,10 @@ void World::give_back(std::uint64_t id, std::size_t from, std::size_t count) {
         c.deliveries.erase(c.deliveries.begin() + static_cast<std::ptrdiff_t>(from));
         back.push_back(d.delivery);
         --c.handed;
-        for (auto number : d.numbers) recipient(d.id, number).in_flight = false;
+        for (auto number : d.numbers) {
+            recipient(d.id, number).in_flight = false;
+            recipient(d.id, number).came_back = time_;
+        }
     }
     say("given back: " + std::to_string(count));
     engine_->returned({id, back}, now(), out_);

@@ -25,9 +25,9 @@ void World::make_rules() {
         its.connections_per_second = number(30, 1, 5);
         its.glitch_interval = std::chrono::seconds(number(30, 5, 120));
         its.glitch_count = number(30, 1, 5);
-        its.retry_interval = std::chrono::seconds(number(30, 60, 1200));
+        its.retry_interval = std::chrono::seconds(number(30, 120, 900)); // no rung is shorter than the one before
         its.retry_count = number(30, 1, 5);
-        its.retry_interval_after = std::chrono::seconds(number(30, 300, 1800));
+        its.retry_interval_after = std::chrono::seconds(number(30, 1200, 1800));
         its.failures_before_problem = number(30, 1, 4);
         its.by_backlog = rule_dice_.chance(20);
     }
@@ -45,6 +45,7 @@ void World::plan_reloads(std::int64_t span) {
                 q::RouteSettings& its = settings_.routes.at(name);
                 if (its.messages_per_second > 0 && rule_dice_.chance(50))
                     its.messages_per_second = static_cast<std::uint32_t>(rule_dice_.between(1, 20));
+                for (q::RetryPolicy& each : settings_.policies) each.interval += 1s; // nothing to what is queued
                 if (its.connections_per_second > 0 && rule_dice_.chance(50)) its.connections_per_second = 0;
             }
             engine_->configure(settings_, now(), out_);

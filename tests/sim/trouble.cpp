@@ -94,6 +94,8 @@ void World::offer(Message& m) {
     a.lane = static_cast<q::Lane>(m.lane);
     a.submitter = m.submitter;
     a.pool = m.pool;
+    a.retry_policy = m.policy;
+    a.policy = m.recorded ? &*m.recorded : nullptr;
     a.held = m.held;
     a.delay_notice_sent = m.noticed;
     std::vector<q::RecipientNumber> open;
@@ -135,6 +137,7 @@ void World::arrive() {
         m.recipients.push_back(r);
     }
     m.in_envelope = static_cast<std::uint32_t>(count);
+    name_policy(m);
     if (!calm_ && !healed_) {
         m.bad = dice_.chance(8);
         m.deadly = dice_.chance(1) && life_ == Life::hours; // what is held stays
@@ -320,7 +323,10 @@ void World::restart(bool power_cut) {
         h.failed_rule.clear();
         h.stuck_since = -1;
     }
-    for (auto& [name, book] : queues_) book.not_before = 0;
+    for (auto& [name, book] : queues_) {
+        book.not_before = book.route_until = 0;
+        book.announced = false;
+    }
     time_ += dice_.between(1, 20) * second;
     waited_until_ = time_;
     if (power_cut) {

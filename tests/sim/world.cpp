@@ -13,13 +13,14 @@ constexpr std::int64_t second = 1'000'000;
 
 World::World(std::uint64_t seed, std::ostream* log, Life life)
     : dice_(q::Random(seed).number()), list_dice_(~seed), pool_dice_(seed ^ 0x706f6f6c),
-      rule_dice_(seed ^ 0x72756c65), seed_(seed), life_(life), log_(log) {
+      rule_dice_(seed ^ 0x72756c65), policy_dice_(seed ^ 0x706f6c69), seed_(seed), life_(life), log_(log) {
     wall_offset_ = 1'790'000'000 * second;
     time_ = 1000 * second;
     calm_ = dice_.chance(25) && life_ == Life::hours;
     make_settings();
     make_places();
     make_rules();
+    make_policies();
     make_pools();
     start_engine();
     if (life_ == Life::month)
@@ -227,12 +228,16 @@ void World::does(const q::RecordDeferral& a) {
         const bool local = r.local && !message(a.id)->bad; // a message that its mailbox refuses climbs the ladder
         const auto wait = a.next_attempt - now().wall;
         const q::Ladder its = ladder(queues_[queue_of(*message(a.id), r)].rule);
-        const smtp::Duration rung = local ? settings_.local_retry : q::rung(its, a.failures);
+        const q::RetryPolicy& policy = policy_of(*message(a.id));
+        const bool own_clock = policy.kind != q::RetryPolicy::Kind::exchange;
+        const smtp::Duration rung = local && !own_clock ? settings_.local_retry : q::wait_of(policy, its, a.failures);
+        if (policy.counts() && a.failures >= policy.most()) wrong("a try is planned that its policy does not allow");
+        if (r.last_try != time_ && r.came_back != time_) check_delayed(a, n);
         if (!a.problem && a.message_failures >= its.failures_before_problem) wrong("a problem message is not called one");
         if (a.problem && !r.problem && a.message_failures < its.failures_before_problem)
             wrong("a message is called a problem too early");
         const smtp::Duration most =
-            std::chrono::duration_cast<smtp::Duration>(rung * (1.0 + settings_.jitter)) + 1ms;
+            std::chrono::duration_cast<smtp::Duration>(rung * (1.0 + (own_clock ? policy.jitter : settings_.jitter))) + 1ms;
         if (wait < rung) wrong("a retry is planned before its rung");
         if (wait > most && message(a.id)->recipients.size() == 1) wrong("a retry is planned after its rung");
         if (a.failures != r.failures + 1) wrong("a failure was counted twice or not at all");
@@ -384,7 +389,9 @@ void World::does(const q::NoticeQueue& a) {
     QueueBook& book = queues_[std::string(a.queue)];
     const bool of_all = a.health == q::Health::retry || (a.health == q::Health::glitch && a.event != 0);
     if (of_all) book.last_failure = time_;
-    book.not_before = a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
+    const std::int64_t next = a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
+    (a.event == 4000 ? book.route_until : book.not_before) = next;
+    book.announced = book.announced || a.event != 4000;
     const auto d = std::ranges::find(domains_, a.queue.substr(0, a.queue.find('@')), &Domain::name);
     if (d != domains_.end() && a.health != q::Health::ready)
         // A try of the link that ended so said nothing about the link: the next may come at once.

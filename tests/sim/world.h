@@ -78,6 +78,8 @@ struct Host {
 // One queue of the engine's, by its name: what the engine announced of it.
 struct QueueBook {
     std::int64_t not_before = 0;    // no try before
+    std::int64_t route_until = 0;   // its next hop could not be found, and is not looked up again before
+    bool announced = false;         // since the engine's start: else it may remember what we do not
     std::int64_t last_failure = -1; // that kept all of it waiting
     std::int64_t waited_until = -1; // it, or its pool, was paused
     std::string rule;               // of its route, as the engine was told last
@@ -180,7 +182,7 @@ private:
     void does(const q::DomainForgotten&) {}
     void does(const q::LinkState& a);
     void does(const q::NoticeReset&) {}
-    void does(const q::RecordPolicy&) {}
+    void does(const q::RecordPolicy& a);
 
     // hosts.cpp: what the other side does
     void arrive();
@@ -219,6 +221,14 @@ private:
     void check_connection_rate(Host& host);
     void check_limit(const Host& host, std::size_t index);
 
+    // policies.cpp
+    void make_policies();
+    void name_policy(Message& m);
+    const q::RetryPolicy& policy_of(const Message& m) const;
+    bool out_of_tries(const Message& m, const Recipient& r) const;
+    void check_delayed(const q::RecordDeferral& a, q::RecipientNumber number);
+    void check_overdue(const Message& m);
+
     // trouble.cpp
     void start_engine(const std::vector<q::Remembered>& remembered = {});
     const Host& host_of(const Domain& domain, std::string_view pool) const; // as the router says now
@@ -247,7 +257,7 @@ private:
     Recipient& recipient(spool::QueueId id, q::RecipientNumber number);
     Message* message(spool::QueueId id);
 
-    Dice dice_, list_dice_, pool_dice_, rule_dice_;
+    Dice dice_, list_dice_, pool_dice_, rule_dice_, policy_dice_;
     std::uint64_t seed_;
     Life life_;
     std::ostream* log_;
