@@ -182,7 +182,7 @@ bool Core::release(spool::QueueId id) {
     Message& m = messages_[message];
     m.held = false;
     --held_;
-    if (!m.scheduled) m.free_from = wall_seconds(); // held mail does not age
+    if (!m.scheduled || m.free_from <= wall_seconds()) m.free_from = wall_seconds(); // held mail does not age
     held_changed(message);
     watch(message);
     return true;
@@ -275,6 +275,13 @@ bool Core::requeue(spool::QueueId id, const RetryPolicy* policy) {
         free_delivery(slot);
     }
     std::ranges::sort(list, {}, &Entry::number);
+    if (const Slot extra = messages_[message].extra; extra != none) // found in the spool, and not categorized since
+        std::erase_if(extras_[extra].restored, [&](const Restored& each) {
+            if (!std::ranges::binary_search(list, each.number, {}, &Entry::number)) return false;
+            suspect = suspect || each.suspect;
+            deaths = std::max(deaths, static_cast<std::uint8_t>(std::min(each.deaths, 255u)));
+            return true;
+        });
     const Slot again = new_delivery(message);
     set_entries(again, list);
     if (suspect) {

@@ -327,3 +327,20 @@ TEST_CASE("a queued message with one recipient costs at most 200 bytes") {
     CHECK(b.engine.counts().messages == many);
     CHECK(b.engine.bytes() / many <= 200);
 }
+
+TEST_CASE("requeue: counters found in the spool do not come back, whether or not it was categorized since") {
+    Bench b;
+    std::vector<Restored> was(2);
+    for (std::uint32_t n = 0; n < 2; ++n) was[n] = {.number = n, .failures = 5, .next_attempt = b.now().wall + 7min};
+    Accepted a;
+    a.location = spool::Location::messages;
+    a.restored = was;
+    const auto id = b.send({"d.example", "d.example"}, a);
+    CHECK(b.asked.empty());
+    CHECK(b.engine.requeue(id, b.now(), b.out));
+    b.run();
+    REQUIRE(b.handed.size() == 1);
+    b.answer(b.take(), Outcome::deferred);
+    REQUIRE(!b.deferrals.empty());
+    CHECK(b.deferrals.back().failures == 1);
+}

@@ -150,6 +150,21 @@ TEST_CASE("held mail does not move or age until it is released") {
     CHECK(b.handed.empty());
 }
 
+TEST_CASE("mail that was held over its scheduled time is young when it is released") {
+    Bench b;
+    Accepted later;
+    later.not_before = b.now().wall + 1h;
+    const auto id = b.send({"d.example"}, later);
+    CHECK(b.engine.hold(id, b.now(), b.out));
+    b.pass(24h * 10);
+    CHECK(b.engine.release(id, b.now(), b.out));
+    b.run();
+    b.answer(b.take(), Outcome::deferred, FailureKind::recipient);
+    b.pass(1h);
+    CHECK(b.expired.empty());
+    CHECK(b.reports.empty()); // nor is it late
+}
+
 TEST_CASE("what waits moves out of incoming/, what is quick does not") {
     Bench b;
     b.connects = false;
