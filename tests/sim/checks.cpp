@@ -217,9 +217,10 @@ void World::check_probe(const q::Deliver& a, const Connection& c) {
 }
 
 void World::check_expiry(const Message& m, const Recipient& r) {
-    if (out_of_tries(m, r)) return; // whatever it was that used them up
-    const auto life = m.null_sender ? settings_.report_expiry : settings_.expiry;
-    if (!set_back_ && time_ + wall_offset_ < std::max(m.arrival, m.not_before) + life.count() - 2 * second)
+    if (m.ended || out_of_tries(m, r)) return; // whatever it was that used them up
+    const std::int64_t usual = (m.null_sender ? settings_.report_expiry : settings_.expiry).count();
+    const std::int64_t life = m.lifetime > 0 ? m.lifetime : usual;
+    if (!set_back_ && time_ + wall_offset_ < std::max(m.arrival, m.not_before) + life - 2 * second)
         wrong("a recipient expires too early");
     // A failed try of its queue or link stands for one of each recipient that has to wait for that, whichever message
     // it was made with: a host that stays down is not to be tried once more for each. So for the local store, whose
@@ -238,7 +239,7 @@ void World::check_expiry(const Message& m, const Recipient& r) {
         }
     }
     const std::int64_t tried = std::max({r.last_try, queue, link});
-    const std::int64_t waited = std::max({waited_until_, paused, book.waited_until});
+    const std::int64_t waited = std::max({waited_until_, paused, book.waited_until, m.waited_until});
     say("tried " + std::to_string(r.last_try / second) + ", queue " + std::to_string(queue / second) + ", link " +
         std::to_string(link / second) + ", waited until " + std::to_string(waited / second));
     if (tried < waited && m.expired > waited)

@@ -95,6 +95,8 @@ void World::offer(Message& m) {
     a.submitter = m.submitter;
     a.pool = m.pool;
     a.retry_policy = m.policy;
+    a.lifetime = smtp::Duration(m.lifetime);
+    if (m.ended) a.expiry = smtp::WallTime(smtp::Duration(m.expiry));
     a.policy = m.recorded ? &*m.recorded : nullptr;
     a.held = m.held;
     a.delay_notice_sent = m.noticed;
@@ -213,6 +215,7 @@ void World::plan_trouble() {
     plan_suppressions(span);
     plan_pauses(span);
     plan_reloads(span);
+    plan_hand(span);
 }
 
 void World::plan_trouble_of_processes(std::int64_t span) {
@@ -331,6 +334,7 @@ void World::restart(bool power_cut) {
     waited_until_ = time_;
     if (power_cut) {
         for (auto& [id, m] : messages_) {
+            if (m.removed) continue; // that is durable
             if (!m.gone && dice_.chance(80)) continue;
             if (m.gone && (time_ + wall_offset_ - m.arrival > 60 * second || dice_.chance(70))) continue;
             m.gone = false;
@@ -420,6 +424,7 @@ void World::heal() {
     paused_links_.clear();
     carry_out();
     resume_all();
+    release_all();
     for (const auto which : {q::Service::categorizer, q::Service::router, q::Service::bounce})
         engine_->service(which, q::Presence::up, now(), out_);
     carry_out();

@@ -13,7 +13,8 @@ constexpr std::int64_t second = 1'000'000;
 
 World::World(std::uint64_t seed, std::ostream* log, Life life)
     : dice_(q::Random(seed).number()), list_dice_(~seed), pool_dice_(seed ^ 0x706f6f6c),
-      rule_dice_(seed ^ 0x72756c65), policy_dice_(seed ^ 0x706f6c69), seed_(seed), life_(life), log_(log) {
+      rule_dice_(seed ^ 0x72756c65), policy_dice_(seed ^ 0x706f6c69),
+      hand_dice_(seed ^ 0x68616e64), seed_(seed), life_(life), log_(log) {
     wall_offset_ = 1'790'000'000 * second;
     time_ = 1000 * second;
     calm_ = dice_.chance(25) && life_ == Life::hours;
@@ -360,7 +361,10 @@ void World::does(const q::Remove& a) {
 
 void World::does(const q::NoticeExpired& a) {
     say("expired " + a.id.text());
-    if (Message* m = message(a.id)) m->expired = time_;
+    Message* m = message(a.id);
+    if (!m) return;
+    m->expired = time_;
+    if (m->held) wrong("held mail expires");
 }
 
 void World::does(const q::NoticeLink& a) {

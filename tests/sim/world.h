@@ -229,6 +229,22 @@ private:
     void check_delayed(const q::RecordDeferral& a, q::RecipientNumber number);
     void check_overdue(const Message& m);
 
+    // hand.cpp
+    void plan_hand(std::int64_t span);
+    void command();
+    void hold(Message& m);
+    void release(Message& m);
+    void release_all();
+    void remove_by_hand(std::uint64_t id);
+    void expire_by_hand(Message& m);
+    void change_life(Message& m);
+    void change_lane(Message& m);
+    void requeue(Message& m);
+    void force(Message& m);
+    void force(q::Scope scope, const std::string& name);
+    void forget_rests();
+    void check_forced(const std::string& what, const std::function<bool(const Message&, const q::DeliveryInfo&)>& covers);
+
     // trouble.cpp
     void start_engine(const std::vector<q::Remembered>& remembered = {});
     const Host& host_of(const Domain& domain, std::string_view pool) const; // as the router says now
@@ -257,7 +273,7 @@ private:
     Recipient& recipient(spool::QueueId id, q::RecipientNumber number);
     Message* message(spool::QueueId id);
 
-    Dice dice_, list_dice_, pool_dice_, rule_dice_, policy_dice_;
+    Dice dice_, list_dice_, pool_dice_, rule_dice_, policy_dice_, hand_dice_;
     std::uint64_t seed_;
     Life life_;
     std::ostream* log_;
