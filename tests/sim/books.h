@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sim {
@@ -15,6 +16,9 @@ struct Recipient {
     bool local = false, discard = false, unknown = false; // as the categorizer will say
     bool rejected = false;                                // its host answers 550
     bool suppressed = false;
+    std::uint32_t mailbox = 0;    // in its domain's store
+    bool found_full = false;      // that, once
+    std::string_view user;        // local: whose deliveries have a bound of their own; "": nobody's
     // the spool's
     Written written = Written::open;
     std::uint32_t failures = 0, message_failures = 0, deaths = 0;

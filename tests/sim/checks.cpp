@@ -54,7 +54,7 @@ void World::check_books() {
         if (calm_ && !healed_ && !m.bad && !m.held) {
             for (const Recipient& r : m.recipients)
                 if (r.written == Written::open && r.delivered == 0 && !r.reported && !r.rejected &&
-                    !r.unknown && !r.local && time_ - m.accepted > 10 * minute)
+                    !r.unknown && !r.local && !r.found_full && time_ - m.accepted > 10 * minute)
                     return wrong("good message " + spool::QueueId{id}.text() +
                                  " to a healthy host has waited ten minutes");
         }
@@ -165,6 +165,7 @@ void World::check_start(const q::Deliver& a, const Connection& c) {
             if (time_ < queues_[queue_of(*m, r)].not_before) wrong("a queue in retry is tried before its time");
         }
         check_pauses(*m, r, c);
+        if (!r.user.empty() && n == out_.of(a.numbers)[0]) check_user(*m, r);
         if (r.suspect) {
             std::size_t in_flight = 0;
             for (const auto& [id, each] : connections_)
@@ -238,6 +239,7 @@ void World::check_expiry(const Message& m, const Recipient& r) {
             paused = std::min(paused, other.waited_until);
         }
     }
+    if (!book.routed && book.lookups_failed > 0) paused = -1; // without a route it waits for no link
     const std::int64_t tried = std::max({r.last_try, queue, link});
     const std::int64_t waited = std::max({waited_until_, paused, book.waited_until, m.waited_until});
     say("tried " + std::to_string(r.last_try / second) + ", queue " + std::to_string(queue / second) + ", link " +

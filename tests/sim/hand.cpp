@@ -15,6 +15,18 @@ constexpr std::int64_t second = 1'000'000, minute = 60 * second;
 void World::plan_hand(std::int64_t span) {
     if (calm_ || life_ == Life::month || !hand_dice_.chance(40)) return;
     for (auto n = hand_dice_.between(1, 25); n > 0; --n) later(hand_dice_.between(0, span), [this] { command(); });
+    if (!hand_dice_.chance(30)) return;
+    const std::int64_t at = hand_dice_.between(0, span); // what was found in the spool is not categorized yet
+    later(at, [this] {
+        if (!healed_) restart(false);
+    });
+    for (int n = 0; n < 20; ++n)
+        later(at + 30 * second, [this] {
+            if (const auto open = std::ranges::find_if(messages_, [&](const auto& each) {
+                    return !each.second.gone && !each.second.removed && each.first > last_requeued_;
+                }); open != messages_.end() && !healed_)
+                requeue(messages_.at(last_requeued_ = open->first));
+        });
 }
 
 void World::command() {

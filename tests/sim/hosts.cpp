@@ -8,6 +8,7 @@ namespace {
 constexpr std::int64_t second = 1'000'000;
 const q::Reason refused{"4.4.1", "connection refused", "", ""};
 const q::Reason busy{"4.7.0", "too many connections", "421 4.7.0 too many connections", "mx"};
+const q::Reason full{"4.2.2", "mailbox full", "452 4.2.2 mailbox full", "store"};
 const q::Reason grey{"4.7.1", "greylisted", "450 4.7.1 come back", "mx"};
 const q::Reason later_please{"4.3.0", "try later", "451 4.3.0 try later", "mx"};
 const q::Reason no_such_user{"5.1.1", "no such user", "550 5.1.1 no such user", "mx"};
@@ -260,6 +261,10 @@ q::Result World::verdict(const Connection& c, Recipient& r, const Message& m, co
         out.outcome = q::Outcome::failed;
         out.kind = decide::FailureKind::recipient;
         out.reason = &no_such_user;
+    } else if (!m.bad && is_full(c, r)) {
+        out.outcome = q::Outcome::deferred;
+        out.kind = decide::FailureKind::recipient;
+        out.reason = &full;
     } else if (mood == Mood::greylists && time_ - r.first_try < 300 * second) {
         out.outcome = q::Outcome::deferred;
         out.kind = decide::FailureKind::recipient;
@@ -289,7 +294,7 @@ void World::answer(std::uint64_t id) {
     Message* m = message(d.id);
     const Mood mood = mood_of(c);
     const bool drops = mood == Mood::drops;
-    bool of_policy = true;
+    bool of_policy = true, of_recipient = false, of_others = false;
     std::vector<q::Result> results;
     for (auto n : d.numbers) {
         Recipient& r = recipient(d.id, n);
@@ -299,6 +304,8 @@ void World::answer(std::uint64_t id) {
         q::Result result = verdict(c, r, *m, drops ? &dropped : &later_please);
         result.number = n;
         if (result.outcome == q::Outcome::delivered) ++r.delivered;
+        if (result.outcome == q::Outcome::deferred)
+            (result.kind == decide::FailureKind::recipient ? of_recipient : of_others) = true;
         of_policy = of_policy && result.kind == decide::FailureKind::policy;
         results.push_back(result);
     }
@@ -314,9 +321,14 @@ void World::answer(std::uint64_t id) {
         return link == links.end() ? 0 : link->failures;
     };
     const auto before = of_policy ? failures() : 0;
+    const std::string queue = queue_of(*m, m->recipients[d.numbers[0]]);
+    const bool only_theirs = of_recipient && !of_others;
+    const auto shared = only_theirs ? failures_of(queue, c) : 0;
     failed_rule_ = c.rule;
     engine_->done(done, now(), out_);
     if (of_policy && failures() > before) wrong("one domain's policy failed the link of all");
+    if (only_theirs && failures_of(queue, connections_.at(id)) > shared)
+        wrong("one recipient's failure keeps the mail of others");
     if (drops || mood == Mood::hangs_up || (mood == Mood::vanished) ||
         (!c.local && !healed_ && dice_.chance(2))) {
         later(0, [this, id, incarnation = incarnation_] {

@@ -36,7 +36,7 @@ std::size_t World::host_at(std::size_t machine, std::string_view pool) const {
 const std::string& World::pool_of(const Message& m, const Domain& d) const { return m.pool.empty() ? d.pool : m.pool; }
 
 std::string World::queue_of(const Message& m, const Recipient& r) const {
-    if (r.local) return std::string(q::store_prefix) + "local";
+    if (r.local) return std::string(q::store_prefix) + std::string(r.user.empty() ? "local" : r.user);
     return m.pool.empty() ? r.domain : r.domain + "@" + m.pool;
 }
 

@@ -136,6 +136,7 @@ void World::arrive() {
         r.discard = dice_.chance(3);
         r.unknown = dice_.chance(3);
         r.rejected = dice_.chance(5);
+        choose_mailbox(r);
         m.recipients.push_back(r);
     }
     m.in_envelope = static_cast<std::uint32_t>(count);
@@ -216,6 +217,7 @@ void World::plan_trouble() {
     plan_pauses(span);
     plan_reloads(span);
     plan_hand(span);
+    plan_lookups(span);
 }
 
 void World::plan_trouble_of_processes(std::int64_t span) {
@@ -328,7 +330,8 @@ void World::restart(bool power_cut) {
     }
     for (auto& [name, book] : queues_) {
         book.not_before = book.route_until = 0;
-        book.announced = false;
+        book.announced = book.routed = false;
+        book.lookups_failed = power_cut || book.lookups_failed == 0 ? 0 : -1;
     }
     time_ += dice_.between(1, 20) * second;
     waited_until_ = time_;
@@ -411,7 +414,8 @@ void World::heal() {
     list_unreadable_ = false;
     out_.clear();
     for (Host& h : hosts_) h.mood = Mood::well;
-    for (Domain& d : domains_) d.untrusted = false;
+    for (Domain& d : domains_) d.untrusted = d.unanswered = false;
+    full_.clear();
     for (auto& [id, m] : messages_) m.bad = m.deadly = false;
     if (paused_ && engine_->resume(q::Scope::everything, "", now(), out_)) {
         paused_ = false;

@@ -14,7 +14,7 @@ constexpr std::int64_t second = 1'000'000;
 World::World(std::uint64_t seed, std::ostream* log, Life life)
     : dice_(q::Random(seed).number()), list_dice_(~seed), pool_dice_(seed ^ 0x706f6f6c),
       rule_dice_(seed ^ 0x72756c65), policy_dice_(seed ^ 0x706f6c69),
-      hand_dice_(seed ^ 0x68616e64), seed_(seed), life_(life), log_(log) {
+      hand_dice_(seed ^ 0x68616e64), store_dice_(seed ^ 0x73746f72), lookup_dice_(seed ^ 0x6c6f6f6b), seed_(seed), life_(life), log_(log) {
     wall_offset_ = 1'790'000'000 * second;
     time_ = 1000 * second;
     calm_ = dice_.chance(25) && life_ == Life::hours;
@@ -22,6 +22,7 @@ World::World(std::uint64_t seed, std::ostream* log, Life life)
     make_places();
     make_rules();
     make_policies();
+    make_stores();
     make_pools();
     start_engine();
     if (life_ == Life::month)
@@ -29,6 +30,7 @@ World::World(std::uint64_t seed, std::ostream* log, Life life)
     else
         plan_traffic();
     if (!calm_) plan_trouble();
+    plan_full(end_of_trouble_ - time_);
     later(end_of_trouble_ - time_, [] {});
 }
 
@@ -156,7 +158,7 @@ void World::does(const q::AskCategorizer& a) {
             const Recipient& r = m->recipients[n];
             const auto home = std::ranges::find(domains_, r.domain, &Domain::name);
             q::FinalRecipient f{n, q::Fate::remote, home->name, 0, nullptr, key_of(m->id, n), list_dice_.chance(10)};
-            if (r.local) f.fate = q::Fate::local, f.destination = "local";
+            if (r.local) f.fate = q::Fate::local, f.destination = r.user.empty() ? std::string_view("local") : r.user;
             if (r.discard) f.fate = q::Fate::discard;
             if (r.unknown || r.suppressed) f.fate = q::Fate::failed, f.reason = &unknown;
             if (!healed_ && !calm_ && dice_.chance(2)) f.fate = q::Fate::deferred, f.reason = &table;
@@ -168,9 +170,10 @@ void World::does(const q::AskCategorizer& a) {
 }
 
 void World::does(const q::AskRoute& a) {
-    const std::string domain(a.domain), pool(a.pool);
+    const std::string domain(a.domain), pool(a.pool), queue = pool.empty() ? domain : domain + "@" + pool;
+    check_lookup(queue);
     const std::uint64_t incarnation = incarnation_;
-    later(dice_.between(100, 50'000), [this, domain, pool, incarnation] {
+    later(dice_.between(100, 50'000), [this, domain, pool, queue, incarnation] {
         if (incarnation != incarnation_) return;
         const Domain& d = domain_of(domain);
         static const q::Reason servfail{"4.4.3", "name server failure", "", ""};
@@ -182,17 +185,18 @@ void World::does(const q::AskRoute& a) {
         if (d.impossible) {
             r.kind = q::RouteKind::permanent;
             r.reason = &nowhere;
-        } else if (!healed_ && !calm_ && dice_.chance(10)) {
+        } else if ((!healed_ && !calm_ && dice_.chance(10)) || d.unanswered) {
             r.kind = q::RouteKind::temporary;
             r.reason = &servfail;
         } else {
             const Host& best = host_of(d, pool.empty() ? d.pool : pool);
             r.kind = best.mx ? q::RouteKind::mx : q::RouteKind::configured;
             r.link = best.name;
-            std::string& rule = queues_[pool.empty() ? domain : domain + "@" + pool].rule;
+            std::string& rule = queues_[queue].rule;
             r.rule = rule = d.rule.empty() ? best.rule : d.rule;
             r.connections = connections_by(rule);
         }
+        looked_up(queue, r);
         engine_->routed(r, now(), out_);
     });
 }

@@ -72,6 +72,7 @@ struct Host {
     std::string failed_rule; // of the queue that it failed for last
     std::string address;  // that other hosts have too; "": its own
     std::string pool;     // of source addresses, that this link to it comes from
+    bool store = false;      // of mailboxes, by LMTP: each recipient has a reply of its own after the dot
     std::size_t machine = 0; // the link without a pool to the same hosts: whose mood is theirs
 };
 
@@ -83,6 +84,8 @@ struct QueueBook {
     std::int64_t last_failure = -1; // that kept all of it waiting
     std::int64_t waited_until = -1; // it, or its pool, was paused
     std::string rule;               // of its route, as the engine was told last
+    bool routed = false;
+    int lookups_failed = 0;         // in a row; -1: not known here
 };
 
 struct Domain {
@@ -94,6 +97,7 @@ struct Domain {
     bool untrusted = false;      // its policy of encryption cannot be met
     std::string pool;            // that its route gives to mail that names none
     std::string rule;            // of its own route
+    bool unanswered = false;     // its name servers do not answer
 };
 
 struct Delivery {
@@ -179,7 +183,7 @@ private:
     void does(const q::NoticeLink& a);
     void does(const q::NoticeQueue& a);
     void does(const q::LinkForgotten& a);
-    void does(const q::DomainForgotten&) {}
+    void does(const q::DomainForgotten& a);
     void does(const q::LinkState& a);
     void does(const q::NoticeReset&) {}
     void does(const q::RecordPolicy& a);
@@ -245,6 +249,19 @@ private:
     void forget_rests();
     void check_forced(const std::string& what, const std::function<bool(const Message&, const q::DeliveryInfo&)>& covers);
 
+    // stores.cpp
+    void make_stores();
+    void plan_full(std::int64_t span);
+    void choose_mailbox(Recipient& r);
+    bool is_full(const Connection& c, Recipient& r);
+    void check_user(const Message& m, const Recipient& r);
+    std::uint32_t failures_of(const std::string& queue, const Connection& c) const;
+
+    // lookups.cpp
+    void plan_lookups(std::int64_t span);
+    void check_lookup(const std::string& queue);
+    void looked_up(const std::string& queue, const q::Routed& r);
+
     // trouble.cpp
     void start_engine(const std::vector<q::Remembered>& remembered = {});
     const Host& host_of(const Domain& domain, std::string_view pool) const; // as the router says now
@@ -273,7 +290,7 @@ private:
     Recipient& recipient(spool::QueueId id, q::RecipientNumber number);
     Message* message(spool::QueueId id);
 
-    Dice dice_, list_dice_, pool_dice_, rule_dice_, policy_dice_, hand_dice_;
+    Dice dice_, list_dice_, pool_dice_, rule_dice_, policy_dice_, hand_dice_, store_dice_, lookup_dice_;
     std::uint64_t seed_;
     Life life_;
     std::ostream* log_;
@@ -309,6 +326,10 @@ private:
     std::set<std::string> paused_links_, paused_queues_, paused_pools_;
     bool paused_ = false;
     bool list_unreadable_ = false; // of those suppressed
+    std::uint64_t last_requeued_ = 0;
+    bool users_ = false;           // some local recipients are users with a bound of their own
+    std::set<std::pair<std::string, std::uint32_t>> full_; // mailboxes: domain (or "local") and number
+    std::uint64_t repeated_at_ = 0;                        // the step in which a look-up was last repeated
     std::uint32_t open_ = 0;
     std::map<std::uint64_t, std::int64_t> alone_since_; // agent → nothing else in flight
 };
