@@ -327,6 +327,7 @@ void World::answer(std::uint64_t id) {
     failed_rule_ = c.rule;
     engine_->done(done, now(), out_);
     if (of_policy && failures() > before) wrong("one domain's policy failed the link of all");
+    check_recorded(d.id, results);
     if (only_theirs && failures_of(queue, connections_.at(id)) > shared)
         wrong("one recipient's failure keeps the mail of others");
     if (drops || mood == Mood::hangs_up || (mood == Mood::vanished) ||

@@ -54,6 +54,21 @@ std::uint32_t World::failures_of(const std::string& queue, const Connection& c) 
     return out;
 }
 
+// What was refused for now is written down, and waits; or it has expired.
+void World::check_recorded(spool::QueueId id, const std::vector<q::Result>& results) {
+    for (const q::Result& each : results) {
+        if (each.outcome != q::Outcome::deferred) continue;
+        if (each.kind != decide::FailureKind::recipient && each.kind != decide::FailureKind::message) continue;
+        const bool known = std::ranges::any_of(out_.list, [&](const q::Action& action) {
+            const auto* deferral = std::get_if<q::RecordDeferral>(&action);
+            const auto* expired = std::get_if<q::NoticeExpired>(&action);
+            return (expired && expired->id == id) ||
+                   (deferral && deferral->id == id && std::ranges::count(out_.of(deferral->numbers), each.number) > 0);
+        });
+        if (!known) wrong("a recipient was refused for now, and no deferral says so");
+    }
+}
+
 void World::check_user(const Message& m, const Recipient& r) {
     std::uint32_t in_flight = 1;
     for (const auto& [id, c] : connections_)

@@ -254,6 +254,7 @@ private:
     void plan_full(std::int64_t span);
     void choose_mailbox(Recipient& r);
     bool is_full(const Connection& c, Recipient& r);
+    void check_recorded(spool::QueueId id, const std::vector<q::Result>& results);
     void check_user(const Message& m, const Recipient& r);
     std::uint32_t failures_of(const std::string& queue, const Connection& c) const;
 
