@@ -177,6 +177,7 @@ void World::forget_rests() {
     for (Host& h : hosts_) {
         h.not_before = 0;
         h.last_open = -1;
+        h.forced = time_;
         h.announced = false;
     }
 }

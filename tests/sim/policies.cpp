@@ -78,7 +78,7 @@ void World::check_delayed(const q::RecordDeferral& a, q::RecipientNumber number)
         const std::string& pool = pool_of(m, d);
         const Host& first = hosts_[host_at(d.host, pool)];
         // Without a route it waits for no link, and for no pool but the one it names.
-        const bool routed = time_ >= book.route_until;
+        const bool routed = book.announced && time_ >= book.route_until;
         paused = paused || (paused_pools_.contains(pool) && (routed || !m.pool.empty())) ||
                  (paused_links_.contains(first.name) && !d.other && routed);
         // (Of a link that is down one good probe is not enough.)

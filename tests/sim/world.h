@@ -67,6 +67,7 @@ struct Host {
     bool down = false;             // as the engine announced it
     std::int64_t retry_since = -1, last_open = -1, next_moment = -1'000'000;
     bool announced = false; // since the engine's start
+    std::int64_t forced = -1'000'000'000;
     std::int64_t next_connection = -1'000'000;
     std::string rule;        // of the routes to it, where a domain has none of its own
     std::string failed_rule; // of the queue that it failed for last
