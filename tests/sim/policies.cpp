@@ -78,13 +78,12 @@ void World::check_delayed(const q::RecordDeferral& a, q::RecipientNumber number)
         const std::string& pool = pool_of(m, d);
         const Host& first = hosts_[host_at(d.host, pool)];
         // Without a route it waits for no link, and for no pool but the one it names.
-        const bool routed = book.announced && time_ >= book.route_until;
+        const bool routed = book.routed && time_ >= book.route_until;
         paused = paused || (paused_pools_.contains(pool) && (routed || !m.pool.empty())) ||
                  (paused_links_.contains(first.name) && !d.other && routed);
         // (Of a link that is down one good probe is not enough.)
         const auto not_ready = [](const Host& h) { return !h.announced || h.health != q::Health::ready; };
         rests = rests || not_ready(first) || (d.other && not_ready(hosts_[host_at(*d.other, pool)]));
-        paused = paused || (paused_links_.contains(first.name) && !d.other && time_ >= book.route_until); // else no link is waited for
     }
     if (!rests) wrong("a try is counted that nothing delays: " + queue);
     if (paused) wrong("a try is counted that our own doing delays");
