@@ -1,5 +1,4 @@
 #include "daemons/queue-manager/reload_effects.h"
-#include "daemons/common/config/own_listener.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/decide/mx.h"
 #include "daemons/decide/queue/ladder.h"
@@ -38,16 +37,6 @@ std::string hops_text(const RouteRule* rule) {
     for (const auto& equals : rule->next_hops)
         for (const auto& hop : equals) out.push_back(hop.to_string());
     return fmt::format("{}", fmt::join(out, ", "));
-}
-
-// Every host it names is this system.
-bool leads_back(const config::Config& config, const RouteRule* rule) {
-    if (!rule || rule->next_hops.empty()) return false;
-    return std::ranges::all_of(rule->next_hops, [&](const auto& equals) {
-        return std::ranges::all_of(equals, [&](const NextHop& hop) {
-            return hop.kind == NextHop::Kind::host && config::own_listener(config, hop) != nullptr;
-        });
-    });
 }
 
 bool gives_back(const RouteRule* rule) {
@@ -108,12 +97,9 @@ public:
         const auto say = [&](What what, std::string how, std::uint32_t deliveries) {
             if (!how.empty() && deliveries > 0) out.push_back({what, queue.name, queue.link, deliveries, std::move(how)});
         };
-        const bool moves = hops(before) != hops(after);
-        if (moves && leads_back(then_.config, after))
-            return say(What::returned, fmt::format("its route leads back to this system: {}", hops_text(after)), queue.deliveries);
         if (!gives_back(before) && gives_back(after) && queue.of_link && queue.last_error.stage == smtp::Stage::auth)
             say(What::returned, "auth_failure is \"return\", and its link's credentials are refused", queue.due);
-        if (moves) say(What::rerouted, fmt::format("from {} to {}", hops_text(before), hops_text(after)), queue.deliveries);
+        if (hops(before) != hops(after)) say(What::rerouted, fmt::format("from {} to {}", hops_text(before), hops_text(after)), queue.deliveries);
         say(What::limited, limits(now_, then_, before, after, by_mx(after)), queue.deliveries);
         say(What::rescheduled, schedule(now_, then_, before, after), queue.deliveries);
         const auto level = [&](const Side& side) { return side.routes.tls_level(domain, side.config.smtp_client.tls); };

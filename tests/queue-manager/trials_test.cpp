@@ -18,7 +18,7 @@ struct Bench {
     std::vector<std::uint64_t> ended;
     std::vector<std::string> hindrances;
     bool agent = true;
-    delivery::Step failed_at = delivery::Step::rcpt;
+    delivery::Reply failed = {.stage = delivery::Stage::rcpt}; // how
     std::string advice; // the last
     std::string pool;
     std::string told; // a line per step: "finding step text"
@@ -63,7 +63,7 @@ struct Bench {
         trials.said(from, out);
     }
     void tried(delivery::Outcome outcome, std::string text = "", Trials::AgentId from = 7) {
-        delivery::Tried out{sent.back().attempt, outcome, {}, "", failed_at};
+        delivery::Tried out{sent.back().attempt, outcome, failed, ""};
         out.reason.text = std::move(text);
         trials.said(from, out);
     }
@@ -145,10 +145,18 @@ TEST_CASE("the result is the worst that was found, of servers and of our own") {
 }
 
 TEST_CASE("what is advised is about what stands in the way") {
-    for (const auto& [step, word] : {std::pair{delivery::Step::tlsa, "TLSA"}, {delivery::Step::sts, "mta-sts.y.example"},
-                                     {delivery::Step::rcpt, "Not now"}}) {
+    using Demand = smtp::Circumstances::Demand;
+    using Stage = delivery::Stage;
+    struct Row {
+        Stage stage;
+        Demand demand;
+        std::string_view word;
+    };
+    for (const auto& [stage, demand, word] : {Row{Stage::tls, Demand::records, "TLSA"}, Row{Stage::tls, Demand::policy, "mta-sts.y.example"},
+                                              Row{Stage::rcpt, Demand::level, "Not now"}}) {
         Bench b;
-        b.failed_at = step;
+        b.failed.stage = stage;
+        b.failed.seen.demand = demand;
         b.begin({.address = "a@y.example"});
         b.found({remote("a@y.example")});
         b.tried(delivery::Outcome::deferred, "no");
@@ -169,11 +177,12 @@ TEST_CASE("how a server fell silent, and what a socket or a pool said, is in the
         each->host = "mx.y.example[192.0.2.1]:465";
     }
     silent.reason.stage = Stage::banner;
-    silent.silent = true;
+    silent.reason.seen.silent = true;
     forbidden.reason.stage = nowhere.reason.stage = Stage::connect;
     forbidden.host = "localhost[/run/lmtp]";
-    forbidden.error = EACCES;
-    nowhere.error = EADDRNOTAVAIL;
+    forbidden.reason.seen.error = EACCES;
+    nowhere.reason.seen.error = EADDRNOTAVAIL;
+    wrapped.reason.seen.wrapped = true;
     wrapped.reason.stage = Stage::tls;
     const Row rows[] = {{silent, "does not greet"},
                         {forbidden, "/run/lmtp may not be used by postrider"},
@@ -184,6 +193,7 @@ TEST_CASE("how a server fell silent, and what a socket or a pool said, is in the
         b.pool = "bulk";
         b.begin({.address = "a@y.example"});
         auto road = remote("a@y.example");
+        road.route->link = "y.example@bulk";
         road.route->hosts = {{.name = "mx.y.example", .port = 465, .tls_wrap = true}};
         b.found({road});
         auto tried = row.tried;

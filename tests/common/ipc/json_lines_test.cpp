@@ -104,7 +104,13 @@ private:
 std::string raw(const std::string& path, const std::string& bytes) {
     auto fd = connect_local(path);
     REQUIRE(fd);
-    REQUIRE(write(fd->number(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+    for (std::size_t sent = 0; sent < bytes.size();) { // the server may read on only after it has answered
+        const auto n = write(fd->number(), bytes.data() + sent, bytes.size() - sent);
+        if (n > 0) sent += static_cast<std::size_t>(n);
+        pollfd ready{fd->number(), POLLOUT, 0};
+        if (n < 0) REQUIRE(poll(&ready, 1, 5'000) == 1);
+        if (n < 0 && (ready.revents & (POLLHUP | POLLERR))) break;
+    }
     shutdown(fd->number(), SHUT_WR);
     std::string out;
     while (true) {
