@@ -85,7 +85,7 @@ def test_a_try_shows_as_whom_and_what_came_of_it(mta, relay, mechanism, password
     steps = attempt(mta, "user@remote.example", status=outcome)
     step, result = one(steps, "auth"), one(steps, "result")
     assert step["text"].startswith("as ann at ") and f"({mechanism}): " in step["text"]
-    assert step["finding"] == ("good" if outcome == GOOD else "permanent") and step["code"] == (235 if outcome == GOOD else 535)
+    assert step["finding"] == ("good" if outcome == GOOD else "temporary") and step["code"] == (235 if outcome == GOOD else 535)
     assert bool(of(steps, "rcpt")) == (outcome == GOOD) and ("credentials" in result["advice"]) == (outcome != GOOD)
 
 

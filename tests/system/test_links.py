@@ -46,7 +46,8 @@ def test_a_hop_without_the_tls_that_its_route_demands_gives_way(mta, remote, fol
     first, second = remote(), remote()
     second.use_certificate(make_certificate(folder, "host.example"))
     mta.config["queue"] |= {"link_down_after": "1s", "link_up_after": "1s"}
-    mta.route("remote.example", first, second, tls="encrypt")
+    mta.route("remote.example", first, second)
+    mta.config['route."remote.example"']["tls"] = "encrypt"
     mta.start()
     mta.submit("user@remote.example")
     assert second.wait_for_one_to("user@remote.example").tls

@@ -143,12 +143,12 @@ def test_lists_in_order_and_in_parts(deferring):
 
 def test_messages_by_what_they_say_of_themselves(deferring):
     mta, sink = deferring
-    mta.submit("one@remote.example", "=?utf-8?Q?Gr=C3=BC=C3=9Fe?= from here")
-    mta.submit("two@remote.example", "Invoice 17")
-    wait_until(lambda: all(r["tries"] for i in queue_ids(mta) for r in message(mta, i)["recipients"]), 20, "a first try")
+    for address, subject in (("one@remote.example", "=?utf-8?Q?Gr=C3=BC=C3=9Fe?= from here"), ("two@remote.example", "Invoice 17")):
+        queue_id = mta.submit(address, subject)
+        mta.wait_log(f"{queue_id}: .* status=deferred")
     [one] = [json.loads(l) for l in mta.command("message", "list", "subject=grü", "--json").stdout.splitlines()]
     assert one["subject"] == "Grüße from here" and one["recipients"][0]["address"] == "one@remote.example"
-    assert '"Grüße from here"' in mta.command("message", "list").stdout.replace("?", "ü") or one["subject"]
+    assert '"Invoice 17"' in mta.command("message", "list").stdout
     assert mta.command("message", "list", f"message-id={one['message_id']}", "--count").stdout == "1\n"
     assert mta.command("message", "list", f"submitter={one['submitter']}", "--count").stdout == "2\n"
     assert mta.command("message", "list", "subject=invoice", "--count").stdout == "1\n"

@@ -184,7 +184,7 @@ def test_only_the_host_that_is_asked_for(mta, remote, to_host):
 
 
 @pytest.mark.parametrize("stage, reply, step, finding, status", [
-    ("connect", "554 5.7.1 Go away", "greeting", "permanent", WAITS),  # of itself, not of the mail: that waits
+    ("connect", "554 5.7.1 Go away", "greeting", "temporary", WAITS),  # of itself, not of the mail: that waits
     ("connect", "421 4.3.2 Too busy", "greeting", "temporary", WAITS),
     ("ehlo", "450 4.7.0 Who are you?", "ehlo", "temporary", WAITS),
     ("mail", "553 5.1.8 No such sender", "mail", "permanent", REFUSED),
