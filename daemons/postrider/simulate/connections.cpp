@@ -15,16 +15,14 @@ constexpr smtp::Duration local_transaction = 5ms, goodbye = 1ms;
 
 void World::does(const q::OpenConnection& a) {
     Connection c;
+    c.agent = a.agent;
     c.link = a.link;
     c.local = a.link.starts_with("store:");
     if (const auto link = links_.find(a.link); !c.local && link != links_.end()) {
-        auto hosts = link->second.hosts;
-        for (std::size_t n = hosts.size(); n > 1; --n) // equals in an order of chance
-            std::swap(hosts[n - 1], hosts[random_.number() % n]);
-        std::ranges::stable_sort(hosts, {}, &decide::Host::preference);
-        if (hosts.size() > config_.smtp_client.addresses_per_attempt)
-            hosts.resize(config_.smtp_client.addresses_per_attempt);
-        c.hosts.assign(hosts.begin(), hosts.end());
+        const auto chance = [this](std::uint32_t most) -> std::uint32_t {
+            return most == 0 ? 0 : static_cast<std::uint32_t>(random_.number() % (std::uint64_t(most) + 1));
+        };
+        c.hosts = {link->second.hosts, config_.smtp_client.addresses_per_attempt, chance};
         c.rule = link->second.rule;
     }
     connections_.insert_or_assign(a.connection, std::move(c));
@@ -44,9 +42,10 @@ void World::next_host(q::ConnectionId id) {
     auto& c = connections_.at(id);
     leave(c);
     if (c.local) return greeted(id, {});
-    if (c.hosts.empty()) return link_failed(id);
-    Server& server = servers_.at(c.hosts.front());
-    c.hosts.pop_front();
+    const auto host = c.hosts.next(failed_lately_[c.agent], time_);
+    if (!host) return link_failed(id);
+    c.host = host->name;
+    Server& server = servers_.at(*host);
     auto answer = servers_.greet(server, time_);
     if (answer.good) c.server = &server;
     later_there(id, answer.takes, [this, id, answer] { greeted(id, answer); });
@@ -56,6 +55,7 @@ void World::greeted(q::ConnectionId id, const Answer& answer) {
     auto& c = connections_.at(id);
     if (!answer.good) return session_broke(id, answer);
     c.up = true;
+    if (!c.local) failed_lately_[c.agent].worked(c.host);
     if (!std::exchange(c.was_up, true))
         tell([&](smtp::Now now, auto& out) { engine_.connected(id, now, out); });
     work(id);
@@ -120,7 +120,11 @@ void World::session_broke(q::ConnectionId id, const Answer& why) {
     const bool fresh = c.uses == 0; // nobody has been served there
     c.last_failure = why;
     if (why.mail_accepted()) c.mail_failure = why;
-    if (fresh && failure.next_host()) return next_host(id);
+    if (why.code >= 500) c.hosts.forgo_fallback();
+    if (fresh && failure.next_host()) {
+        failed_lately_[c.agent].failed(c.host, time_);
+        return next_host(id);
+    }
     if (!c.busy || (fresh && !why.mail_accepted())) return link_failed(id);
     done(id, why);
     ended(id, &why);

@@ -6,6 +6,7 @@
 #include "daemons/common/config/config.h"
 #include "daemons/decide/queue/engine.h"
 #include "daemons/decide/queue/ladder.h"
+#include "daemons/postrider/simulate/candidates.h"
 #include "daemons/postrider/simulate/chronicle.h"
 #include "daemons/postrider/simulate/names.h"
 #include "daemons/postrider/simulate/scenario.h"
@@ -65,7 +66,9 @@ private:
     };
     struct Connection {
         std::string link;
-        std::deque<decide::Host> hosts; // not tried yet
+        decide::queue::AgentId agent = 0;
+        Candidates hosts;
+        std::string host; // tried last
         const decide::RouteRule* rule = nullptr;
         Server* server = nullptr; // it is connected to; null: of the local store, or not there yet
         bool local = false, up = false, was_up = false, busy = false, closing = false;
@@ -148,6 +151,7 @@ private:
     std::vector<Source> sources_;
     std::map<std::string, LinkHosts, std::less<>> links_;
     std::unordered_map<decide::queue::ConnectionId, Connection> connections_;
+    std::map<decide::queue::AgentId, FailedLately> failed_lately_;
 };
 
 } // namespace postrider::simulate

@@ -54,6 +54,13 @@ std::vector<long> tries(const simulate::Chronicle& chronicle, const std::string&
     return out;
 }
 
+// The link that has this host among its own.
+const simulate::Chronicle::Link& of_host(const simulate::Chronicle& chronicle, std::string_view host) {
+    const auto found = std::ranges::find_if(chronicle.links(), [&](auto& each) { return each.first.find(host) != std::string::npos; });
+    REQUIRE(found != chronicle.links().end());
+    return found->second;
+}
+
 // The order of events of some kinds, for one link: "glitch retry down".
 std::string order(const simulate::Chronicle& chronicle, const std::string& name) {
     std::string out;
@@ -324,4 +331,35 @@ TEST_CASE(
         CHECK(link(chronicle, "[relay.example]").delivered == 1);
         CHECK(link(chronicle, "[relay.example]").failures >= 1);
     }
+}
+
+TEST_CASE("hosts past those that one attempt may try are owed to the next attempts") {
+    std::string world(one), mx, bad;
+    for (int n = 1; n <= 7; ++n) {
+        mx += (n > 1 ? ", " : "") + std::string("\"mx") + std::to_string(n) + ".example\"";
+        if (n < 7) bad += (n > 1 ? ", " : "") + std::string("\"mx") + std::to_string(n) + ".example\"";
+    }
+    world += "[domain.\"a.example\"]\nmx = [" + mx + "]\n";
+    for (const std::string how : {"refuses", "silent", "replies\"\nat = \"banner\"\nreply = \"554 5.3.2 closed"}) {
+        CAPTURE(how);
+        const auto chronicle = play(world + "[trouble.x]\nhosts = [" + bad + "]\nlasts = \"10d\"\nhow = \"" + how + "\"\n",
+                                    "[smtp_client]\nworkers = 1\n");
+        const auto& to = of_host(chronicle, "mx1.example");
+        CHECK(to.delivered == 1);
+        CHECK(to.delay(1) < 600);
+    }
+}
+
+TEST_CASE("hosts to fall back on come behind all others, with as many tries of their own") {
+    const std::string route = "[route.\"*\"]\nnext_hop = \"mx\"\nfallback = [\"[spare.example]:25\"]\n";
+    const std::string world = std::string(one) + "[domain.\"a.example\"]\nmx = [\"m1.example\", \"m2.example\"]\n";
+    const auto well = play(world + "[host.\"spare.example\"]\nunknown = 1.0\n", route);
+    CHECK(of_host(well, "m1.example").delivered == 1);
+    const auto ill = play(world + "[trouble.x]\nhosts = [\"m1.example\", \"m2.example\"]\nlasts = \"10d\"\n", route);
+    CHECK(of_host(ill, "m1.example").delivered == 1);
+    CHECK(of_host(ill, "m1.example").delay(1) < 2);
+    // One that says 5xx has spoken for the destination: nothing is to be got round.
+    const auto closed = play(world + "[trouble.x]\nhosts = [\"m1.example\", \"m2.example\"]\nlasts = \"10d\"\n"
+                                     "how = \"replies\"\nat = \"banner\"\nreply = \"554 5.3.2 closed\"\n", route);
+    CHECK(of_host(closed, "m1.example").delivered == 0);
 }
