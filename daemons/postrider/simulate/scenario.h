@@ -19,6 +19,7 @@ enum class Profile : std::uint8_t {
     steady, // evenly spread but for some chance
     daily,  // as an office writes: little at night, most at `peak`
     burst,  // all at once, at `from` and again every `every`
+    listed, // each at its time in `arrivals`
 };
 
 // One [traffic.<name>]: messages of one recipient each.
@@ -30,6 +31,8 @@ struct Traffic {
     smtp::Duration from{}, until{};               // until 0: to the end
     smtp::Duration every{};                       // burst: 0 once only
     smtp::Duration peak = std::chrono::hours(14); // daily: time of the day; a scenario begins at midnight
+    std::vector<smtp::Duration> arrivals;         // listed: in order
+    std::uint64_t size = 4096;                    // of a message, in bytes
     decide::queue::Lane lane = decide::queue::Lane::normal;
     std::string sender;        // its domain gets the reports; "" a user here
     std::uint32_t senders = 1; // so many different submitters, in turn
@@ -118,6 +121,10 @@ struct Scenario {
                      std::uint16_t port) const; // the one of that name, or the usual kind
     const Domain* domain(std::string_view name) const;
 };
+
+// "9:38", "9:38:43 10:02x3": times since the beginning, in order, in whole seconds; three messages come at the last. An
+// error is a line for the author.
+std::expected<std::vector<smtp::Duration>, std::string> parse_arrivals(std::string_view text);
 
 // What is known beside the file.
 struct Around {

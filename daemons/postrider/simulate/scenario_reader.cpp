@@ -11,6 +11,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <set>
 
 namespace postrider::simulate {
 
@@ -23,7 +24,7 @@ using config::Text;
 
 namespace {
 
-constexpr std::size_t longest_file = 1024 * 1024;
+constexpr std::size_t longest_file = 32 * 1024 * 1024;
 constexpr double most_messages = 5'000'000;
 
 // "mx.example.org", "mx.example.org:2525", "[192.0.2.1]:25", "[2001:db8::1]".
@@ -55,7 +56,7 @@ constexpr config::Word<decide::queue::Lane> lanes[] = {{"high", decide::queue::L
                                                        {"normal", decide::queue::Lane::normal},
                                                        {"bulk", decide::queue::Lane::bulk}};
 constexpr config::Word<Profile> profiles[] = {
-    {"steady", Profile::steady}, {"daily", Profile::daily}, {"burst", Profile::burst}};
+    {"steady", Profile::steady}, {"daily", Profile::daily}, {"burst", Profile::burst}, {"listed", Profile::listed}};
 // The words of `how`; some stand for a reply at a stage.
 struct Way {
     std::string_view word;
@@ -119,6 +120,16 @@ Text sender(std::string& value) {
             [&value] { return value; }};
 }
 
+Text arrivals(std::vector<smtp::Duration>& value) {
+    return {[&value](std::string_view text) -> std::string {
+                auto read = parse_arrivals(text);
+                if (!read) return std::move(read.error());
+                value = *std::move(read);
+                return "";
+            },
+            [] { return std::string(); }};
+}
+
 Section table_of(Scenario& s) {
     return {"world",
             "",
@@ -136,6 +147,8 @@ Section table_of(Traffic& t) {
              {"until", Span{&t.until, 0s, longest}, "", ""},
              {"every", Span{&t.every, 1s, longest}, "", ""},
              {"peak", Span{&t.peak, 0s, 24h}, "", ""},
+             {"arrivals", arrivals(t.arrivals), "", ""},
+             {"size", config::Size{&t.size, 1, std::uint64_t{1} << 40}, "", ""},
              {"lane", config::one_of(t.lane, lanes), "", ""},
              {"sender", sender(t.sender), "", ""},
              {"senders", Count{&t.senders, 1, 1'000'000}, "", ""},
@@ -226,6 +239,12 @@ void Reader::traffic(const std::string& word, const std::string& path, const Fil
         toml_.problem_at(path + ".until", fmt::format("{}: until must be later than from", path));
     only_for(path, "every", traffic.profile == Profile::burst, "profile = \"burst\"");
     only_for(path, "peak", traffic.profile == Profile::daily, "profile = \"daily\"");
+    const bool listed = traffic.profile == Profile::listed;
+    only_for(path, "arrivals", listed, "profile = \"listed\"");
+    for (const auto* key : {"messages", "from"})
+        only_for(path, key, !listed, "other profiles than \"listed\"");
+    if (listed && traffic.arrivals.empty())
+        toml_.problem_at(path, fmt::format("{}.arrivals is missing: when does the mail come?", path));
     const auto& policy = traffic.retry_policy;
     if (!policy.empty() && policy != "exchange" &&
         std::ranges::find(around_.policies, policy, &decide::queue::RetryPolicy::name) ==
@@ -283,6 +302,7 @@ smtp::Duration usual_interval(smtp::Duration duration) {
 }
 
 double messages_of(const Traffic& traffic) {
+    if (traffic.profile == Profile::listed) return static_cast<double>(traffic.arrivals.size());
     using Hours = std::chrono::duration<double, std::ratio<3600>>;
     const auto span = std::max(smtp::Duration(0), traffic.until - traffic.from);
     if (traffic.profile != Profile::burst) return traffic.messages * Hours(span).count();
@@ -293,16 +313,13 @@ double messages_of(const Traffic& traffic) {
 
 // The same host or domain in two sections, once as "a.example" and once as "A.example".
 void Reader::twice() {
-    for (std::size_t n = 1; n < scenario_.hosts.size(); ++n)
-        for (std::size_t before = 0; before < n; ++before)
-            if (scenario_.hosts[n].name == scenario_.hosts[before].name)
-                return toml_.problem(
-                    {}, fmt::format("host {} has two sections", scenario_.hosts[n].name.to_string()));
-    for (std::size_t n = 1; n < scenario_.domains.size(); ++n)
-        for (std::size_t before = 0; before < n; ++before)
-            if (scenario_.domains[n].name == scenario_.domains[before].name)
-                return toml_.problem({},
-                                     fmt::format("domain {} has two sections", scenario_.domains[n].name));
+    std::set<std::string> hosts, domains;
+    for (const auto& host : scenario_.hosts)
+        if (!hosts.insert(host.name.to_string()).second)
+            return toml_.problem({}, fmt::format("host {} has two sections", host.name.to_string()));
+    for (const auto& domain : scenario_.domains)
+        if (!domains.insert(domain.name).second)
+            return toml_.problem({}, fmt::format("domain {} has two sections", domain.name));
 }
 
 void Reader::check() {
@@ -329,7 +346,7 @@ void Reader::check() {
 
 std::expected<Scenario, std::vector<config::Problem>> Reader::read(std::string_view text) {
     if (text.size() > longest_file) {
-        toml_.problem({}, "larger than 1MiB: not a scenario");
+        toml_.problem({}, "larger than 32MiB: not a scenario");
         return std::unexpected(toml_.problems());
     }
     Section fixed[] = {table_of(scenario_)};
@@ -347,6 +364,37 @@ std::expected<Scenario, std::vector<config::Problem>> Reader::read(std::string_v
 }
 
 } // namespace
+
+std::expected<std::vector<smtp::Duration>, std::string> parse_arrivals(std::string_view text) {
+    constexpr std::string_view blank = " \t\r\n";
+    std::vector<smtp::Duration> out;
+    for (auto at = text.find_first_not_of(blank); at != text.npos; at = text.find_first_not_of(blank, at)) {
+        const auto word = text.substr(at, text.find_first_of(blank, at) - at);
+        at += word.size();
+        const auto* next = word.data();
+        const auto* const end = next + word.size();
+        const auto number = [&](char before, std::uint32_t& into) { // false: it does not go on so, or wrongly
+            if (before != 0 && (next == end || *next++ != before)) return false;
+            const auto [stop, error] = std::from_chars(next, end, into);
+            next = stop;
+            return error == std::errc();
+        };
+        std::uint32_t hours = 0, minutes = 0, seconds = 0, times = 1;
+        bool good = number(0, hours) && number(':', minutes);
+        if (good && next != end && *next == ':') good = number(':', seconds);
+        if (good && next != end) good = number('x', times);
+        if (!good || next != end || hours > 24 * 400 || minutes > 59 || seconds > 59 || times == 0)
+            return std::unexpected(fmt::format("\"{}\" is not a time such as \"9:38:43\", or \"9:38:43x3\" of three messages",
+                                               word.substr(0, 40)));
+        const smtp::Duration time = std::chrono::hours(hours) + std::chrono::minutes(minutes) + std::chrono::seconds(seconds);
+        if (!out.empty() && time < out.back())
+            return std::unexpected(fmt::format("{} is earlier than the one before it", word));
+        if (static_cast<double>(out.size()) + times > most_messages)
+            return std::unexpected(fmt::format("more than {:.0f} messages", most_messages));
+        out.insert(out.end(), times, time);
+    }
+    return out;
+}
 
 std::expected<Scenario, std::vector<config::Problem>> parse(std::string_view text, std::string_view file,
                                                             const Around& around) {

@@ -21,6 +21,10 @@ smtp::Duration Arrivals::gap() const {
 }
 
 std::optional<smtp::Duration> Arrivals::next() {
+    if (traffic_.profile == Profile::listed) {
+        if (count_ == traffic_.arrivals.size() || traffic_.arrivals[count_] >= traffic_.until) return {};
+        return traffic_.arrivals[count_++];
+    }
     if (count_ > 0 && traffic_.profile != Profile::burst) {
         const auto usual = static_cast<double>(gap().count());
         at_ += std::max(smtp::Duration(1), smtp::Duration(std::llround(usual * (0.5 + random_.fraction()))));

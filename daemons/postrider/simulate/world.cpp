@@ -146,6 +146,7 @@ void World::arrive(std::size_t number) {
             .reports_to = source.reports_to,
             .fortune = &source.fortune,
             .accepted = time_,
+            .size = traffic.size,
             .null_sender = traffic.null_sender()},
            traffic.lane, submitter, traffic.retry_policy);
     plan_arrival(number);
@@ -159,7 +160,7 @@ void World::accept(Message message, q::Lane lane, std::string_view submitter, st
     messages_.push_back(message);
     q::Accepted event;
     event.id = spool::QueueId{messages_.size() << 8};
-    event.size = 4096;
+    event.size = message.size;
     event.arrival = now().wall;
     event.lane = lane;
     event.sender = message.null_sender ? q::Sender::null : q::Sender::ordinary;

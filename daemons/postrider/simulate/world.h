@@ -49,6 +49,7 @@ private:
         Fortune* fortune = nullptr;              // of its traffic; null: a report
         smtp::Duration accepted{};
         Acquaintance recipient;
+        std::uint64_t size = 4096;
         bool null_sender = false;
     };
     struct Place { // a recipient domain, from one pool of source addresses

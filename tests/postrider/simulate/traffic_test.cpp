@@ -24,6 +24,14 @@ auto within(const std::vector<smtp::Duration>& times, smtp::Duration from, smtp:
 
 } // namespace
 
+TEST_CASE("listed traffic comes when it is said to, as long as there is time") {
+    Traffic traffic;
+    traffic.profile = Profile::listed;
+    traffic.arrivals = {0s, 5s, 5s, 1h, 2h};
+    traffic.until = 2h;
+    CHECK(all(traffic) == std::vector<smtp::Duration>{0s, 5s, 5s, 1h});
+}
+
 TEST_CASE("steady traffic comes evenly, but for some chance") {
     Traffic traffic;
     traffic.messages = 600;
