@@ -2,7 +2,6 @@
 // message.
 #pragma once
 #include <cstdint>
-#include <string>
 
 namespace smtp {
 
@@ -18,7 +17,6 @@ struct Circumstances {
     bool silent = false;  // nothing came in the time it had
     bool wrapped = false; // TLS from the first byte was tried
     Demand demand = Demand::level;
-    std::string at; // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]"; "" none was tried
     bool operator==(const Circumstances&) const = default;
 };
 

@@ -23,7 +23,7 @@ struct Reply {
     std::string status;     // "4.4.2"
     std::string text;       // one printable line
     Stage stage = Stage::none;
-    smtp::Circumstances seen = {}; // but for its `at`: the host stands beside it
+    smtp::Circumstances seen = {};
     static void fields(auto& m, auto& f) {
         f(1, m.code);
         f(2, m.status);

@@ -36,7 +36,7 @@ spool::Result<Outlook> look(const config::Config& config) {
     if (!text) return std::unexpected(spool::Error{0, text.error().to_string()});
     auto queue = TRY(ask_at(config, "control"));
     Outlook out;
-    TRY(queue.ask({{"op", proto::control::op::reload_effects}, {"text", *text}, {"file", config.file}}, [&](const json& line) {
+    TRY(queue.ask({{"op", proto::control::op::reload_effects}, {"configuration", *text}, {"file", config.file}}, [&](const json& line) {
         if (!line.contains("totals")) return out.rows.push_back(line);
         out.totals = line["totals"];
         out.limit = number_of(line, "limit");

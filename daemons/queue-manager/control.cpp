@@ -257,15 +257,16 @@ void Control::say_message(const Request& request, const json& body, bool explain
     hands_.pool.post([this, request, id = *id, location = info->location, explain] {
         auto reader = spool::MessageReader::open(hands_.pool.disk(), id, location, spool::ReadLock::none);
         std::optional<spool::MessageState> state;
-        std::string error, subject;
+        std::string error;
+        HeaderFacts said;
         if (reader) {
             state = reader->state();
             const auto header = explain ? spool::ReadResult<std::string>() : reader->read_header(longest_header);
-            if (header) subject = subject_of(*header);
+            if (header) said = facts_of(*header);
         } else {
             error = spool::text_of(reader.error());
         }
-        hands_.pool.complete([this, request, id, explain, state = std::move(state), subject = std::move(subject),
+        hands_.pool.complete([this, request, id, explain, state = std::move(state), said = std::move(said),
                               error = std::move(error)] {
             auto now = hands_.engine.message(id, common::Loop::now());
             if (now) say_why(*now);
@@ -278,7 +279,7 @@ void Control::say_message(const Request& request, const json& body, bool explain
                     server_->send(request.peer, line);
                 }
             } else {
-                auto line = json_of(*now, *state, subject, Detail::everything, hands_.sends_as());
+                auto line = json_of(*now, *state, said, Detail::everything, hands_.sends_as());
                 for (auto& recipient : line["recipients"])
                     recipient["link_failures"] = json_of(
                         hands_.engine.failures_of(recipient["link"].get<std::string>()), now->arrival);
@@ -290,7 +291,7 @@ void Control::say_message(const Request& request, const json& body, bool explain
 }
 
 void Control::say_reload_effects(const Request& request, const json& body) {
-    const auto to_be = config::parse(text(body, "text"), text(body, "file"));
+    const auto to_be = config::parse(text(body, "configuration"), text(body, "file"));
     if (!to_be) return refuse(request, "the configuration is refused: see \"postrider check\"", code::bad_request);
     if (hands_.situation().loading)
         return refuse(request, "the spool is still being read: what it would do to mail is not known yet", code::loading);

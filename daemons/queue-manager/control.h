@@ -6,6 +6,7 @@
 #include "daemons/decide/queue/engine.h"
 #include "daemons/decide/resting.h"
 #include "daemons/decide/queue/filter.h"
+#include "daemons/queue-manager/control_text.h"
 #include "daemons/queue-manager/delivery_stops.h"
 #include "daemons/queue-manager/inquiry.h"
 #include "daemons/queue-manager/own_doing.h"
@@ -94,7 +95,7 @@ private:
         decide::queue::MessageInfo info;
         std::optional<spool::MessageState> state;
         bool read = false; // the file was asked for
-        std::string subject = {}; // where the header was asked for, too
+        HeaderFacts header = {}; // where it was asked for, too
         // Of one whose delivery was stopped: who is left of its recipients, and whether it goes on if it stays.
         std::optional<std::vector<std::uint32_t>> left = {};
         bool goes_on = false;

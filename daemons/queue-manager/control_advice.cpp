@@ -55,7 +55,7 @@ std::string advice_on(const Reason& reason, const Errand& errand, std::string_vi
     if (reason.stage <= Stage::none || reason.stage >= Stage::local) return {};
     using Demand = smtp::Circumstances::Demand;
     const auto& seen = reason.seen;
-    if (host.empty()) host = seen.at;
+    if (host.empty()) host = reason.at;
     if (host.empty() && errand.link.starts_with('[')) host = errand.link; // of a configured hop
     const auto pool = decide::pool_of_link(errand.link);
     return decide::advice({.where = reason.stage != Stage::tls         ? Mishap::Where::conversation

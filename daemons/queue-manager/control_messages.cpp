@@ -138,13 +138,13 @@ void Control::step(const std::shared_ptr<Walk>& walk) {
             if (!reader) continue; // it has just gone
             each.state = reader->state();
             if (!headers) continue;
-            if (const auto header = reader->read_header(longest_header)) each.subject = subject_of(*header);
+            if (const auto header = reader->read_header(longest_header)) each.header = facts_of(*header);
         }
         hands_.pool.complete([this, walk, chosen = std::move(chosen)]() mutable {
             const auto wall = common::Loop::now().wall;
             std::erase_if(chosen, [&](const Chosen& each) {
                 if (each.read && !each.state) return true;
-                return !walk->filter.matches(facts_of(each.info, each.state ? &*each.state : nullptr, wall, each.subject));
+                return !walk->filter.matches(facts_of(each.info, each.state ? &*each.state : nullptr, wall, each.header));
             });
             if (chosen.empty() && !walk->over) return step(walk);
             walk->take(walk, std::move(chosen));
@@ -174,7 +174,7 @@ void Control::say_messages(const Request& request, const json& body) {
         for (const auto& each : chosen) {
             if (limit != 0 && said == limit) break;
             ++said;
-            if (!server_->send(request.peer, json_of(each.info, *each.state, each.subject, Detail::line)))
+            if (!server_->send(request.peer, json_of(each.info, *each.state, each.header, Detail::line)))
                 return; // hung up
         }
         if (self->over || (limit != 0 && said == limit)) {

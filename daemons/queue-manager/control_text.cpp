@@ -249,13 +249,16 @@ json json_of(const Pause& pause) {
             {"since", seconds_of(pause.since)}};
 }
 
-std::string subject_of(std::string_view header) {
-    for (const auto& field : smtp::scan_header(header).fields)
-        if (field.is("Subject")) return smtp::decoded_words(field.unfolded());
-    return "";
+HeaderFacts facts_of(std::string_view header) {
+    HeaderFacts out;
+    for (const auto& field : smtp::scan_header(header).fields) {
+        if (field.is("Subject") && out.subject.empty()) out.subject = smtp::decoded_words(field.unfolded());
+        if (field.is("Message-ID") && out.message_id.empty()) out.message_id = smtp::decoded_words(field.unfolded());
+    }
+    return out;
 }
 
-json json_of(const MessageInfo& info, const spool::MessageState& state, const std::string& subject, Detail detail,
+json json_of(const MessageInfo& info, const spool::MessageState& state, const HeaderFacts& header, Detail detail,
              const std::string& user) {
     const bool all = detail == Detail::everything;
     json recipients = json::array();
@@ -302,8 +305,8 @@ json json_of(const MessageInfo& info, const spool::MessageState& state, const st
                 {"size", info.size},
                 {"lane", word_of(info.lane)},
                 {"sender", state.envelope.reverse_path},
-                {"subject", subject},
-                {"message_id", state.envelope.message_id},
+                {"subject", header.subject},
+                {"message_id", header.message_id},
                 {"submitter", state.envelope.submitter},
                 {"pool", state.envelope.pool},
                 {"policy", state.retry_policy},
@@ -421,9 +424,10 @@ bool named_by_domain(std::string_view queue) {
 
 } // namespace
 
-Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::WallTime now, const std::string& subject) {
+Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::WallTime now, const HeaderFacts& header) {
     Facts facts;
-    facts.subject = subject;
+    facts.subject = header.subject;
+    facts.message_id = header.message_id;
     facts.id = info.id.text();
     facts.lane = word_of(info.lane);
     facts.age = now - info.arrival;
@@ -442,7 +446,6 @@ Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::
     facts.submitter = state->envelope.submitter;
     facts.pool = state->envelope.pool;
     facts.policy = state->retry_policy;
-    facts.message_id = state->envelope.message_id;
     for (const auto& recipient : state->recipients) {
         if (recipient.accounted_for()) continue;
         facts.recipients.push_back(recipient.address);

@@ -25,11 +25,15 @@ nlohmann::json json_of(const Pause& pause);
 nlohmann::json json_of(const Inquiry::Road& road);
 nlohmann::json json_of(const TrialLine& line);
 
+// What a message's own header says, as a person reads it; "" nothing.
+struct HeaderFacts {
+    std::string subject, message_id;
+};
+
 enum class Detail : std::uint8_t { line, everything };
 nlohmann::json json_of(const decide::queue::MessageInfo& info, const spool::MessageState& state,
-                       const std::string& subject, Detail detail, const std::string& user = {});
-// As a person reads it; "" there is none.
-std::string subject_of(std::string_view header);
+                       const HeaderFacts& header, Detail detail, const std::string& user = {});
+HeaderFacts facts_of(std::string_view header);
 inline constexpr std::uint64_t longest_header = 256 * 1024; // in which a subject is looked for
 
 // A line per recipient that something is still owed to. `pauses`: who closed which gate. `user`: whom the delivery
@@ -40,6 +44,6 @@ std::vector<nlohmann::json> explained(spool::QueueId id,
 
 // The message as filter words see it; without a state: as far as the queue itself knows.
 decide::queue::Facts facts_of(const decide::queue::MessageInfo& info, const spool::MessageState* state,
-                              smtp::WallTime now, const std::string& subject = {});
+                              smtp::WallTime now, const HeaderFacts& header = {});
 
 } // namespace queue_manager

@@ -38,7 +38,7 @@ std::string host_name_of(const std::string& host) { return host.substr(0, host.f
 
 decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::string& host) {
     return {reply.status, reply.text, reply.said, reply.said.empty() ? std::string() : host_name_of(host),
-            reply.stage, reply.code, reply.seen};
+            reply.stage, reply.code, reply.seen, reply.at};
 }
 
 smtp::WallTime from_wire(std::int64_t microseconds) { return smtp::WallTime(smtp::Duration(microseconds)); }

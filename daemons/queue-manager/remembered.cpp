@@ -27,7 +27,7 @@ struct KeptReason {
         f(8, m.why.seen.silent);
         f(9, m.why.seen.wrapped);
         f(10, m.why.seen.demand);
-        f(11, m.why.seen.at);
+        f(11, m.why.at);
     }
 };
 struct KeptFailure {

@@ -94,7 +94,7 @@ void Connection::unreachable(const Candidate& candidate, int error) {
     const auto from = candidate.source ? " from " + candidate.source->address.to_string() : std::string();
     why.text = fmt::format("connect to {}{}: {}", candidate.relay(), from, reason);
     last_failure_.seen.error = error;
-    last_failure_.seen.at = candidate.relay();
+    last_failure_.at = candidate.relay();
     voice().info("{}", why.text);
     if (watcher_) watcher_->unreachable(candidate, why, error);
 }
@@ -121,6 +121,7 @@ void Connection::refused_by_policy(const std::string& text) {
     failure.status = "4.7.5";
     failure.text = text;
     last_failure_.seen = circumstances(failure);
+    last_failure_.at = relay();
     others_failed_ = true;
     if (!is_links_own()) policy_failure_ = last_failure_;
     voice().info("{}", text);
@@ -329,7 +330,7 @@ void Connection::ended(Ended& end) {
     // Somebody else's verdict is among them: it must be told.
     const bool told =
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
-    last_failure_ = {end.why, relay(), tls_named(), source(), circumstances(end.why)};
+    last_failure_ = {end.why, relay(), tls_named(), source(), circumstances(end.why), relay()};
     if (end.why.stage == smtp::Stage::tls) tell_tls(tls_result_, end.why.text);
     if (again_from_another(end.why) || (end.interrupted && again_from_another(*end.interrupted))) return;
     if (fresh && (again_in_plain_text(end.why) || again_with_new_token(end.why))) return;
@@ -365,11 +366,11 @@ void Connection::ended(Ended& end) {
         return finish(End::orderly);
     }
     report(*end.interrupted);
-    finish(End::failed, end.why, last_failure_.seen);
+    finish(End::failed, end.why, &last_failure_);
 }
 
 smtp::Circumstances Connection::circumstances(const smtp::Verdict& why) const {
-    smtp::Circumstances out{.silent = why.silent, .at = relay()};
+    smtp::Circumstances out{.silent = why.silent};
     out.wrapped = current_ && current_->host.tls_wrap;
     if (why.stage == smtp::Stage::tls) out.demand = demanded_by_;
     return out;
@@ -394,7 +395,7 @@ void Connection::first_failed(const Failed& failed, Tell tell) {
     for (std::size_t i = 0; i < job.order.recipients.size(); ++i) write_line(job, i, failed.why, failed.host, {}, now);
     if (tell == Tell::log) return;
     auto done = make_done(job.order, failed.why);
-    for (auto& reply : done.replies) reply.seen = failed.seen;
+    for (auto& reply : done.replies) reply.seen = failed.seen, reply.at = failed.at;
     done.connection = number();
     done.host = failed.host;
     done.tls = failed.tls;
@@ -443,10 +444,10 @@ void Connection::link_failed() {
         first_failed(failed, mail_failure_ || policy_failure_ || nowhere ? Tell::log_and_owner : Tell::log);
     }
     why.status = decide::status_as(std::move(why.status), decide::Severity::temporary); // the link itself waits
-    finish(End::failed, why, failed.seen);
+    finish(End::failed, why, &failed);
 }
 
-void Connection::finish(End end, const smtp::Verdict& why, const smtp::Circumstances& seen) {
+void Connection::finish(End end, const smtp::Verdict& why, const Failed* failed) {
     if (std::exchange(over_, true)) return;
     tell_of_unusable();
     deadline_.clear();
@@ -457,7 +458,7 @@ void Connection::finish(End end, const smtp::Verdict& why, const smtp::Circumsta
     closed.crowded = end == End::crowded;
     closed.was_up = was_up_;
     if (closed.failed) closed.reason = reply_of(why);
-    closed.reason.seen = seen;
+    if (failed) closed.reason.seen = failed->seen, closed.reason.at = failed->at;
     closed.host = last_failure_.host.empty() ? relay() : last_failure_.host;
     owner_.closed(*this, std::move(closed));
 }

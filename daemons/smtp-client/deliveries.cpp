@@ -247,7 +247,7 @@ void Connection::report(const smtp::TransactionResult& said) {
 
     auto done = make_done(job->order, job->message->state(), result);
     for (auto& reply : done.replies) {
-        reply.seen.at = relay();
+        reply.at = relay();
         reply.seen.wrapped = current_->host.tls_wrap;
     }
     done.final_delivery = lmtp();

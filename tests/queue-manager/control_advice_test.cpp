@@ -54,7 +54,7 @@ TEST_CASE("a failure is answered alike on a link, of a message's own try, and by
         reply.said = row.code != 0 ? reply.text : "";
         reply.stage = row.stage;
         reply.seen = row.seen;
-        reply.seen.at = at;
+        reply.at = at;
         const Reason reason = reason_of(reply, at);
 
         const auto trial = advice_on(reason, {"y.example", link, "mail"}, at);

@@ -121,7 +121,7 @@ def test_logwatch(day):
         "TLS connections (client)": 1, "SASL authenticated messages": 1}
     # What it does not know is of ours alone: what was read at the start, and what an operator ordered.
     unknown = re.findall(r"postfix/(\S+)\[\d+\]: (.*)", rest.partition("**Unmatched Entries**")[2])
-    assert Counter(service for service, _ in unknown) == {"master": 3, "cleanup": 2, "qmgr": 2 + 5 + 4}
+    assert Counter(service for service, _ in unknown) == {"master": 3, "cleanup": 2, "qmgr": 2 + 6 + 4}
     assert all(re.match(rf"ready$|stopped$|control: |suppression: |spool: |idempotency keys: |\S+: 4 aliases$|{ID}: \w+ by root$", text)
                for _, text in unknown), unknown
     assert "Unmatched" not in log_tools.logwatch(day.mail_log, ROOT / "conf/logwatch-postfix.conf")
@@ -174,7 +174,7 @@ def test_logcheck(day):
     expected = [
         "postfix/master daemon started -- version ", "postfix/master reload -- version ", "postfix/master terminating on signal 15",
         "postfix/master control: uid=0 reload",
-        *(f"postfix/qmgr control: uid=0 {op} " for op in ("force", "expire", "suppress", "release", "remove")),
+        *(f"postfix/qmgr control: uid=0 {op} " for op in ("reload-effects", "force", "expire", "suppress", "release", "remove")),
         "postfix/cleanup warning: header Subject: invoice 17 from ", "postfix/cleanup discard: header Subject: lottery from ",
         "postfix/cleanup hold: header Subject: contract from ", "postfix/cleanup milter-reject: END-OF-MESSAGE from ",
         "postfix/smtpd NOQUEUE: reject: MAIL from spammer.hostile.example[192.0.2.67]: 552 5.3.4 Message size exceeds fixed limit",

@@ -15,11 +15,14 @@ namespace {
 
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
+// A field of that name is nobody's to read in a log: it may hold passwords.
+constexpr std::string_view unlogged = "configuration";
+
 // "status", "hold id=…": for the log, which escapes and cuts it.
 std::string what_is_asked(const json& body) {
     std::string text = body.value("op", "");
     for (const auto& [key, value] : body.items())
-        if (key != "op" && key != "version")
+        if (key != "op" && key != "version" && key != unlogged)
             text += fmt::format(" {}={}", key, value.is_string() ? value.get<std::string>() : text_of(value));
     return text;
 }

@@ -35,7 +35,7 @@ namespace op {
 // [{"scope","name","who","why","since"}], "troubles": [text].
 inline constexpr std::string_view status = "status";
 
-// "text" of a configuration, and its "file": what it would do to queued mail, compared with the one in force. A line for
+// "configuration" (its text), and its "file": what it would do to queued mail, compared with the one in force. A line for
 // each queue and effect: "effect" (returned, rerouted, limited, rescheduled, more TLS, other source), "queue", "link" (now),
 // "messages", "how"; then one: "totals": {effect: messages}, "limit" (master.reload_limit in force; 0: none).
 inline constexpr std::string_view reload_effects = "reload-effects";

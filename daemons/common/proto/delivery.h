@@ -150,12 +150,13 @@ struct Reply {
     Stage stage = Stage::none;
     bool in_doubt = false; // the content had been sent, its reply never came
     smtp::Circumstances seen = {};
+    std::string at; // the host, "mx.example.org[192.0.2.1]:25", also where it did not speak; "" none was tried
     static void fields(auto& m, auto& f) {
         f("error", m.seen.error);
         f("silent", m.seen.silent);
         f("wrapped", m.seen.wrapped);
         f("demand", m.seen.demand);
-        f("at", m.seen.at);
+        f("at", m.at);
         f("code", m.code);
         f("status", m.status);
         f("text", m.text);

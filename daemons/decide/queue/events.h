@@ -31,6 +31,7 @@ struct Reason {
     smtp::Stage stage = smtp::Stage::none; // of the conversation, where there was one or should have been
     std::uint16_t code = 0;                // of the peer's reply; 0: it said nothing
     smtp::Circumstances seen = {};
+    std::string at; // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]": where it was met; "" no host was tried
     bool operator==(const Reason&) const = default;
 };
 

@@ -199,7 +199,7 @@ bool Filter::needs_file(const Facts& facts) const {
 }
 
 bool Filter::needs_header() const {
-    return std::ranges::any_of(groups_, [](const Group& group) { return group.key == Key::subject; });
+    return std::ranges::any_of(groups_, [](const Group& group) { return group.key == Key::subject || group.key == Key::message_id; });
 }
 
 bool Filter::ruled_out(const Facts& facts) const {
