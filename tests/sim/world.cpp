@@ -395,7 +395,8 @@ void World::does(const q::NoticeLink& a) {
 
 void World::does(const q::NoticeQueue& a) {
     QueueBook& book = queues_[std::string(a.queue)];
-    const bool of_all = a.health == q::Health::retry || (a.health == q::Health::glitch && a.event != 0);
+    const bool of_domain = a.reason && a.reason->status == "4.7.5"; // what its policy demands, else one message's failure
+    const bool of_all = a.health == q::Health::retry || (a.health == q::Health::glitch && of_domain);
     if (of_all) book.last_failure = time_;
     const std::int64_t next = a.health == q::Health::ready ? 0 : a.next_attempt.time_since_epoch().count() - wall_offset_;
     (a.event == 4000 ? book.route_until : book.not_before) = next;
