@@ -13,7 +13,7 @@ struct Circumstances {
         policy,  // the domain's MTA-STS policy
         last_ = policy,
     };
-    int error = 0;        // connect: what the system said (errno); 0: not known
+    std::uint16_t error = 0; // connect: what the system said (errno); 0: not known
     bool silent = false;  // nothing came in the time it had
     bool wrapped = false; // TLS from the first byte was tried
     Demand demand = Demand::level;

@@ -93,7 +93,7 @@ void Connection::unreachable(const Candidate& candidate, int error) {
     why.status = "4.4.1";
     const auto from = candidate.source ? " from " + candidate.source->address.to_string() : std::string();
     why.text = fmt::format("connect to {}{}: {}", candidate.relay(), from, reason);
-    last_failure_.seen.error = error;
+    last_failure_.seen.error = static_cast<std::uint16_t>(error);
     last_failure_.at = candidate.relay();
     voice().info("{}", why.text);
     if (watcher_) watcher_->unreachable(candidate, why, error);

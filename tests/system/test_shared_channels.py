@@ -90,7 +90,7 @@ def test_a_list_that_is_late_at_length_gets_its_notice_and_others_theirs(mta, re
     mta.route("late.example", late)
     mta.route("s.example", home)
     late.at("rcpt", lambda session, argument: NO_SUCH_MAILBOX.replace("550", "450").replace("5.1.1", "4.2.1").format(argument))
-    mta.config["queue"].update(delay_notice="1s", glitch_interval="2s", retry_interval="2s", retry_interval_after="2s", jitter=0,
+    mta.config["queue"].update(delay_notice="8s", glitch_interval="2s", retry_interval="2s", retry_interval_after="2s", jitter=0,
                                report_gather="30s")
     mta.start()
     mta.submit("list@test.example", "to all", sender="stranger@s.example")
