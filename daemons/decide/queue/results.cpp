@@ -117,12 +117,14 @@ void Core::closed(const Closed& event) {
     }
     // What one route demands is no failure of a link that serves others, too.
     const bool of_queue = failed && event.policy && l.terms.size() > 1 && !c.deliveries.empty();
-    if (of_queue)
-        queue_failed(deliveries_[c.deliveries.head].queue, reason);
-    else if (failed)
+    if (of_queue) {
+        const Delivery& tried = deliveries_[c.deliveries.head];
+        if (tried.round == queues_[tried.queue].health.round) queue_failed(tried.queue, reason); // else it is counted already
+    } else if (failed) {
         link_failed(link, slot, event.push_back, event.was_up ? Phase::session : event.phase, reason);
-    else if (event.push_back == PushBack::yes)
+    } else if (event.push_back == PushBack::yes) {
         push_back(link, l.up > 1 ? l.up - 1 : 1);
+    }
     // Back where they came from; but a failed try's message goes last, so that the next one takes another.
     Slot turn = none;
     while (!c.deliveries.empty()) {

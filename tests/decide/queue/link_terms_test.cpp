@@ -149,6 +149,22 @@ TEST_CASE("a hop without the TLS that one of its routes demands serves the other
     CHECK(b.handed_to("aol.example") == 1);
 }
 
+TEST_CASE("several connections that fail at once for what a route demands are one failure of its queue") {
+    Hop b;
+    b.send({"aol.example"});
+    while (!b.opened.empty()) b.up(b.opened.front()), b.opened.erase(b.opened.begin());
+    b.pass(2s); // a transaction takes so long: one connection is not enough
+    while (!b.handed.empty()) b.answer(b.take(), Outcome::delivered);
+    b.pass(2min);
+    for (int n = 0; n < 200; ++n) b.send({"yahoo.example"});
+    REQUIRE(b.opened.size() > 1);
+    const auto opened = b.opened;
+    for (const auto each : opened) no_tls(b, each);
+    CHECK(b.queue("yahoo.example").failures == 1);
+    CHECK(b.queue("yahoo.example").health == Health::glitch);
+    CHECK(b.link("mx").failures == 0);
+}
+
 TEST_CASE("refused credentials: mail waits, or goes back where its route says so, and the link is tried no more often") {
     for (const auto rule : {RouteSettings::AuthFailure::wait, RouteSettings::AuthFailure::giving_back}) {
         const bool gives_back = rule == RouteSettings::AuthFailure::giving_back;
