@@ -110,8 +110,8 @@ public:
     void restore(const std::vector<Remembered>& all, smtp::Now now, Actions& out);
     // One for each delivery of the message; none if it is not known.
     std::vector<Explanation> explain(spool::QueueId id) const;
-    // Mail without a link, by what it waits for: at most so many lines, what failed first, then the most mail. Looks at
-    // every queue, and at what waits to be asked about.
+    // Mail without a link, by what it waits for: at most so many lines, what failed first, then the most mail; and of the
+    // others one line for each gate. Looks at every queue, and at what waits to be asked about.
     std::vector<Unlinked> unlinked(std::size_t at_most) const;
     std::size_t bytes() const; // memory held for messages, queues, links
 

@@ -139,11 +139,18 @@ std::vector<Unlinked> Core::unlinked(std::size_t at_most) const {
     };
     std::ranges::stable_sort(out, before);
     if (out.size() <= at_most) return out;
-    Unlinked rest{.gate = out[at_most].gate};
-    for (std::size_t i = at_most; i < out.size(); ++i) rest.deliveries += out[i].deliveries;
-    rest.waits_for = fmt::format("{} more reasons like these", out.size() - at_most);
+    std::map<Gate, Unlinked> rest;
+    std::map<Gate, std::size_t> lines;
+    for (std::size_t i = at_most; i < out.size(); ++i) {
+        rest[out[i].gate].deliveries += out[i].deliveries;
+        ++lines[out[i].gate];
+    }
     out.resize(at_most);
-    out.push_back(std::move(rest));
+    for (auto& [gate, one] : rest) {
+        one.gate = gate;
+        one.waits_for = lines[gate] == 1 ? "1 more reason like these" : fmt::format("{} more reasons like these", lines[gate]);
+        out.push_back(std::move(one));
+    }
     return out;
 }
 

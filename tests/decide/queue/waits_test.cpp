@@ -135,7 +135,7 @@ TEST_CASE("mail the categorizer said to wait with: one line for each reason, wha
     const auto cut = b.engine.unlinked(1); // and what is not told apart, in one line
     REQUIRE(cut.size() == 2);
     CHECK(cut[1].deliveries == 1);
-    CHECK(cut[1].waits_for == "1 more reasons like these");
+    CHECK(cut[1].waits_for == "1 more reason like these");
     b.engine.service(Service::categorizer, Presence::down, b.now(), b.out);
     CHECK(only(b, asked).waits_for == "the categorizer is not there");
     CHECK(b.engine.unlinked(20).size() == 3);
