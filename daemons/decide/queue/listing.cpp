@@ -279,7 +279,8 @@ std::vector<QueueInfo> Core::queues(smtp::Now, Ages ages) const {
             info.failures = l->health.failures;
             info.failing_since = l->health.failing_since;
             info.last_error = l->health.last_error;
-            if (q.lanes.count > 0) info.next_attempt = wall_of(l->health.due);
+            const auto next = q.health.health == Health::ready ? l->health.due : std::max(l->health.due, q.health.due);
+            if (q.lanes.count > 0) info.next_attempt = wall_of(next);
         }
         if (unroutable(q)) {
             info.failures = q.route_failures;
