@@ -96,7 +96,7 @@ void Connection::unreachable(const Candidate& candidate, int error) {
     last_failure_.seen.error = static_cast<std::uint16_t>(error);
     last_failure_.at = candidate.relay();
     voice().info("{}", why.text);
-    if (watcher_) watcher_->unreachable(candidate, why, error);
+    if (watcher_) watcher_->unreachable(candidate, why);
 }
 
 void Connection::no_address(const std::string& status, const std::string& text) {

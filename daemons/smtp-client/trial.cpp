@@ -277,7 +277,7 @@ void Trial::shook_hands(const std::string& relay, const tls::Facts& facts, const
     tell(out);
 }
 
-void Trial::unreachable(const Candidate& candidate, const smtp::Verdict& why, int) {
+void Trial::unreachable(const Candidate& candidate, const smtp::Verdict& why) {
     auto told = why;
     if (candidate.local()) told.text += "; " + socket_seen(candidate.endpoint.path);
     give_up(candidate.relay(), told);

@@ -35,7 +35,7 @@ private:
 
     void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) override;
     void connected(const std::string& relay, const std::string& departure) override;
-    void unreachable(const Candidate& candidate, const smtp::Verdict& why, int error) override;
+    void unreachable(const Candidate& candidate, const smtp::Verdict& why) override;
     void published(const std::string& relay, const Published& found) override;
     void sent(const std::string& relay, const smtp::client_event::Sent& sent) override;
     void said(const std::string& relay, const smtp::client_event::Said& said) override;

@@ -19,7 +19,7 @@ public:
     virtual void looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) = 0;
     // `departure`: which address of a pool it came from (Sources::departure()); "" the kernel's choice
     virtual void connected(const std::string& relay, const std::string& departure) = 0;
-    virtual void unreachable(const Candidate& candidate, const smtp::Verdict& why, int error) = 0; // errno
+    virtual void unreachable(const Candidate& candidate, const smtp::Verdict& why) = 0;
     // What is published of the host and of the mail's domain, where `level` asks for it: before a word is said.
     struct Published {
         decide::TlsLevel level;

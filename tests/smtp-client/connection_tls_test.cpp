@@ -164,7 +164,7 @@ namespace {
 struct Onlooker final : Watcher {
     void looked_up(const std::string&, dns::Type, const dns::Answer&) override {}
     void connected(const std::string&, const std::string&) override {}
-    void unreachable(const Candidate&, const smtp::Verdict&, int) override {}
+    void unreachable(const Candidate&, const smtp::Verdict&) override {}
     void published(const std::string&, const Published&) override {}
     void introduces(const std::string&) override {}
     void sent(const std::string&, const smtp::client_event::Sent&) override {}
