@@ -298,6 +298,20 @@ template <class Print> int show(const Arguments& arguments, const json& request,
     });
 }
 
+int message_count(const Arguments& arguments, const Choice& choice, json base) {
+    base["count"] = true;
+    std::int64_t count = 0;
+    for (const auto& request : choice.requests(base)) {
+        const int status = ask_queue(arguments, request, [&](const json& line) { count += number_of(line, "count"); });
+        if (status != ok) return status;
+    }
+    if (arguments.json)
+        print_json({{"count", count}});
+    else
+        fmt::print("{}\n", count);
+    return ok;
+}
+
 } // namespace
 
 int queue_list(const Arguments& arguments) {
@@ -337,20 +351,6 @@ int link_show(const Arguments& arguments) {
     return status;
 }
 
-static int message_count(const Arguments& arguments, const Choice& choice, json base) {
-    base["count"] = true;
-    std::int64_t count = 0;
-    for (const auto& request : choice.requests(base)) {
-        const int status = ask_queue(arguments, request, [&](const json& line) { count += number_of(line, "count"); });
-        if (status != ok) return status;
-    }
-    if (arguments.json)
-        print_json({{"count", count}});
-    else
-        fmt::print("{}\n", count);
-    return ok;
-}
-
 int message_list(const Arguments& arguments) {
     const auto choice = choose(arguments.words);
     if (!choice) return usage;
@@ -361,7 +361,7 @@ int message_list(const Arguments& arguments) {
         if (!given || *given == 0) return complain("--limit needs a number above 0"), usage;
         limit = *given;
     }
-    if (const auto after = arguments.option("--behind")) base["behind"] = *after;
+    if (const auto behind = arguments.option("--behind")) base["behind"] = *behind;
     if (const auto sort = arguments.option("--sort")) base["sort"] = *sort;
     if ((base.contains("behind") || base.contains("sort")) && !choice->ids.empty())
         return complain("--behind and --sort are for messages chosen by filter words, not by their ids"), usage;
