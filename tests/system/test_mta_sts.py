@@ -1,5 +1,6 @@
 """MTA-STS: a domain's policy, from its web server to what becomes of its mail."""
 import json
+import socket
 
 import pytest
 
@@ -86,6 +87,20 @@ def test_mail_goes_by_the_policy(mta, domain):
     mta.submit("other@remote.example")
     domain.sink.wait_for_one_to("other@remote.example")
     assert len(domain.web.requests) == 1, "it is known"
+
+
+def test_a_web_server_that_never_answers_delays_mail_and_does_not_stop_it(mta, domain):
+    """The download itself may take a minute."""
+    domain.record("1")
+    domain.web.stop()
+    silent = socket.create_server(domain.web.server.server_address)
+    try:
+        mta.start()
+        mta.submit("user@remote.example")
+        domain.sink.wait_for_one_to("user@remote.example", 30)
+        assert not mta.logged("cannot be had"), "the policy is still being asked for"
+    finally:
+        silent.close()
 
 
 def test_a_certificate_for_another_name_keeps_mail_waiting(mta, domain):
