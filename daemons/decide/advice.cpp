@@ -249,11 +249,11 @@ void put(std::string& text, std::string_view word, std::string_view value) {
         text.replace(at, word.size(), value);
 }
 
-// Who is meant by "mx.example.org[192.0.2.1]:25", "[mx.example.org]:587" or "localhost[/run/lmtp]".
-struct Whom {
+// The parts of "mx.example.org[192.0.2.1]:25", "[mx.example.org]:587" or "localhost[/run/lmtp]".
+struct HostParts {
     std::string_view name, address, port;
 };
-Whom whom(std::string_view host) {
+HostParts parts_of(std::string_view host) {
     const auto open = host.find('['), close = host.find(']');
     if (open == host.npos || close == host.npos) return {host, host, host.empty() ? "" : "25"};
     const auto inside = host.substr(open + 1, close - open - 1);
@@ -267,7 +267,7 @@ Whom whom(std::string_view host) {
 std::string advice(const Mishap& mishap) {
     const auto known = [](std::string_view value, std::string_view otherwise) { return value.empty() ? otherwise : value; };
     std::string text(find(mishap));
-    const auto [name, address, port] = whom(mishap.host);
+    const auto [name, address, port] = parts_of(mishap.host);
     put(text, "HOST", known(name, "<host>"));
     if (address.contains(':')) put(text, "ADDRESS:", "[" + std::string(address) + "]:");
     put(text, "ADDRESS", known(address, "<address>"));

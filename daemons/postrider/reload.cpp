@@ -1,5 +1,5 @@
-// reload: what the changed configuration would do to queued mail, which the queue-manager knows; then master's order to
-// take it over. A look that cannot be had keeps nobody from a reload that mends something.
+// reload: asks the queue-manager what the changed configuration would do to queued mail, then tells master to take it over.
+// If the queue-manager does not answer, the reload goes on with a warning: it may be what mends the trouble.
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/control.h"
 #include "daemons/postrider/command.h"

@@ -12,7 +12,7 @@ namespace queue_manager {
 struct Errand {
     std::string_view domain; // of the recipient
     std::string_view link;   // "" not known
-    std::string_view user;   // whom the delivery agents run as; "" not known
+    std::string_view user;   // that the delivery agents run as; "" not known
 };
 
 // About a failure on the way to a server, or there. `host`: as of an attempt; "" what the reason knows.

@@ -36,7 +36,7 @@ nlohmann::json json_of(const decide::queue::MessageInfo& info, const spool::Mess
 HeaderFacts facts_of(std::string_view header);
 inline constexpr std::uint64_t longest_header = 256 * 1024; // in which a subject is looked for
 
-// A line per recipient that something is still owed to. `pauses`: who closed which gate. `user`: whom the delivery
+// A line per recipient that something is still owed to. `pauses`: who closed which gate. `user`: that the delivery
 // agents run as; "" not known.
 std::vector<nlohmann::json> explained(spool::QueueId id,
                                       const std::vector<decide::queue::Explanation>& explanations,

@@ -97,7 +97,7 @@ private:
     void closed(const proto::delivery::Closed& closed);
     void returned(const proto::delivery::Returned& returned);
     DeliveryStops::Hands hands_for_stops();
-    std::string agents_user() const; // whom the delivery agents run as; "" whoever started us
+    std::string agents_user() const; // the user that the delivery agents run as; "" the one that started us
     void source_refused(const proto::delivery::SourceRefused& refused);
     void source_taken(std::string_view link, std::string_view source, decide::Resting::Of what);
     void reported(const proto::report::Reported& answer);

@@ -1,6 +1,6 @@
-// How many look-ups are under way at a time. One that has not ended after a moment gives its place to another and goes
-// on without: those that nobody answers keep no place from those that are answered at once. Knows nothing of what is
-// looked up.
+// Limits how many look-ups are under way at a time. A look-up that has not ended after a moment gives up its place and
+// goes on without one, so that name servers that do not answer hold up no look-up that would be answered at once. Knows
+// nothing of what is looked up.
 #pragma once
 #include "daemons/common/timer.h"
 #include "libsmtp/time.h"
@@ -22,7 +22,7 @@ public:
         std::size_t most_slow = 0; // of those without a place; more of them keep theirs
         smtp::Duration slow_after = std::chrono::milliseconds(500);
     };
-    // `room`: there is a place again, which nobody has given back.
+    // `room` is called when slow look-ups have given up their places; leave() does not call it.
     Places(common::Loop& loop, Limits limits, std::function<void()> room)
         : limits_(limits), room_(std::move(room)), timer_(loop, [this] { look(); }) {}
     Places(const Places&) = delete;

@@ -87,7 +87,7 @@ private:
     smtp::WallTime due(const std::string& domain, const StsPolicy& policy) const;
     void tell_impatient();
     void tend();
-    void plan(const std::string& domain); // when it is renewed or dropped: anew
+    void plan(const std::string& domain); // works out again when it is to be renewed or dropped
     void forget_plan(const std::string& domain);
     void wind();
 

@@ -75,11 +75,11 @@ bool Connection::again_from_another(smtp::TransactionResult& result) {
     return true;
 }
 
-// The address of the pool from which the delivery was last put off by who answered, with 4xx: greylisting counts the time
-// for each address that mail comes from. "": none.
+// The address of the pool that the delivery came from when a server last answered it with 4xx: greylisting counts the time
+// for each address. "": none.
 std::string Connection::put_off_at(Job& job) {
     if (!sources_.has_pool() || job.probe) return {};
-    std::optional<spool::MessageReader> looked_into; // who waits for a server needs no descriptor
+    std::optional<spool::MessageReader> looked_into; // while it waits for a server it needs no descriptor
     if (!job.message) {
         auto message = office_.messages.open(job.order.queue_id, job.order.location);
         if (!message) return {}; // why, is found again when it is handed over

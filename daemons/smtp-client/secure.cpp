@@ -24,8 +24,8 @@ TlsLevel Connection::level_of_link() const {
     return office_.tls_routes ? office_.tls_routes->tls_level_of(order_.rule, otherwise) : otherwise;
 }
 
-// Of a host that the configuration names, TLS that its route demands and that cannot be had is a fault of the link: there
-// may be a next one. A domain's MX hosts are its own affair, and what a message itself requires is the message's.
+// Is missing TLS a failure of the link? Yes for a host that the configuration names, if its route demands TLS: the route may
+// have a next host. No for a domain's MX hosts, and no for what a message itself requires.
 bool Connection::is_links_own() const { return !order_.mx && !needs_.by_message; }
 
 TlsLevel Connection::level_of(std::string_view domain) const {

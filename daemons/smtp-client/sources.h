@@ -26,8 +26,8 @@ public:
 
     // The address to reach that one from, the same for all of its family until it is refused; null: none is left.
     const config::Source* toward(const common::IpAddress& to);
-    // The next server is reached from that one, if it can be used and does not rest: who has put mail off expects it
-    // from there again. "": from any.
+    // The next server is reached from that address, if it can be used and does not rest: a server that greylists expects
+    // the mail from the same address again. "": from any.
     void prefer(const std::string& source);
     // Is the current server to be reached from that one instead? Then it is preferred.
     bool would_rather(const std::string& source);

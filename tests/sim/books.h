@@ -43,7 +43,7 @@ struct Message {
     bool deadly = false; // kills agents
     bool by_hand = false, ended = false, removed = false; // held, expired, removed by the operator
     std::int64_t lifetime = 0;      // µs, that the operator set; 0: the setting
-    std::int64_t waited_until = -1; // monotonic µs: it was held, or asked about anew
+    std::int64_t waited_until = -1; // monotonic µs: it was held, or asked about again
     bool held = false, noticed = false, notice_asked = false, moved = false, gone = false;
     std::int64_t gone_at = -1;                            // monotonic µs
     std::int64_t expired = -1; // when the engine gave up some recipient; the report may come later

@@ -135,7 +135,7 @@ void World::change_lane(Message& m) {
         wrong("a message is in another lane than it was put into");
 }
 
-// What waits begins anew; what is in flight is left alone.
+// What waits begins again; what is in flight is left alone.
 void World::requeue(Message& m) {
     const spool::QueueId id{m.id};
     const auto before = engine_->message(id, now());
@@ -165,7 +165,7 @@ void World::requeue(Message& m) {
     }
     m.waited_until = time_ - second; // tries are known by the second
     if (engine_->requeue(id, now(), out_, policy ? &*policy : nullptr) != waits)
-        wrong("what waited was not asked about anew");
+        wrong("what waited was not asked about again");
 }
 
 // Not known exactly any more is what rests.

@@ -15,7 +15,7 @@ namespace {
 
 std::string text_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
-// A field of that name is nobody's to read in a log: it may hold passwords.
+// A field of that name is not logged: it may hold passwords.
 constexpr std::string_view unlogged = "configuration";
 
 // "status", "hold id=…": for the log, which escapes and cuts it.
