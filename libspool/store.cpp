@@ -190,9 +190,10 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         QueueId id;
         enum class Kind : std::uint8_t { append, move, removal } kind = Kind::move;
         Sync pace = Sync::no; // yes: waits for the disk, so it gets a job of its own
-        std::move_only_function<Result<>(Disk&, File&)> act;
-        Done done;
-        Result<> result;
+        std::move_only_function<Result<>(Disk&, File&, const std::vector<Property>&)> act;
+        std::vector<Property> properties = {}; // append: what is written …
+        std::vector<Done> done = {};           // … for each who asked, in their order
+        Result<> result = {};
         File file = {};
     };
     using Batch = std::vector<Operation>;
@@ -212,37 +213,24 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     Batch quick;
     Batch leisurely; // moves and removals: into `quick` when there are enough of them, or it is time
     unsigned quick_running = 0;
-    static constexpr std::size_t largest_batch = 64, worth_a_thread = 32;
+    static constexpr std::size_t largest_batch = 64, worth_a_thread = 32, most_together = 1000;
     static constexpr unsigned most_quick = 2;
 
-    void ask(Operation operation) {
+    void ask(Operation operation, Done done) {
         ++outstanding;
+        operation.done.push_back(std::move(done));
         asked.push_back(std::move(operation));
     }
 
     bool flush(Gather gather) {
         for (auto& operation : std::exchange(asked, {})) {
             const auto [place, idle] = busy.try_emplace(operation.id);
-            if (!idle) {
+            if (idle) {
+                begin(std::move(operation));
+            } else {
                 place->second.push_back(std::move(operation));
                 gather = Gather::no; // what it waits for may be one of the leisurely
-                continue;
             }
-            if (operation.kind == Operation::Kind::append) {
-                if (failed.contains(operation.id)) tails.erase(operation.id);
-                operation.file.finished = failed.contains(operation.id);
-                if (auto known = tails.extract(operation.id)) operation.file.tail = known.mapped();
-            }
-            if (operation.pace == Sync::yes) {
-                Batch alone;
-                alone.push_back(std::move(operation));
-                start(std::move(alone));
-            } else if (operation.kind == Operation::Kind::append) {
-                quick.push_back(std::move(operation));
-            } else {
-                leisurely.push_back(std::move(operation));
-            }
-            if (quick.size() == largest_batch) start_quick();
         }
         if (gather == Gather::no || leisurely.size() >= worth_a_thread) {
             quick.insert(quick.end(), std::make_move_iterator(leisurely.begin()),
@@ -253,6 +241,43 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
         return !leisurely.empty();
     }
 
+    // Its message is in `busy`.
+    void begin(Operation operation) {
+        if (operation.kind == Operation::Kind::append) {
+            if (failed.contains(operation.id)) tails.erase(operation.id);
+            operation.file.finished = failed.contains(operation.id);
+            if (auto known = tails.extract(operation.id)) operation.file.tail = known.mapped();
+        }
+        if (operation.pace == Sync::yes) {
+            Batch alone;
+            alone.push_back(std::move(operation));
+            start(std::move(alone));
+        } else if (operation.kind == Operation::Kind::append) {
+            quick.push_back(std::move(operation));
+        } else {
+            leisurely.push_back(std::move(operation));
+        }
+        if (quick.size() == largest_batch) start_quick();
+    }
+
+    // What waits longest; of appends without a sync as many as may be written together, or one message's many would never
+    // be done. With a sync each is written by itself: the next record in the file then says that it was promised.
+    static Operation take_next(std::deque<Operation>& waiting) {
+        auto next = std::move(waiting.front());
+        waiting.pop_front();
+        const auto may_be_joined = [](const Operation& each) {
+            return each.kind == Operation::Kind::append && each.pace == Sync::no;
+        };
+        while (!waiting.empty() && may_be_joined(next) && may_be_joined(waiting.front()) &&
+               next.properties.size() + waiting.front().properties.size() <= most_together) {
+            auto& other = waiting.front();
+            std::ranges::move(other.properties, std::back_inserter(next.properties));
+            std::ranges::move(other.done, std::back_inserter(next.done));
+            waiting.pop_front();
+        }
+        return next;
+    }
+
     void start_quick() {
         ++quick_running;
         start(std::exchange(quick, {}));
@@ -261,7 +286,7 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     void start(Batch batch) {
         pool.post([&pool = pool, weak = weak_from_this(), batch = std::move(batch)]() mutable {
             for (auto& operation : batch) {
-                operation.result = operation.act(pool.disk(), operation.file);
+                operation.result = operation.act(pool.disk(), operation.file, operation.properties);
                 operation.act = nullptr;
             }
             pool.complete([weak, batch = std::move(batch)]() mutable {
@@ -273,8 +298,8 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
     // Back on the caller's thread.
     void finished(Batch batch) {
         if (batch.front().pace == Sync::no) --quick_running; // a batch is of one pace
+        bool more = false;
         for (auto& operation : batch) {
-            --outstanding;
             if (operation.file.replaced) failed.erase(operation.id);
             if (operation.kind == Operation::Kind::append &&
                 (operation.file.lost || (!operation.result && operation.result.error().code == EIO)))
@@ -285,15 +310,19 @@ struct Store::Inner : std::enable_shared_from_this<Inner> {
                 if (tails.size() >= most_kept) tails.clear();
                 tails.insert_or_assign(operation.id, *operation.file.tail);
             }
-            const auto place = busy.find(operation.id);
-            auto waiting = std::move(place->second);
-            busy.erase(place);
-            // In their order, before anything asked for since.
-            asked.insert(asked.begin(), std::make_move_iterator(waiting.begin()),
-                         std::make_move_iterator(waiting.end()));
-            if (operation.done) operation.done(std::move(operation.result));
+            // What waited goes before anything asked for since.
+            if (const auto place = busy.find(operation.id); place->second.empty()) {
+                busy.erase(place);
+            } else {
+                begin(take_next(place->second));
+                more = true;
+            }
+            for (auto& done : operation.done) {
+                --outstanding;
+                if (done) done(operation.result);
+            }
         }
-        flush(asked.empty() ? Gather::yes : Gather::no);
+        flush(asked.empty() && !more ? Gather::yes : Gather::no);
     }
 };
 
@@ -307,70 +336,67 @@ void Store::take_over(QueueId id, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::move,
                  Sync::no,
-                 [id](Disk& disk, auto&) -> Result<> {
+                 [id](Disk& disk, auto&, auto&) -> Result<> {
                      const auto to = path_of(id, Location::messages);
                      auto moved = disk.rename(path_of(id, Location::incoming), to);
                      if (moved || moved.error().code != ENOENT) return moved;
                      TRY(disk.open(to, Open::read)); // there already: taking over twice is harmless
                      return {};
-                 },
-                 std::move(done),
-                 {}});
+                 }},
+                std::move(done));
 }
 
 void Store::append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done) {
-    inner_->ask(
-        {id,
-         Inner::Operation::Kind::append,
-         sync,
-         [id, hint, sync, options = inner_->options, properties = std::move(properties)](
-             Disk& disk, Inner::File& file) {
-             return wherever(id, hint, [&](const std::string& path) -> Result<> {
-                 if (file.finished && !file.replaced) {
-                     TRY(put_copy_in_place(disk, path, id));
-                     file.replaced = true;
-                 }
-                 return append_to(disk, path, id, properties, sync, options, file.tail, file.lost);
-             });
-         },
-         std::move(done),
-         {}});
+    auto operation = Inner::Operation{
+        .id = id,
+        .kind = Inner::Operation::Kind::append,
+        .pace = sync,
+        .act = [id, hint, sync, options = inner_->options](Disk& disk, Inner::File& file, const auto& all) {
+            return wherever(id, hint, [&](const std::string& path) -> Result<> {
+                if (file.finished && !file.replaced) {
+                    TRY(put_copy_in_place(disk, path, id));
+                    file.replaced = true;
+                }
+                return append_to(disk, path, id, all, sync, options, file.tail, file.lost);
+            });
+        },
+        .properties = std::move(properties),
+    };
+    inner_->ask(std::move(operation), std::move(done));
 }
 
 void Store::remove(QueueId id, Location hint, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::removal,
                  Sync::no,
-                 [id, hint](Disk& disk, auto&) -> Result<> {
+                 [id, hint](Disk& disk, auto&, auto&) -> Result<> {
                      auto gone =
                          wherever(id, hint, [&](const std::string& path) { return disk.unlink(path); });
                      if (!gone && gone.error().code == ENOENT) return {};
                      return gone;
-                 },
-                 std::move(done),
-                 {}});
+                 }},
+                std::move(done));
 }
 
 void Store::put_away(QueueId id, Location hint, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::removal,
                  Sync::no,
-                 [id, hint](Disk& disk, auto&) -> Result<> {
+                 [id, hint](Disk& disk, auto&, auto&) -> Result<> {
                      auto gone = wherever(id, hint, [&](const std::string& path) {
                          return disk.rename(path, path_of_removed(id));
                      });
                      if (!gone && gone.error().code == ENOENT) return {};
                      return gone;
-                 },
-                 std::move(done),
-                 {}});
+                 }},
+                std::move(done));
 }
 
 void Store::bring_back(QueueId id, std::string who, smtp::WallTime now, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::move,
                  Sync::yes,
-                 [id, who = std::move(who), now, options = inner_->options](Disk& disk, auto&) -> Result<> {
+                 [id, who = std::move(who), now, options = inner_->options](Disk& disk, auto&, auto&) -> Result<> {
                      const auto path = path_of_removed(id);
                      Decided pending{.recipients = {}, .status = Status::pending, .time = now, .reply = {}, .who = who};
                      {
@@ -387,37 +413,34 @@ void Store::bring_back(QueueId id, std::string who, smtp::WallTime now, Done don
                      TRY(append_to(disk, path, id, {Property{std::move(pending)}}, Sync::yes, options, tail, finished));
                      TRY(disk.rename(path, path_of(id, Location::messages)));
                      return disk.sync(TRY(disk.open(directory_of(id, Location::messages), Open::directory)));
-                 },
-                 std::move(done),
-                 {}});
+                 }},
+                std::move(done));
 }
 
 void Store::quarantine(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::removal,
                  Sync::yes,
-                 [id, hint, why = std::move(why)](Disk& disk, auto&) -> Result<> {
+                 [id, hint, why = std::move(why)](Disk& disk, auto&, auto&) -> Result<> {
                      return wherever(id, hint, [&](const std::string& path) -> Result<> {
                          TRY(put_aside(disk, path, "quarantine", id.text(), why));
                          return {};
                      });
-                 },
-                 std::move(done),
-                 {}});
+                 }},
+                std::move(done));
 }
 
 void Store::keep_in_bad(QueueId id, Location hint, std::string why, Done done) {
     inner_->ask({id,
                  Inner::Operation::Kind::removal,
                  Sync::yes,
-                 [id, hint, why = std::move(why)](Disk& disk, auto&) -> Result<> {
+                 [id, hint, why = std::move(why)](Disk& disk, auto&, auto&) -> Result<> {
                      return wherever(id, hint, [&](const std::string& path) -> Result<> {
                          TRY(put_aside(disk, path, "bad", id.text(), why));
                          return {};
                      });
-                 },
-                 std::move(done),
-                 {}});
+                 }},
+                std::move(done));
 }
 
 Result<> prepare_spool(Disk& disk, const std::vector<std::uint8_t>& slots) {

@@ -5,6 +5,8 @@
 #include "libspool/message_writer.h"
 #include "libspool/store.h"
 #include "tests/libspool/fake_disk.h"
+#include <algorithm>
+#include <cerrno>
 #include <doctest/doctest.h>
 #include <random>
 
@@ -182,6 +184,47 @@ TEST_CASE("a log that is started anew behind the end that was seen hides nothing
     const BegunFile begun{message.disk, *file, *header, std::string_view(before).substr(0, header_size), before.size()};
     REQUIRE(known->catch_up(begun));
     CHECK(known->state.held);
+}
+
+TEST_CASE("a thousand records of one message, asked for at once, are written together, in their order") {
+    Message message;
+    message.expand(1200);
+    const auto before = message.disk.operations();
+    std::vector<std::uint32_t> done;
+    for (std::uint32_t n = 1; n <= 1000; ++n) {
+        Attempt attempt{.recipients = {n}, .host = "mx.example.net[192.0.2.1]:25", .outcome = Outcome::deferred};
+        attempt.reply = {450, "4.2.1", "mailbox " + std::to_string(n), Stage::rcpt};
+        message.store.append(id, Location::messages, {attempt}, Sync::no, [&done, n](Result<> r) {
+            REQUIRE(r);
+            done.push_back(n);
+        });
+    }
+    message.append({Held{true, {}, "root", "the last word"}}, Sync::yes);
+    CHECK(message.disk.operations() - before <= 20);
+    REQUIRE(done.size() == 1000);
+    CHECK(std::ranges::is_sorted(done));
+    const auto after = message.open();
+    CHECK(after.state().held);
+    for (std::uint32_t n = 1; n <= 1000; ++n)
+        CHECK(after.state().recipients[n].reply.text == "mailbox " + std::to_string(n));
+}
+
+TEST_CASE("what cannot be written together is reported to each who asked, and none of it is in the file") {
+    Message message;
+    message.expand(10);
+    int failed = 0;
+    for (std::uint32_t n = 0; n < 5; ++n)
+        message.store.append(id, Location::messages, {Held{true, {}, "root", "no room"}}, Sync::no, [&](Result<> r) {
+            failed += !r && r.error().code == ENOSPC ? 1 : 0;
+        });
+    message.disk.fail_all(ENOSPC);
+    while (message.store.outstanding() > 0) {
+        message.store.flush();
+        message.pool.drain();
+    }
+    CHECK(failed == 5);
+    message.disk.fail_all(0);
+    CHECK_FALSE(message.open().state().held);
 }
 
 TEST_CASE("who appends trusts what it remembers only as long as the file agrees") {
