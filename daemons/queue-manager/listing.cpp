@@ -64,27 +64,34 @@ public:
         patience_.stop();
     }
 
+    // What does not fit any more is asked for again when its turn comes: of a client that does not read only its text
+    // and its place in the queue are kept.
     void fetch() {
-        while (infos_.size() < batch && !all_seen_) {
-            auto info = listing_.next_(cursor_);
-            if (info) infos_.push_back(*std::move(info));
-            all_seen_ = cursor_ == 0;
+        std::vector<std::pair<MessageInfo, std::uint32_t>> next; // and the place behind it
+        std::size_t recipients = 0;
+        for (auto cursor = cursor_; next.size() < batch && recipients < batch_recipients;) {
+            auto info = listing_.next_(cursor);
+            if (info) {
+                for (const auto& delivery : info->deliveries) recipients += delivery.recipients.size();
+                next.emplace_back(*std::move(info), cursor);
+            }
+            if (cursor == 0) break;
         }
         ++listing_.gathering_;
         auto& pool = listing_.pool_;
-        pool.post([&pool, most = listing_.limits_.text, infos = std::exchange(infos_, {}),
-                   self = shared_from_this()]() mutable {
+        pool.post([&pool, most = listing_.limits_.text, next = std::move(next), self = shared_from_this()]() mutable {
             std::string text;
-            std::size_t done = 0;
-            while (done < infos.size() && text.size() < most) {
-                const auto& info = infos[done++];
+            std::uint32_t cursor = 0;
+            for (const auto& [info, behind] : next) {
                 auto reader =
                     spool::MessageReader::open(pool.disk(), info.id, info.location, spool::ReadLock::none);
                 if (reader) proto::showq::append(entry_of(info, reader->state()), text); // else it has just gone
+                cursor = behind;
+                if (text.size() >= most) break;
             }
-            infos.erase(infos.begin(), infos.begin() + static_cast<std::ptrdiff_t>(done));
-            pool.complete([text = std::move(text), infos = std::move(infos), self = std::move(self)]() mutable {
-                if (self->poll_) self->fetched(std::move(text), std::move(infos));
+            text.shrink_to_fit();
+            pool.complete([text = std::move(text), cursor, self = std::move(self)]() mutable {
+                if (self->poll_) self->fetched(std::move(text), cursor);
             });
         });
         fetching_ = true;
@@ -103,7 +110,7 @@ private:
         }
         uv_poll_stop(poll_.get());
         forget_text();
-        if (all_seen_ && infos_.empty() && ended_) return end();
+        if (ended_) return end();
         listing_.waiting_.push_back(weak_from_this());
         listing_.turn_.schedule();
     }
@@ -115,15 +122,13 @@ private:
         });
     }
 
-    void fetched(std::string text, std::vector<MessageInfo> rest) {
+    void fetched(std::string text, std::uint32_t cursor) {
         --listing_.gathering_;
         fetching_ = false;
-        infos_ = std::move(rest);
+        cursor_ = cursor;
         out_ = std::move(text);
-        if (all_seen_ && infos_.empty()) {
-            proto::showq::append_end(out_);
-            ended_ = true;
-        }
+        ended_ = cursor_ == 0;
+        if (ended_) proto::showq::append_end(out_);
         listing_.unread_ += out_.size();
         counted_ = out_.size();
         listing_.turn_.schedule();
@@ -158,9 +163,8 @@ private:
     common::Timer patience_; // while the client does not read
     std::string out_;
     std::size_t sent_ = 0, counted_ = 0;
-    std::vector<MessageInfo> infos_; // seen, and not yet read
-    std::uint32_t cursor_ = 0;
-    bool all_seen_ = false, ended_ = false, fetching_ = false;
+    std::uint32_t cursor_ = 0; // of what is behind the text
+    bool ended_ = false, fetching_ = false;
 };
 
 // In the order in which they have read what they had.

@@ -45,7 +45,7 @@ public:
     // The spool has been read: until then a listing would call a queue empty that is not, so who asks waits.
     void serve();
 
-    static constexpr std::size_t max_clients = 50, batch = 64;
+    static constexpr std::size_t max_clients = 50, batch = 64, batch_recipients = 4096;
 
 private:
     class Client;

@@ -125,7 +125,7 @@ def test_listings_that_nobody_reads(mta, remote):
         readers.append(s)
     now = settled(mta, "queue-manager")
     print(f"\nqueue-manager: {before / MB:.0f} MB before, {now / MB:.0f} MB with {len(readers)} listings unread")
-    assert now - before < 45 * MB
+    assert now - before < 25 * MB
     for s in readers[1:]:
         s.close()
     whole = b""
