@@ -40,7 +40,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
         const auto answer = sasl.respond(challenge);
         if (!answer) continue;
         ++said;
-        if (scram) assert(answer->reveal().find(password) == std::string_view::npos);
+        // A server's own nonce is said back to it, whatever it holds.
+        if (scram && challenge.find(password) == std::string_view::npos)
+            assert(answer->reveal().find(password) == std::string_view::npos);
     }
     assert(said <= 2); // nobody can send the signature that the third message would confirm
     assert(!scram || !sasl.proven());
