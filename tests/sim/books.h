@@ -31,7 +31,6 @@ struct Recipient {
     std::int64_t not_before = 0; // monotonic µs, from the last deferral
     std::int64_t first_try = -1, last_try = -1;
     std::int64_t came_back = -1; // from an agent, tried or not
-    std::uint32_t alone_deaths = 0;
 };
 
 struct Message {
@@ -40,7 +39,8 @@ struct Message {
     std::int64_t accepted = 0;                            // monotonic µs
     bool null_sender = false;
     bool bad = false;    // its content is refused for ever (4xx)
-    bool deadly = false; // kills agents
+    bool deadly = false; // kills agents …
+    std::uint32_t alone_deaths = 0; // … that died with one delivery of it, alone
     bool by_hand = false, ended = false, removed = false; // held, expired, removed by the operator
     std::int64_t lifetime = 0;      // µs, that the operator set; 0: the setting
     std::int64_t waited_until = -1; // monotonic µs: it was held, or asked about again

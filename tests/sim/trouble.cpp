@@ -374,13 +374,14 @@ q::AgentKind World::lose(q::AgentId agent, bool crash) {
             ++each;
             continue;
         }
-        for (const Delivery& d : each->second.deliveries)
+        for (const Delivery& d : each->second.deliveries) {
+            if (crash && in_flight == 1) ++message(d.id)->alone_deaths;
             for (auto n : d.numbers) {
                 Recipient& r = recipient(d.id, n);
                 r.in_flight = false;
-                if (crash && in_flight == 1) ++r.alone_deaths;
                 if (crash) r.last_try = time_;
             }
+        }
         if (!each->second.local) {
             Host& host = hosts_[each->second.host];
             if (each->second.up) --host.open;

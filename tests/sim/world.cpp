@@ -277,18 +277,14 @@ void World::does(const q::RecordSuspect& a) {
         r.suspect = true;
         r.deaths = a.deaths;
         // A message is deadly, not a recipient of it: those that travel together share what was counted.
-        std::uint32_t own = 0;
-        for (const Recipient& each : message(a.id)->recipients) own = std::max(own, each.alone_deaths);
-        if (a.deaths > own) wrong("deaths counted that were not its own");
+        if (a.deaths > message(a.id)->alone_deaths) wrong("deaths counted that were not its own");
     }
 }
 
 void World::does(const q::RecordHeld& a) {
     say("held " + a.id.text());
     Message* m = message(a.id);
-    std::uint32_t deaths = 0;
-    for (const Recipient& r : m->recipients) deaths = std::max(deaths, r.alone_deaths);
-    if (deaths < settings_.deaths_before_hold) wrong("held as poison too early");
+    if (m->alone_deaths < settings_.deaths_before_hold) wrong("held as poison too early");
     m->held = true;
 }
 
