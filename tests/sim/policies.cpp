@@ -52,8 +52,10 @@ void World::does(const q::RecordPolicy& a) {
     if (!m || m->gone) return wrong("a policy recorded of a message that is gone");
     if (m->recorded) wrong("a policy recorded twice");
     if (m->by_name && !(*a.policy == *m->by_name)) wrong("another policy is recorded than it came with");
-    const auto of_route = [&](const Recipient& r) {
-        return settings_of(queues_[queue_of(*m, r)].rule).retry_policy == a.policy->name;
+    const auto of_route = [&](const Recipient& r) { // as it is, or as it was when the message came
+        const QueueBook& book = queues_[queue_of(*m, r)];
+        return settings_of(book.rule).retry_policy == a.policy->name ||
+               (m->accepted <= book.rule_since && settings_of(book.rule_before).retry_policy == a.policy->name);
     };
     if (!m->by_name && std::ranges::none_of(m->recipients, of_route)) wrong("a policy is recorded that nobody named");
     m->recorded = *a.policy;

@@ -2,6 +2,7 @@
 #include "tests/sim/world.h"
 #include <algorithm>
 #include <ostream>
+#include <utility>
 
 namespace sim {
 
@@ -192,9 +193,13 @@ void World::does(const q::AskRoute& a) {
             const Host& best = host_of(d, pool.empty() ? d.pool : pool);
             r.kind = best.mx ? q::RouteKind::mx : q::RouteKind::configured;
             r.link = best.name;
-            std::string& rule = queues_[queue].rule;
-            r.rule = rule = d.rule.empty() ? best.rule : d.rule;
-            r.connections = connections_by(rule);
+            QueueBook& book = queues_[queue];
+            r.rule = d.rule.empty() ? best.rule : d.rule;
+            if (r.rule != book.rule) {
+                book.rule_before = std::exchange(book.rule, r.rule);
+                book.rule_since = time_;
+            }
+            r.connections = connections_by(r.rule);
         }
         looked_up(queue, r);
         engine_->routed(r, now(), out_);

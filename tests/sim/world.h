@@ -84,7 +84,9 @@ struct QueueBook {
     bool announced = false;         // since the engine's start: else it may remember what we do not
     std::int64_t last_failure = -1; // that kept all of it waiting
     std::int64_t waited_until = -1; // it, or its pool, was paused
-    std::string rule;               // of its route, as the engine was told last
+    std::string rule;               // of its route, as the engine was told last …
+    std::string rule_before;        // … and until rule_since
+    std::int64_t rule_since = -1;
     bool routed = false;
     int lookups_failed = 0;         // in a row; -1: not known here
 };
