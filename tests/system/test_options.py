@@ -123,6 +123,9 @@ POSTRIDER = [
         then=made("imported.toml", 'hostname = "mail.options.example"')),
     row("simulate", "--world", "simulate", "--world", "{source}/conf/scenario.toml", "--until", "30m", "--json", "-c", "{file}", then=is_json),
     row("simulate", "--seed", "simulate", "--world", "{source}/conf/scenario.toml", "--until", "30m", "--seed", "77", "-c", "{file}", out="77"),
+    row("simulate", "--from-log", "simulate", "--from-log", "{source}/tests/fuzz/corpus/mail_log/postfix", "--json", "-c", "{file}", then=is_json),
+    row("simulate", "--print-scenario", "simulate", "--from-log", "{source}/tests/fuzz/corpus/mail_log/postfix", "--print-scenario", "-c", "{file}",
+        out=r"\[traffic\."),
     row("simulate", "--until", "simulate", "--world", "{source}/conf/scenario.toml", "--until", "soon", "-c", "{file}", status=64, err="--until"),
 ]
 

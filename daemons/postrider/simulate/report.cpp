@@ -106,7 +106,9 @@ std::string facts(const Chronicle::Link& link, std::size_t width) {
 std::string timetable(const Chronicle& chronicle, const Chronicle::Link& link) {
     std::string out = fmt::format("{:>9} {:>7} {:>9} {:>8} {:>8} {:>7} {:>12}  {}\n", "until", "in",
                                   "delivered", "returned", "in vain", "backlog", "longest wait", "state");
-    for (std::size_t n = 0; n < link.rows.size(); ++n) {
+    const auto idle = [](const Row& row) { return row.accepted + row.attempts + row.most == 0 && row.state == "ready"; };
+    const auto first = std::ranges::find_if_not(link.rows, idle); // nothing to show before the first mail
+    for (auto n = static_cast<std::size_t>(first - link.rows.begin()); n < link.rows.size(); ++n) {
         const auto& row = link.rows[n];
         const auto end =
             std::min(chronicle.duration(), chronicle.interval() * static_cast<std::int64_t>(n + 1));

@@ -2,15 +2,22 @@
 #include "daemons/common/config/units.h"
 #include "daemons/common/config_file.h"
 #include "daemons/postrider/command.h"
+#include "daemons/postrider/simulate/from_log/beside.h"
+#include "daemons/postrider/simulate/from_log/scenario_text.h"
 #include "daemons/postrider/simulate/report.h"
 #include "daemons/postrider/simulate/scenario.h"
 #include "daemons/postrider/simulate/world.h"
 #include "daemons/postrider/text.h"
+#include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fmt/format.h>
+#include <fstream>
+#include <functional>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -47,18 +54,85 @@ bool take_options(const Arguments& arguments, simulate::Around& around) {
 
 void show_progress(double part) { fmt::print(stderr, "\r{:3.0f} % played", part * 100); }
 
+void play_all(simulate::World& world) {
+    const bool watched = ::isatty(STDERR_FILENO) == 1;
+    world.run(watched ? show_progress : std::function<void(double)>());
+    if (watched) fmt::print(stderr, "\r{:13}\r", "");
+}
+
+// Line by line, however long it is and whatever it holds. False: it could not be read, and that was said.
+bool read_log(const std::string& file, simulate::from_log::MailLog& log) {
+    std::ifstream named;
+    if (file != "-") named.open(file, std::ios::binary);
+    std::istream& in = file == "-" ? std::cin : named;
+    constexpr std::size_t longest_line = 64 * 1024;
+    std::string line, piece(longest_line, '\0');
+    while (in) {
+        in.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+        std::string_view rest(piece.data(), static_cast<std::size_t>(in.gcount()));
+        for (auto end = rest.find('\n'); end != rest.npos; end = rest.find('\n')) {
+            if (line.size() < longest_line) line += rest.substr(0, end);
+            log.take(line);
+            line.clear();
+            rest.remove_prefix(end + 1);
+        }
+        if (line.size() < longest_line) line += rest;
+    }
+    if (!line.empty()) log.take(line);
+    log.end();
+    if (in.eof() && (file == "-" || named.is_open())) return true;
+    return complain(fmt::format("{}: {}", file, std::strerror(errno ? errno : EIO))), false;
+}
+
+Exit play_log(const Arguments& arguments, const std::string& file, const config::Config& config, const simulate::Around& around) {
+    namespace from_log = simulate::from_log;
+    from_log::MailLog log(std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()));
+    if (!read_log(file, log)) return data_error;
+    const from_log::Played played(log);
+    if (played.groups().empty())
+        return complain(fmt::format("{}: no line of {} says what became of a message; is it a mail log, as Postfix's programs or "
+                                    "Postrider's write it?",
+                                    file, log.counts().lines)),
+               data_error;
+    const auto text = from_log::scenario_text(log, played, file);
+    if (arguments.has("--print-scenario")) {
+        fmt::print("{}", text);
+        return ok;
+    }
+    const auto scenario = simulate::parse(text, "the scenario made of " + file, around);
+    if (!scenario) {
+        for (const auto& problem : scenario.error()) complain(problem.to_string());
+        return data_error;
+    }
+    const auto lines = width();
+    simulate::World world(config, *scenario, simulate::columns_within(lines));
+    play_all(world);
+    if (arguments.json) {
+        auto all = simulate::report_json(world.chronicle());
+        all["log"] = from_log::beside_json(log, played, world.chronicle());
+        print_json(all);
+        return ok;
+    }
+    fmt::print("{}played with {}, seed {}\n\n{}\n{}", from_log::account_of(log, played, file), config.file, scenario->seed,
+               simulate::report(world.chronicle(), lines), from_log::beside(log, played, world.chronicle(), lines));
+    return ok;
+}
+
 } // namespace
 
 int play(const Arguments& arguments) {
-    const auto file = arguments.option("--world");
-    if (!file)
-        return complain("say which scenario: --world FILE; postrider.scenario(5) describes them"), usage;
+    const auto file = arguments.option("--world"), log = arguments.option("--from-log");
+    if (file.has_value() == log.has_value())
+        return complain("say what to play: --world FILE, a scenario as postrider.scenario(5) describes it, or --from-log FILE, a mail log"), usage;
+    if (file && arguments.has("--print-scenario"))
+        return complain("--print-scenario is for --from-log FILE: it prints the scenario made of that"), usage;
     simulate::Around around;
     if (!take_options(arguments, around)) return usage;
     const auto config = parse_config(arguments);
     if (!config) return bad_config;
     around.policies = config->queue.policies;
     around.pools = config->pools;
+    if (log) return play_log(arguments, *log, *config, around);
     const auto scenario = simulate::load(*file, around);
     if (!scenario) {
         for (const auto& problem : scenario.error()) complain(problem.to_string());
@@ -66,9 +140,7 @@ int play(const Arguments& arguments) {
     }
     const auto lines = width();
     simulate::World world(*config, *scenario, simulate::columns_within(lines));
-    const bool watched = ::isatty(STDERR_FILENO) == 1;
-    world.run(watched ? show_progress : std::function<void(double)>());
-    if (watched) fmt::print(stderr, "\r{:13}\r", "");
+    play_all(world);
     for (const auto& name : world.untouched())
         complain(fmt::format("warning: no mail had to do with {}; is its name right?", name));
     if (arguments.json) {
