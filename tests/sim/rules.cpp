@@ -121,11 +121,12 @@ void World::check_rate(Host& host) {
     move_on(host.next_moment, time_, longest);
 }
 
-// Where a link is not ready its ladder says when it is tried.
+// Where a link is not ready its ladder says when it is tried; an engine that was started anew may remember that it is not.
 void World::check_connection_rate(Host& host) {
     std::int64_t longest = 0;
     for (const auto* each : rules_in_use(host)) longest = std::max(longest, gap(each->connections_per_second, 0));
-    if (time_ < host.next_connection && host.health == q::Health::ready) wrong("connections faster than the route's rate");
+    const bool ready = host.health == q::Health::ready && (host.announced || incarnation_ == 1);
+    if (time_ < host.next_connection && ready) wrong("connections faster than the route's rate");
     move_on(host.next_connection, time_, longest);
 }
 
