@@ -136,7 +136,7 @@ def test_a_command_that_hangs_is_killed_with_all_it_started(commanding):
     mta.submit("someone+hang@test.example")
     mta.wait_log(r"dsn=4.3.0, status=deferred \(Command time limit exceeded: \"")
     first = (mta.folder / "hanging").read_text().split()[0]
-    assert not running(first)
+    wait_until(lambda: not running(first), 15, "what the command started to be gone")
 
 
 @pytest.mark.needs("mounts")

@@ -40,7 +40,7 @@ def test_a_postriders_log(mta, remote):
     sink.stop()
     for n in range(5):
         mta.submit(f"late{n}@remote.example", sender="")
-    mta.wait_log(r"state=retry", seconds=30)
+    mta.wait_log(r"state=retry failures=5", seconds=60)
     sink.start()
     mta.wait_until_empty()
     facts = simulated(mta, mta.log_file)

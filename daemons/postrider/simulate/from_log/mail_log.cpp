@@ -186,7 +186,9 @@ void MailLog::attempted(const Delivery& what, Recipient& of, smtp::Duration at) 
 void MailLog::delivery(std::string_view id, const Delivery& what, smtp::Duration at) {
     const auto number = message_of(id);
     const auto queued = messages_[number].queued;
-    auto* of = recipient_of(number, what.recipient, std::min(queued >= 0s ? queued : at, at - what.delay));
+    // A time in whole seconds is that of a line that came up to a second later.
+    const auto ago = at % 1s == 0s ? what.delay / 1s * 1s : what.delay;
+    auto* of = recipient_of(number, what.recipient, std::min(queued >= 0s ? queued : at, at - ago));
     if (of == nullptr) {
         ++counts_.beyond;
         return;

@@ -33,6 +33,7 @@ std::vector<Told> troubles_of(const Conduct& conduct, smtp::Duration whole) {
         std::uint64_t now_and_then = 0, tries = 0;
         Episode now;
         std::uint64_t passes = 0; // since the last failure
+        smtp::Duration passed{-1}; // last
         const auto close = [&] {
             if (now.failures == 0) return;
             const auto lasts = now.until - now.from;
@@ -52,7 +53,7 @@ std::vector<Told> troubles_of(const Conduct& conduct, smtp::Duration whole) {
                 ++tries;
                 if (now.failures > 0 && passes > 0 && (attempt.at - now.last > quiet || passes >= good_in_a_row)) close();
                 if (now.failures++ == 0)
-                    now.from = attempt.at;
+                    now.from = passed >= 0s ? passed + (attempt.at - passed) / 2 : std::max<smtp::Duration>(attempt.at - 1s, 0s);
                 else
                     now.passes += passes;
                 now.last = attempt.at;
@@ -60,6 +61,7 @@ std::vector<Told> troubles_of(const Conduct& conduct, smtp::Duration whole) {
                 passes = 0;
             } else if (attempt.kind == Attempt::passed || conduct.kinds[attempt.kind].at > failing.at) {
                 ++tries;
+                passed = attempt.at;
                 if (passes++ == 0 && now.failures > 0) now.until = now.last + (attempt.at - now.last) / 2;
             }
         }

@@ -1,5 +1,6 @@
-// How a host's failures in a log are told as troubles: times in which it failed, from the first failure until halfway
-// between the last one and the next success, for nobody looked in between; and what failed now and then. Pure.
+// How a host's failures in a log are told as troubles: times in which it failed, from halfway between a success and the
+// first failure until halfway between the last one and the next success, for nobody looked in between; and what failed now
+// and then. Pure.
 #pragma once
 #include "daemons/postrider/simulate/from_log/mail_log.h"
 #include <string>
