@@ -3,6 +3,7 @@
 #include "libspool/result.h"
 #include <cerrno>
 #include <climits>
+#include <filesystem>
 #include <fmt/format.h>
 #include <optional>
 #include <unistd.h>
@@ -10,15 +11,24 @@
 
 namespace common {
 
+namespace {
+
+std::string installed_path(std::string_view name) { return std::string(POSTRIDER_LIBEXECDIR) + '/' + std::string(name); }
+
+} // namespace
+
+// Beside the installed command postrider lie everybody's programs, and one of them may be called sendmail.
 std::string program_path(std::string_view name) {
     char self[PATH_MAX];
+    std::error_code unknown;
     if (const auto n = readlink("/proc/self/exe", self, sizeof self); n > 0) {
         std::string path(self, static_cast<std::size_t>(n));
         path.resize(path.rfind('/') + 1); // also right for "… (deleted)": only the name goes
+        if (std::filesystem::equivalent(path, POSTRIDER_SBINDIR, unknown)) return installed_path(name);
         path += name;
         if (access(path.c_str(), X_OK) == 0) return path;
     }
-    return std::string(POSTRIDER_LIBEXECDIR) + '/' + std::string(name);
+    return installed_path(name);
 }
 
 std::vector<std::string> missing_programs(const config::Config& config) {

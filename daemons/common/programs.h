@@ -1,4 +1,5 @@
-// Where our other programs are: beside the running one, else where they were installed.
+// Where our other programs are: beside the running one, unless that is the command postrider where it was installed; else
+// where they were installed.
 #pragma once
 #include "daemons/common/config/config.h"
 #include <string>

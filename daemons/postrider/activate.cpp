@@ -2,6 +2,7 @@
 // as links to our commands, which live in a directory of our own. Nothing that is not ours is ever touched.
 #include "daemons/common/programs.h"
 #include "daemons/postrider/command.h"
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -29,12 +30,12 @@ constexpr std::array names = {
     Name{"/usr/sbin/postmap", "postmap"},    Name{"/usr/sbin/postalias", "postalias"},
 };
 
-enum class Finding { free, ours, foreign, unclear };
+enum class Finding { free, ours, packaged, foreign, unclear };
 
 struct Place {
     std::string path, target;
     Finding finding = Finding::free;
-    std::string what; // foreign, unclear: why
+    std::string what; // packaged, foreign, unclear: why
 };
 
 // The package that a path belongs to, as dpkg's lists have it; "" none.
@@ -58,7 +59,9 @@ Place look_at(const std::string& root, const Name& name) {
         place.finding = Finding::unclear;
         place.what = problem.message();
     } else if (fs::is_symlink(status) && fs::read_symlink(place.path, problem) == place.target) {
-        place.finding = Finding::ours;
+        const auto package = package_of(root, std::string(name.path));
+        place.finding = package.empty() ? Finding::ours : Finding::packaged;
+        place.what = "it belongs to the package " + package;
     } else {
         place.finding = Finding::foreign;
         const auto package = package_of(root, std::string(name.path));
@@ -107,7 +110,7 @@ int activate(const Arguments& arguments) {
         if (::access(place.target.c_str(), X_OK) != 0) return failed(place.target, errno);
     const bool dry = arguments.has("--dry-run");
     for (const auto& place : places) {
-        if (place.finding == Finding::ours) {
+        if (place.finding == Finding::ours || place.finding == Finding::packaged) {
             told(arguments, place, "already so");
         } else if (dry) {
             told(arguments, place, "would link");
@@ -124,7 +127,12 @@ int activate(const Arguments& arguments) {
 int deactivate(const Arguments& arguments) {
     const bool dry = arguments.has("--dry-run");
     bool any = false;
-    for (const auto& place : look(arguments)) {
+    const auto places = look(arguments);
+    if (const auto packaged = std::ranges::find(places, Finding::packaged, &Place::finding); packaged != places.end()) {
+        complain(fmt::format("{}: {}: remove the package", packaged->path, packaged->what));
+        return cannot_create;
+    }
+    for (const auto& place : places) {
         if (place.finding != Finding::ours) continue;
         any = true;
         if (!dry && ::unlink(place.path.c_str()) != 0) return failed(place.path, errno);

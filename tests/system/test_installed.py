@@ -1,0 +1,72 @@
+"""What `meson install` makes of the build, run from where it was configured to lie: the installed tree is laid over the
+machine's own in a mount namespace that ends with the command. The other tests run the build's programs side by side."""
+import os
+import shutil
+
+import pytest
+
+from harness.installed import Installed
+
+pytestmark = pytest.mark.needs("root", "mounts")
+NAMES = ("usr/sbin/sendmail", "usr/lib/sendmail", "usr/bin/mailq", "usr/bin/newaliases", "usr/sbin/postqueue", "usr/sbin/postsuper",
+         "usr/sbin/postcat", "usr/sbin/postconf", "usr/sbin/postmap", "usr/sbin/postalias")
+
+
+@pytest.fixture(scope="module")
+def as_built(tmp_path_factory):
+    place = tmp_path_factory.mktemp("installed")
+    yield Installed(place)
+    shutil.rmtree(place)
+
+
+@pytest.fixture
+def installed(as_built):
+    """Nothing but our own programs lies there."""
+    yield as_built
+    for name in ("sendmail", "postconf"):
+        (as_built.sbin / name).unlink(missing_ok=True)
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Where the standard names are linked: not the machine's own."""
+    (tmp_path / "var/lib/dpkg/info").mkdir(parents=True)
+    return tmp_path
+
+
+def linked(root):
+    return {name: os.readlink(root / name) for name in NAMES if (root / name).is_symlink()}
+
+
+def test_activate_knows_its_own_programs_by_their_place(installed, root):
+    """Whoever's command stands beside the command postrider, it is not the program that ours is."""
+    done = installed.run("postrider", "activate", "--root", root)
+    assert done.returncode == 0, done.stderr
+    assert linked(root) == {name: f"{installed.libexecdir}/{name.rpartition('/')[2]}" for name in NAMES}
+    # As if the names had been made beside it: prefix is /usr where the README's way is gone.
+    (installed.sbin / "sendmail").symlink_to(f"{installed.libexecdir}/sendmail")
+    (installed.sbin / "postconf").write_text("#!/bin/sh\necho theirs\n")
+    (installed.sbin / "postconf").chmod(0o755)
+    again = installed.run("postrider", "activate", "--root", root)
+    assert (again.returncode, again.stderr, again.stdout.count("already so")) == (0, "", len(NAMES))
+    gone = installed.run("postrider", "deactivate", "--root", root)
+    assert (gone.returncode, gone.stdout.count("removed")) == (0, len(NAMES))
+    assert linked(root) == {}
+
+
+def test_the_hint_names_our_own_command(installed, root):
+    (installed.sbin / "sendmail").write_text("#!/bin/sh\necho theirs\n")
+    (installed.sbin / "sendmail").chmod(0o755)
+    (root / "usr/sbin").mkdir(parents=True)
+    (root / "usr/sbin/sendmail").write_text("theirs")
+    done = installed.run("postrider", "activate", "--root", root)
+    assert done.returncode == 73
+    assert f"call our commands by their own names: {installed.libexecdir}/sendmail\n" in done.stderr
+
+
+def test_what_a_package_of_ours_owns_is_left_to_it(installed, root):
+    assert installed.run("postrider", "activate", "--root", root).returncode == 0
+    (root / "var/lib/dpkg/info/postrider-mta.list").write_text("".join(f"/{name}\n" for name in NAMES))
+    done = installed.run("postrider", "deactivate", "--root", root)
+    assert done.returncode == 73 and "belongs to the package postrider-mta: remove the package" in done.stderr
+    assert len(linked(root)) == len(NAMES)
