@@ -1,6 +1,8 @@
 #include "daemons/common/cautions.h"
+#include "daemons/common/log_place.h"
 #include "daemons/common/read_file.h"
 #include "daemons/common/sending_cautions.h"
+#include "daemons/common/standard_names.h"
 #include "daemons/common/tls/context.h"
 #include <filesystem>
 #include <fmt/chrono.h>
@@ -62,6 +64,14 @@ std::vector<std::string> cautions(const config::Config& config, smtp::WallTime n
     add(about_drop(config));
     const auto text = config.smtp_client.credentials.empty() ? std::string() : read_file(config.smtp_client.credentials).value_or("");
     for (auto& each : sending_cautions(config, auth::Credentials::parse(text).value_or(auth::Credentials{}))) add(std::move(each));
+    return out;
+}
+
+std::vector<std::string> about_surroundings(const config::Config& config) {
+    std::vector<std::string> out;
+    if (auto text = about_silent_syslog(config); !text.empty()) out.push_back(std::move(text));
+    if (!config.mta.users) return out; // the host's mail is not this one's affair
+    if (auto text = about_lost_names(""); !text.empty()) out.push_back(std::move(text));
     return out;
 }
 

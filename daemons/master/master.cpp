@@ -1,6 +1,7 @@
 #include "daemons/master/master.h"
 #include "daemons/common/cautions.h"
 #include "daemons/common/ipc/hello.h"
+#include "daemons/common/log_place.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/common/programs.h"
 #include "daemons/common/random.h"
@@ -109,6 +110,7 @@ void Master::publish() {
 void Master::look_ahead() {
     cautions_ = common::cautions(config_, Loop::now().wall);
     for (const auto& each : cautions_) log_.warning("{}", each);
+    for (const auto& each : common::about_surroundings(config_)) log_.warning("{}", each);
     tomorrow_.start(24h);
 }
 
@@ -218,6 +220,7 @@ void Master::heartbeat() {
     oom_kills_.forget_earlier();
     for (auto& child : children_) child->heartbeat();
     refresh_keys();
+    look_after_log();
     heartbeat_.start(config_.master.heartbeat_interval);
 }
 
@@ -254,8 +257,8 @@ void Master::everything_ready() {
     for (auto& child : children_) child->heartbeat(); // their first word on how things stand
     log_.info("ready");
     if (options_.announce < 0) {
-        fmt::print("postrider is running (pid {}); log: {}\n", getpid(),
-                   config_.log.file.empty() ? "syslog" : config_.log.file);
+        const auto file = common::log_file(config_);
+        fmt::print("postrider is running (pid {}); log: {}\n", getpid(), file.empty() ? "syslog" : file);
         std::fflush(stdout);
         return;
     }

@@ -75,6 +75,7 @@ private:
     spool::Result<> take_new_configuration();
     void settle_workers();
     spool::Result<> reopen_log();
+    void look_after_log();
     void use_log(common::Fd file);
     void answer_reloaded();
 

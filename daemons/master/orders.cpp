@@ -1,11 +1,14 @@
 // Reload, re-opening of logs, orderly stop, and the control socket they are asked for over.
+#include "daemons/common/cautions.h"
 #include "daemons/common/confinement.h"
 #include "daemons/common/daemon.h"
+#include "daemons/common/log_place.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/common/settings_in_force.h"
 #include "daemons/master/master.h"
 #include <algorithm>
 #include <fcntl.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -80,7 +83,7 @@ Result<> Master::take_new_configuration() {
     if (auto why = beyond_confinement(config_, *fresh); !why.empty())
         return std::unexpected(Error{0, why + ": that needs \"postrider stop\" and \"postrider start\""});
     auto text_file = TRY(sealed(*text));
-    auto log_file = TRY(Premises::open_log(fresh->log.file));
+    auto log_file = TRY(Premises::open_log(*fresh));
     TRY(premises_.make_slots(*fresh));
     TRY(keys_.load(*fresh, Loop::now().monotonic));
     tokens_of_accounts_.use(keys_.credentials());
@@ -114,7 +117,7 @@ void Master::settle_workers() {
 }
 
 Result<> Master::reopen_log() {
-    auto log_file = Premises::open_log(config_.log.file);
+    auto log_file = Premises::open_log(config_);
     if (!log_file) {
         log_.error("{}: going on with the old one", log_file.error().what);
         return std::unexpected(log_file.error());
@@ -123,6 +126,19 @@ Result<> Master::reopen_log() {
     for (auto& child : children_) child->reorder();
     log_.info("log re-opened");
     return {};
+}
+
+// A syslog daemon may come or go at any time. Lines that it ought to have had in between are gone.
+void Master::look_after_log() {
+    if (!config_.log.syslog || !config_.log.file.empty()) return;
+    const bool answers = common::syslog_answers(config_.log.syslog_socket);
+    if (answers == !log_file_) return;
+    auto log_file = Premises::open_log(config_);
+    if (!log_file || (!answers && !*log_file)) return; // nor is there another place
+    use_log(*std::move(log_file));
+    for (auto& child : children_) child->reorder();
+    if (answers) log_.info("somebody listens at {} again: log lines go there", config_.log.syslog_socket);
+    else log_.warning("{}", common::about_silent_syslog(config_));
 }
 
 void Master::use_log(common::Fd file) {
@@ -215,6 +231,7 @@ json Master::facts(const Child& child) const {
 
 json Master::facts() const {
     auto cautions = cautions_;
+    std::ranges::move(common::about_surroundings(config_), std::back_inserter(cautions));
     if (!keys_.trouble().empty()) cautions.insert(cautions.begin(), keys_.trouble());
     return {
         {"process", "master"},
@@ -223,7 +240,7 @@ json Master::facts() const {
         {"since", std::chrono::floor<std::chrono::seconds>(since_).time_since_epoch().count()},
         {"generation", generation_},
         {"file", config_.file},
-        {"log", config_.log.file},
+        {"log", common::log_file(config_)},
         {"warning", premises_.warning()},
         {"cautions", std::move(cautions)},
         {"single_user", !premises_.users().service.has_value()},

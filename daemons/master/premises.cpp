@@ -1,6 +1,7 @@
 #include "daemons/master/premises.h"
 #include "daemons/common/cautions.h"
 #include "daemons/common/local_socket.h"
+#include "daemons/common/log_place.h"
 #include "daemons/common/process_plan.h"
 #include "daemons/master/port_holder.h"
 #include "daemons/master/place_advice.h"
@@ -339,9 +340,11 @@ Result<common::Fd> Premises::open_errors() {
     return fd;
 }
 
-Result<common::Fd> Premises::open_log(const std::string& path) {
+Result<common::Fd> Premises::open_log(const config::Config& config) {
+    const auto path = common::log_file(config);
     if (path.empty()) return common::Fd();
     common::Fd fd(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0640));
+    if (!fd && config.log.file.empty()) return common::Fd(); // about_surroundings() tells of it
     if (!fd) return std::unexpected(advise_on_log(Error::from_errno("open the log file " + path), path));
     return fd;
 }

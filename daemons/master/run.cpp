@@ -1,5 +1,6 @@
 // From the command line to a running master: everything that can be checked is checked before anything starts.
 #include "daemons/common/daemon.h"
+#include "daemons/common/log_place.h"
 #include "daemons/master/handed.h"
 #include "daemons/master/master.h"
 #include "daemons/common/privileges.h"
@@ -73,8 +74,9 @@ int run(const Options& given) {
     if (!listening) return refuse(listening.error().what, 78);
     auto users = look_up_users(config->mta);
     if (!users) return refuse(users.error().what, users.error().code == EPERM ? 77 : 67);
-    auto log_file = Premises::open_log(config->log.file);
+    auto log_file = Premises::open_log(*config);
     if (!log_file) return refuse(log_file.error().what, 73);
+    if (const auto text = common::about_silent_syslog(*config); !text.empty()) fmt::print(stderr, "postrider: warning: {}\n", text);
 
     common::Loop loop(1);
     common::Log log(loop, "master");

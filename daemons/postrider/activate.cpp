@@ -1,9 +1,10 @@
 // activate and deactivate: the names by which programs look for "the" mail system, such as /usr/sbin/sendmail,
 // as links to our commands, which live in a directory of our own. Nothing that is not ours is ever touched.
+// That they were linked is noted, for whoever looks whether they still are.
 #include "daemons/common/programs.h"
+#include "daemons/common/standard_names.h"
 #include "daemons/postrider/command.h"
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -17,25 +18,12 @@ namespace postrider {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Name {
-    std::string_view path, program;
-};
-
-constexpr std::array names = {
-    Name{"/usr/sbin/sendmail", "sendmail"},  Name{"/usr/lib/sendmail", "sendmail"},
-    Name{"/usr/bin/mailq", "mailq"},         Name{"/usr/bin/newaliases", "newaliases"},
-    Name{"/usr/sbin/postqueue", "postqueue"}, Name{"/usr/sbin/postsuper", "postsuper"},
-    Name{"/usr/sbin/postcat", "postcat"},    Name{"/usr/sbin/postconf", "postconf"},
-    Name{"/usr/sbin/postmap", "postmap"},    Name{"/usr/sbin/postalias", "postalias"},
-};
-
-enum class Finding { free, ours, packaged, foreign, unclear };
+using common::NameState;
 
 struct Place {
     std::string path, target;
-    Finding finding = Finding::free;
-    std::string what; // packaged, foreign, unclear: why
+    common::NameState state = common::NameState::free;
+    std::string what, package; // foreign, unclear: why; whose it is, where dpkg knows it
 };
 
 // The package that a path belongs to, as dpkg's lists have it; "" none.
@@ -50,31 +38,24 @@ std::string package_of(const std::string& root, const std::string& path) {
     return "";
 }
 
-Place look_at(const std::string& root, const Name& name) {
-    Place place{root + std::string(name.path), common::program_path(name.program)};
-    std::error_code problem;
-    const auto status = fs::symlink_status(place.path, problem);
-    if (status.type() == fs::file_type::not_found) return place;
-    if (problem) {
-        place.finding = Finding::unclear;
-        place.what = problem.message();
-    } else if (fs::is_symlink(status) && fs::read_symlink(place.path, problem) == place.target) {
-        const auto package = package_of(root, std::string(name.path));
-        place.finding = package.empty() ? Finding::ours : Finding::packaged;
-        place.what = "it belongs to the package " + package;
-    } else {
-        place.finding = Finding::foreign;
-        const auto package = package_of(root, std::string(name.path));
-        place.what = package.empty() ? "it is there already, and no package owns it" : "it belongs to the package " + package;
-    }
+Place place_of(const std::string& root, const common::StandardName& name) {
+    const auto found = common::look_at(root, name);
+    Place place{root + std::string(name.path), common::program_path(name.program), found.state, found.what, ""};
+    if (place.state != NameState::free) place.package = package_of(root, std::string(name.path));
+    if (place.state == NameState::foreign)
+        place.what = place.package.empty() ? "it is there already, and no package owns it" : "it belongs to the package " + place.package;
     return place;
 }
 
-std::vector<Place> look(const Arguments& arguments) {
+std::string root_of(const Arguments& arguments) {
     auto root = arguments.option("--root").value_or("");
     while (root.ends_with('/')) root.pop_back();
+    return root;
+}
+
+std::vector<Place> look(const std::string& root) {
     std::vector<Place> places;
-    for (const auto& name : names) places.push_back(look_at(root, name));
+    for (const auto& name : common::standard_names) places.push_back(place_of(root, name));
     return places;
 }
 
@@ -94,10 +75,11 @@ void told(const Arguments& arguments, const Place& place, std::string_view what)
 } // namespace
 
 int activate(const Arguments& arguments) {
-    const auto places = look(arguments);
+    const auto root = root_of(arguments);
+    const auto places = look(root);
     bool refused = false;
     for (const auto& place : places) {
-        if (place.finding != Finding::foreign && place.finding != Finding::unclear) continue;
+        if (place.state != NameState::foreign && place.state != NameState::unclear) continue;
         complain(fmt::format("{}: {}", place.path, place.what));
         refused = true;
     }
@@ -110,7 +92,7 @@ int activate(const Arguments& arguments) {
         if (::access(place.target.c_str(), X_OK) != 0) return failed(place.target, errno);
     const bool dry = arguments.has("--dry-run");
     for (const auto& place : places) {
-        if (place.finding == Finding::ours || place.finding == Finding::packaged) {
+        if (place.state == NameState::ours) {
             told(arguments, place, "already so");
         } else if (dry) {
             told(arguments, place, "would link");
@@ -121,23 +103,30 @@ int activate(const Arguments& arguments) {
             told(arguments, place, "linked");
         }
     }
+    const bool packaged = std::ranges::none_of(places, [](const auto& place) { return place.package.empty(); });
+    if (dry || packaged) return ok; // nobody takes from a package what is its own
+    if (const int error = common::note_activation(root); error != 0) return failed(common::activation_note(root), error);
     return ok;
 }
 
 int deactivate(const Arguments& arguments) {
     const bool dry = arguments.has("--dry-run");
+    const auto root = root_of(arguments);
     bool any = false;
-    const auto places = look(arguments);
-    if (const auto packaged = std::ranges::find(places, Finding::packaged, &Place::finding); packaged != places.end()) {
-        complain(fmt::format("{}: {}: remove the package", packaged->path, packaged->what));
+    const auto places = look(root);
+    for (const auto& place : places) {
+        if (place.state != NameState::ours || place.package.empty()) continue;
+        complain(fmt::format("{}: it belongs to the package {}: remove the package", place.path, place.package));
         return cannot_create;
     }
     for (const auto& place : places) {
-        if (place.finding != Finding::ours) continue;
+        if (place.state != NameState::ours) continue;
         any = true;
         if (!dry && ::unlink(place.path.c_str()) != 0) return failed(place.path, errno);
         told(arguments, place, dry ? "would remove" : "removed");
     }
+    if (!dry)
+        if (const int error = common::forget_activation(root); error != 0) return failed(common::activation_note(root), error);
     if (any) return ok;
     complain("none of the standard names is linked to our commands");
     return already_so;

@@ -4,6 +4,7 @@
 #include "daemons/common/cautions.h"
 #include "daemons/common/config_file.h"
 #include "daemons/common/dkim/signing_key.h"
+#include "daemons/common/log_place.h"
 #include "daemons/common/own_address.h"
 #include "daemons/common/privileges.h"
 #include "daemons/common/process_plan.h"
@@ -57,8 +58,9 @@ void print_plan(const config::Config& config) {
     fmt::print("Host name   {} ({})\nOrigin      {} ({})\n", config.mta.hostname,
                said_by(config.mta.hostname_from, "hostname"), config.mta.origin,
                said_by(config.mta.origin_from, "origin"));
-    fmt::print("Spool       {}\nLog         {}{}\nUser        {}\n", config.spool.directory, config.log.file,
-               config.log.syslog ? (config.log.file.empty() ? "syslog" : ", syslog") : "",
+    const auto file = common::log_file(config);
+    fmt::print("Spool       {}\nLog         {}{}\nUser        {}\n", config.spool.directory, file,
+               config.log.syslog && file == config.log.file ? (file.empty() ? "syslog" : ", syslog") : "",
                config.mta.users ? config.mta.user : "whoever starts it (single-user mode)");
     for (const auto& listener : config.listeners)
         for (const auto& address : listener.addresses)
@@ -176,6 +178,7 @@ int check(const Arguments& arguments) {
         warnings.push_back(std::move(problem)); // the built-in texts stand in
     for (auto& each : common::cautions(*config, std::chrono::time_point_cast<smtp::Duration>(std::chrono::system_clock::now())))
         warnings.push_back(std::move(each));
+    for (auto& each : common::about_surroundings(*config)) warnings.push_back(std::move(each));
     for (const auto& each : common::review_addresses(*config)) warnings.push_back(each.text());
     for (auto& each : common::missing_groups(config->mta)) warnings.push_back(std::move(each));
     for (const auto& table : config->addresses.transport.tables)

@@ -70,3 +70,31 @@ def test_what_a_package_of_ours_owns_is_left_to_it(installed, root):
     done = installed.run("postrider", "deactivate", "--root", root)
     assert done.returncode == 73 and "belongs to the package postrider-mta: remove the package" in done.stderr
     assert len(linked(root)) == len(NAMES)
+
+
+@pytest.mark.parametrize("then, said", [
+    ("rm /usr/sbin/sendmail", 'warning: /usr/sbin/sendmail: no longer there, where "postrider activate" had made links: '
+                              'programs that call such a name fail; "postrider activate" mends that, "postrider deactivate" leaves it so'),
+    ("ln -sf exim4 /usr/sbin/sendmail; ln -sf exim4 /usr/bin/mailq",
+     'warning: /usr/sbin/sendmail, /usr/bin/mailq: somebody else\'s now, where "postrider activate" had made links: '
+     'what programs hand in there, another mail system has; remove its package and say "postrider activate"'),
+    ("postrider deactivate >/dev/null; ln -sf exim4 /usr/sbin/sendmail", None),
+    ("true", None),
+], ids=["gone", "taken", "let go", "kept"])
+def test_names_that_were_ours_are_missed(installed, mta, then, said):
+    """Exim's package takes sendmail over, and after its purge there is none."""
+    mta.config["mta"].update(users=True, user="nobody", drop_group="nogroup", admin_group="nogroup")
+    mta.config["local"]["users"] = []
+    mta.write_config()
+    done = installed.shell(f"""
+        for path in sbin/sendmail lib/sendmail bin/mailq bin/newaliases sbin/postqueue sbin/postsuper sbin/postcat sbin/postconf \
+                    sbin/postmap sbin/postalias; do rm -f /usr/$path; done
+        PATH={installed.sbindir}:$PATH
+        postrider activate >/dev/null
+        {then}
+        postrider check -c "$1\"""", mta.file)
+    assert done.returncode == 0, done.stderr
+    if said:
+        assert said in done.stderr
+    else:
+        assert "postrider activate" not in done.stderr

@@ -124,3 +124,43 @@ def test_reopened_on_command_and_by_signal(mta):
         queue_id = mta.submit(f"{mta.user}@test.example")
         mta.wait_log(f"{queue_id}: removed")
         assert Path(f"{mta.log_file}.{how}").read_bytes() == old or queue_id.encode() not in Path(f"{mta.log_file}.{how}").read_bytes()
+
+
+def test_without_a_syslog_the_lines_go_to_a_file_and_it_is_said(mta, remote):
+    """No rsyslog, no journald: a container, a host whose syslog daemon was removed."""
+    place = Path(tempfile.mkdtemp(prefix="postrider-syslog-"))  # a socket's path is short
+    mta.config["log"] = {"syslog": True, "syslog_socket": str(place / "log"), "json": False}
+    mta.config["master"]["heartbeat_interval"] = "200ms"
+    mta.log_file = mta.spool / "log"
+    mta.write_config()
+    missed = f"nobody listens at {place}/log (log.syslog_socket), and log.file names no file: lines go to {mta.log_file}; "
+    mta.spool.mkdir()
+    assert f"warning: {missed}" in mta.command("check").stderr
+    mta.start()
+    assert f"warning: {missed}" in mta.last_words() and f"log: {mta.log_file}" in mta.last_words()
+    assert missed[:60] in mta.command("status").stdout
+    first = mta.submit(f"{mta.user}@test.example")
+    mta.wait_log(rf"smtpd.*{first}: client=")
+    mta.wait_log(rf"{first}: removed")
+
+    heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    heard.bind(str(place / "log"))
+    heard.settimeout(10)
+    mta.command("status")
+    while b"somebody listens at" not in heard.recv(4096):
+        pass
+    assert "nobody listens" not in mta.command("status").stdout
+    before = mta.log_file.read_text()
+    second = mta.submit(f"{mta.user}@test.example")
+    while f"{second}: removed".encode() not in heard.recv(4096):
+        pass
+    assert second not in mta.log_file.read_text()[len(before):]
+
+    heard.close()
+    (place / "log").unlink()
+    wait_until(lambda: "nobody listens" in mta.log_file.read_text()[len(before):], 10, "the file to be used again")
+    third = mta.submit(f"{mta.user}@test.example")
+    mta.wait_log(rf"{third}: removed")
+    mta.stop()
+    (place / "log").unlink(missing_ok=True)
+    place.rmdir()

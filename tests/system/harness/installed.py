@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 from .mta import BUILD
@@ -12,6 +13,7 @@ class Installed:
         options = {each["name"]: each["value"]
                    for each in json.loads((BUILD / "meson-info" / "intro-buildoptions.json").read_text())}
         self.prefix = options["prefix"]
+        assert self.prefix.startswith("/usr"), "shell() lays /usr over the machine's"
         self.place = Path(place)
         self.sbindir = os.path.join(self.prefix, options["sbindir"])
         self.libexecdir = os.path.join(self.prefix, options["libexecdir"], "postrider")
@@ -25,8 +27,16 @@ class Installed:
         return self.place / self.sbindir.lstrip("/")
 
     def run(self, command, *arguments):
-        """A program of sbindir, with what was installed laid over the machine's prefix; the finished process."""
-        layers = f"{self.place}{self.prefix}:{self.prefix}"
-        script = f'mount -t overlay overlay -o lowerdir={layers} {self.prefix}; exec "$@"'
-        return subprocess.run(["unshare", "--mount", "sh", "-ec", script, "sh", f"{self.sbindir}/{command}", *map(str, arguments)],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        """A program of sbindir, with what was installed laid over the machine's own; the finished process."""
+        return self.shell('exec "$@"', f"{self.sbindir}/{command}", *arguments)
+
+    def shell(self, script, *arguments):
+        """A script, which may change /usr and /var/lib as it likes: nobody else sees it."""
+        with tempfile.TemporaryDirectory(dir=self.place, prefix="changed-") as changed:
+            mounts = ""
+            for top, below in (("/usr", f"{self.place}/usr:"), ("/var/lib", "")):
+                upper, work = f"{changed}{top}", f"{changed}/work{top}"
+                os.makedirs(upper), os.makedirs(work)
+                mounts += f"mount -t overlay overlay -o lowerdir={below}{top},upperdir={upper},workdir={work} {top}\n"
+            return subprocess.run(["unshare", "--mount", "sh", "-ec", mounts + script, "sh", *map(str, arguments)],
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)

@@ -1,0 +1,39 @@
+// The names by which programs look for "the" mail system, such as /usr/sbin/sendmail, and what lies there now. What
+// `postrider activate` linked it notes in a file, so that it can be told when somebody else's package has taken a name
+// over, or taken it away. Changes nothing but that file; knows nothing of packages.
+#pragma once
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace common {
+
+struct StandardName {
+    std::string_view path, program;
+};
+inline constexpr std::array standard_names = {
+    StandardName{"/usr/sbin/sendmail", "sendmail"},   StandardName{"/usr/lib/sendmail", "sendmail"},
+    StandardName{"/usr/bin/mailq", "mailq"},          StandardName{"/usr/bin/newaliases", "newaliases"},
+    StandardName{"/usr/sbin/postqueue", "postqueue"}, StandardName{"/usr/sbin/postsuper", "postsuper"},
+    StandardName{"/usr/sbin/postcat", "postcat"},     StandardName{"/usr/sbin/postconf", "postconf"},
+    StandardName{"/usr/sbin/postmap", "postmap"},     StandardName{"/usr/sbin/postalias", "postalias"},
+};
+
+// `root`: below which all this is looked for; "" is the system itself.
+enum class NameState { free, ours, foreign, unclear };
+struct NameFound {
+    NameState state = NameState::free;
+    std::string what; // unclear: why
+};
+NameFound look_at(const std::string& root, const StandardName& name);
+
+// Where it is noted that the names were made ours.
+std::string activation_note(const std::string& root);
+// errno's value; 0 done.
+int note_activation(const std::string& root);
+int forget_activation(const std::string& root);
+// "" while every name that was made ours is ours, or none ever was; else what happened to them, and what to do.
+std::string about_lost_names(const std::string& root);
+
+} // namespace common
