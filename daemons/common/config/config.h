@@ -87,7 +87,7 @@ struct Mailbox {
 };
 
 struct Local {
-    std::vector<std::string> domains; // lower case; never empty after parse(): hostname and localhost
+    std::vector<std::string> domains; // lower case; never empty after parse(): hostname, its short form, localhost
     std::vector<std::string> aliases = {"/etc/aliases"};
     Mailbox mailbox;
     std::vector<std::string> users; // only these; empty: the system's users (never empty in single-user mode)

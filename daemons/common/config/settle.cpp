@@ -18,6 +18,7 @@ public:
 
     void name_system(const System& system);
     void settle_defaults(const System& system);
+    void add_short_name(const System& system);
     void check_values();
     void settle_listeners();
     void check_filters(const ListenersNamed& listeners_named);
@@ -55,6 +56,17 @@ void Settlement::name_system(const System& system) {
     }
 }
 
+// Programs make addresses of the name they find the host by. It is not ours where another class of domains has it.
+void Settlement::add_short_name(const System& system) {
+    auto name = domain_name(system.hostname);
+    name.resize(std::min(name.find('.'), name.size()));
+    auto& domains = config_.local.domains;
+    const auto has = [&](const auto& list) { return std::ranges::find(list, name) != list.end(); };
+    if (!name.empty() && name != "localhost" && !has(domains) && !has(config_.addresses.virtual_alias.domains) &&
+        !has(config_.addresses.virtual_mailbox.domains) && !has(config_.relay.domains))
+        domains.push_back(name);
+}
+
 void Settlement::settle_defaults(const System& system) {
     auto& c = config_;
     if (c.smtp_client.helo.empty()) c.smtp_client.helo = c.mta.hostname;
@@ -62,6 +74,7 @@ void Settlement::settle_defaults(const System& system) {
         c.local.domains = {c.mta.hostname};
         if (c.mta.origin_from == NameSource::mailname && c.mta.origin != c.mta.hostname)
             c.local.domains.push_back(c.mta.origin); // bare names are users of this host
+        add_short_name(system);
         if (c.mta.hostname != "localhost") c.local.domains.push_back("localhost");
     }
     if (c.local.users.empty() && !c.mta.users) c.local.users = {system.user};

@@ -112,7 +112,7 @@ Section table_of(Local& s) {
         "Mail for people on this system.",
         {
             {"domains", domains(s.domains),
-             "Domains whose mail is delivered here. By default the host name and localhost.",
+             "Domains whose mail is delivered here. By default the host name, also in its short form, and localhost.",
              "[\"mail.example.com\", \"localhost\"]"},
             {"aliases", paths(s.aliases),
              "Alias files in the format of aliases(5), asked in this order. A change is noticed within two "

@@ -35,7 +35,7 @@ TEST_CASE("an empty file is a valid configuration") {
     CHECK(c.mta.hostname == "mail.example.com");
     CHECK(c.mta.origin == "mail.example.com");
     CHECK(c.smtp_client.helo == "mail.example.com");
-    CHECK(c.local.domains == std::vector<std::string>{"mail.example.com", "localhost"});
+    CHECK(c.local.domains == std::vector<std::string>{"mail.example.com", "mail", "localhost"});
     CHECK(c.local.users.empty());
     CHECK(c.local.postmaster == "root");
     CHECK(c.is_local("localhost"));
@@ -64,19 +64,19 @@ TEST_CASE("what this system is called, and who says so") {
         std::vector<std::string> local;
     };
     const Case cases[] = {
-        {"", "box", "", "box.localdomain", "box.localdomain", system, hostname, {"box.localdomain", "localhost"}},
-        {"", "box", "Example.com", "example.com", "example.com", mailname, mailname, {"example.com", "localhost"}},
-        {"", "mx.example.com", "example.com", "example.com", "example.com", mailname, mailname, {"example.com", "localhost"}},
+        {"", "box", "", "box.localdomain", "box.localdomain", system, hostname, {"box.localdomain", "box", "localhost"}},
+        {"", "box", "Example.com", "example.com", "example.com", mailname, mailname, {"example.com", "box", "localhost"}},
+        {"", "mx.example.com", "example.com", "example.com", "example.com", mailname, mailname, {"example.com", "mx", "localhost"}},
         {"", "", "box", "box.localdomain", "box.localdomain", mailname, mailname, {"box.localdomain", "localhost"}},
         {"hostname = \"mx.example.org\"", "box", "", "mx.example.org", "mx.example.org", configuration, hostname,
-         {"mx.example.org", "localhost"}},
+         {"mx.example.org", "box", "localhost"}},
         {"hostname = \"mx.example.org\"", "box", "example.org", "mx.example.org", "example.org", configuration, mailname,
-         {"mx.example.org", "example.org", "localhost"}},
+         {"mx.example.org", "example.org", "box", "localhost"}},
         {"origin = \"example.net\"", "box", "example.org", "example.org", "example.net", mailname, configuration,
-         {"example.org", "localhost"}},
+         {"example.org", "box", "localhost"}},
         {"hostname = \"mx.example.org\"\norigin = \"example.net\"", "box", "example.com", "mx.example.org", "example.net",
-         configuration, configuration, {"mx.example.org", "localhost"}},
-        {"", "box", "no name!", "box.localdomain", "box.localdomain", system, hostname, {"box.localdomain", "localhost"}},
+         configuration, configuration, {"mx.example.org", "box", "localhost"}},
+        {"", "box", "no name!", "box.localdomain", "box.localdomain", system, hostname, {"box.localdomain", "box", "localhost"}},
     };
     for (const auto& [text, system_name, mailname_text, hostname_wanted, origin_wanted, h, o, local] : cases) {
         CAPTURE(text);
@@ -89,6 +89,21 @@ TEST_CASE("what this system is called, and who says so") {
         CHECK(c->mta.origin_from == o);
         CHECK(c->local.domains == local);
     }
+}
+
+TEST_CASE("mail for the short name that programs call this host by is delivered here, unless it is said otherwise") {
+    const auto local_of = [](std::string_view text, std::string_view system) {
+        const auto c = config::parse(text, "f", {std::string(system), "u", 1, ""});
+        REQUIRE(c);
+        return c->local.domains;
+    };
+    using List = std::vector<std::string>;
+    CHECK(local_of("", "VM") == List{"vm.localdomain", "vm", "localhost"});
+    CHECK(local_of("", "vm.example.com") == List{"vm.example.com", "vm", "localhost"});
+    CHECK(local_of("", "localhost") == List{"localhost.localdomain", "localhost"});
+    CHECK(local_of("[local]\ndomains = [\"example.com\"]\n", "vm") == List{"example.com"});
+    CHECK(local_of("[relay]\ndomains = [\"vm\"]\n", "vm") == List{"vm.localdomain", "localhost"});
+    CHECK(local_of("[virtual_mailbox]\ndomains = [\"vm\"]\ndeliver = \"lmtp:[127.0.0.1]:24\"\n", "vm") == List{"vm.localdomain", "localhost"});
 }
 
 TEST_CASE("everything can be set") {
