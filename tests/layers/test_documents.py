@@ -98,3 +98,12 @@ def test_every_line_of_the_log_that_is_explained_is_written():
         if not any(all(part.strip(" :") in text for part in parts) for text in sources):
             missing.append(item)
     assert len(items) > 30 and not missing, "\n".join(missing)
+
+
+def test_an_installation_is_not_built_where_the_clone_is_tried():
+    """There meson says "already configured", and would install where and what the quickstart's build was configured for."""
+    tried = {directory for script in ("quickstart", "test")
+             for directory in re.findall(r"meson setup (\S+)", (ROOT / "scripts" / script).read_text())}
+    installed = set(re.findall(r"meson setup (\S+) --prefix", (ROOT / "README.md").read_text()))
+    assert tried == {"build"} and installed and not installed & tried
+    assert "meson install -C build-usr --strip" in (ROOT / "README.md").read_text(), "debug information is fifty times the programs"
