@@ -17,7 +17,11 @@ NameFound look_at(const std::string& root, const StandardName& name) {
     const auto status = fs::symlink_status(path, problem);
     if (status.type() == fs::file_type::not_found) return {};
     if (problem) return {NameState::unclear, problem.message()};
-    const bool ours = fs::is_symlink(status) && fs::read_symlink(path, problem) == program_path(name.program);
+    bool ours = false;
+    if (fs::is_symlink(status)) { // a package's links are relative
+        const auto target = fs::path(name.path).parent_path() / fs::read_symlink(path, problem);
+        ours = target.lexically_normal() == fs::path(program_path(name.program)).lexically_normal();
+    }
     return {ours ? NameState::ours : NameState::foreign, ""};
 }
 

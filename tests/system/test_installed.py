@@ -54,6 +54,14 @@ def test_activate_knows_its_own_programs_by_their_place(installed, root):
     assert linked(root) == {}
 
 
+def test_a_relative_link_leads_to_our_programs_too(installed, root):
+    """Debian's packages have them so."""
+    (root / "usr/sbin").mkdir(parents=True)
+    (root / "usr/sbin/sendmail").symlink_to(os.path.relpath(f"{installed.libexecdir}/sendmail", "/usr/sbin"))
+    done = installed.run("postrider", "activate", "--root", root)
+    assert (done.returncode, done.stderr, done.stdout.count("already so")) == (0, "", 1)
+
+
 def test_the_hint_names_our_own_command(installed, root):
     (installed.sbin / "sendmail").write_text("#!/bin/sh\necho theirs\n")
     (installed.sbin / "sendmail").chmod(0o755)
