@@ -127,8 +127,9 @@ def logcheck(log, *rules):
     (folder / "state").mkdir()
     for path in (folder, *folder.rglob("*")):
         os.chmod(path, 0o777 if path.is_dir() else 0o644)
-    script = "mount -t tmpfs -o mode=1777 tmpfs /run/lock\nmount -t tmpfs -o mode=1777 tmpfs /tmp\nmkdir /tmp/in\n" \
-             'mount --bind "$1" /tmp/in\ncd /tmp/in\nexec setpriv --reuid 65534 --regid 65534 --clear-groups ' \
+    # Bound before anything lies over /tmp, where the clone may be.
+    script = 'mount --bind "$1" /mnt\n' "mount -t tmpfs -o mode=1777 tmpfs /run/lock\nmount -t tmpfs -o mode=1777 tmpfs /tmp\n" \
+             'cd /mnt\nexec setpriv --reuid 65534 --regid 65534 --clear-groups ' \
              "bash /usr/sbin/logcheck -o -t -s -c conf -r rules -S state -l mail.log"
     said = as_installed(place, script, folder)
     return [line for line in said.splitlines() if re.match(r"\w{3} [ \d]\d \d\d:", line)]
