@@ -1,4 +1,5 @@
 #include "daemons/postrider/completion.h"
+#include "daemons/decide/queue/filter.h"
 #include <algorithm>
 #include <cctype>
 #include <fmt/format.h>
@@ -14,7 +15,7 @@ constexpr std::string_view head = R"bash(# postrider(1) for bash, made from the 
 _postrider_kind() {
     case $1 in
         @id) postrider message list --limit 500 --json "${config[@]}" 2>/dev/null | sed -n 's/.*"id":"\([0-9A-F]*\)".*/\1/p' ;;
-        @word) printf '%s\n' sender= recipient= domain= link= id= age= size= state= lane= reason= all ;;
+        @word) printf '%s\n' all "${_postrider_words[@]}" ;;
         @domain) postrider queue list --json "${config[@]}" 2>/dev/null | sed -n 's/.*"queue":"\([^"]*\)".*/\1/p' ;;
         @link) postrider link list --json "${config[@]}" 2>/dev/null | sed -n 's/.*"link":"\([^"]*\)".*/\1/p' ;;
         @name) case ${words[-1]} in queue) _postrider_kind @domain ;; link) _postrider_kind @link ;; esac ;;
@@ -28,6 +29,7 @@ _postrider_value() { # of an option that wants one of this kind
     case $1 in
         FILE) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         DIRECTORY) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- "$current") ;;
+        ORDER) mapfile -t COMPREPLY < <(compgen -W 'oldest newest largest next' -- "$current") ;;
     esac
 }
 
@@ -158,7 +160,8 @@ std::string completion_script(std::span<const Verb> verbs) {
     script += middle;
     for (const auto& [name, value] : values) script += fmt::format("        {}) echo '{}' ;;\n", name, value);
     script += tail;
-    return script + fmt::format("_postrider_verbs=({})\n", joined(names, " "));
+    script += fmt::format("_postrider_verbs=({})\n", joined(names, " "));
+    return script + fmt::format("_postrider_words=({}=)\n", fmt::join(decide::queue::Filter::keys, "= "));
 }
 
 } // namespace postrider

@@ -66,6 +66,8 @@ def test_every_verb_and_every_option_is_offered(verbs):
     (["--json", "message", "sh"], {"show"}),
     (["message", "hold", "--why", "a reason", "--dr"], {"--dry-run"}),
     (["message", "hold", "se"], {"sender="}),
+    (["message", "hold", "su"], {"submitter=", "subject="}),
+    (["message", "list", "--sort", "n"], {"newest", "next"}),
     (["message", "hold", "sender=", "all", "st"], {"state="}),  # more of the same may follow
     (["message", "priority", ""], {"high", "normal", "bulk"}),
     (["message", "priority", "bulk", "rea"], {"reason="}),

@@ -94,9 +94,6 @@ std::expected<Filter, std::string> Filter::parse(std::span<const std::string> wo
         }
         const auto equals = word.find('=');
         const std::string key = lowered(word.substr(0, equals));
-        constexpr std::array<std::string_view, 15> keys = {"sender", "recipient", "domain", "link",      "id",
-                                                           "age",    "size",      "state",  "lane",      "reason",
-                                                           "submitter", "pool", "policy", "message-id", "subject"};
         const auto known = std::ranges::find(keys, key);
         if (equals == word.npos || known == keys.end())
             return std::unexpected(fmt::format("\"{}\" is no filter word: there are {}=… and all", word,

@@ -9,6 +9,7 @@
 // Case does not matter in any of them.
 #pragma once
 #include "libsmtp/time.h"
+#include <array>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -34,6 +35,10 @@ class Filter {
 public:
     // The error says which word is wrong and what would be right.
     static std::expected<Filter, std::string> parse(std::span<const std::string> words);
+    // What may stand before "=".
+    static constexpr std::array<std::string_view, 15> keys = {"sender", "recipient", "domain", "link",      "id",
+                                                              "age",    "size",      "state",  "lane",      "reason",
+                                                              "submitter", "pool", "policy", "message-id", "subject"};
 
     bool matches(const Facts& facts) const;
     // Is something asked for that the queue does not know: must the message's file be read?
