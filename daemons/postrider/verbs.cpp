@@ -8,8 +8,8 @@ namespace postrider {
 namespace {
 
 constexpr Option of_simulate[] = {{"--world", "FILE", "the scenario; postrider.scenario(5)"},
-                                  {"--from-log", "FILE", "instead: the mail and the troubles of that mail log; -: of standard input"},
-                                  {"--print-scenario", "", "print the scenario made of the log, and play nothing"},
+                                  {"--from-log", "FILE", "instead: simulate the traffic and failures of a mail log; -: standard input"},
+                                  {"--print-scenario", "", "print the scenario derived from the log and exit"},
                                   {"--seed", "N", "instead of the scenario's: another course of chance"},
                                   {"--until", "DURATION", "play so long, such as 36h, instead of what it says"}};
 constexpr Option of_list[] = {{"--limit", "N", "show so many at most"}};

@@ -1,5 +1,5 @@
-// Any file, taken for a mail log: what is kept of it is bounded, and the scenario made of it can be played.
-#include "daemons/postrider/simulate/from_log/beside.h"
+// Any bytes as a mail log: the memory used is bounded, and the scenario derived from it is valid.
+#include "daemons/postrider/simulate/from_log/comparison.h"
 #include "daemons/postrider/simulate/from_log/scenario_text.h"
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     log.end();
     if (log.recipients().size() > 50 || log.hosts().size() > 20 || log.messages().size() > 51) std::abort();
-    const Played played(log);
+    const TrafficGroups played(log);
     if (played.groups().empty()) return 0;
     const auto scenario = parse(scenario_text(log, played, "fuzz.log"), "fuzz");
     if (!scenario) {
@@ -26,6 +26,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         std::abort();
     }
     const Chronicle chronicle(std::chrono::hours(1), std::chrono::hours(1), 10);
-    if (beside(log, played, chronicle, 80).empty()) std::abort();
+    if (comparison(log, played, chronicle, 80).empty()) std::abort();
     return 0;
 }

@@ -1,4 +1,4 @@
-"""postrider simulate --from-log: what a log tells, played again; with logs of a Postrider and of a Postfix that run."""
+"""postrider simulate --from-log, with the logs of a running Postrider and a running Postfix."""
 import json
 import smtplib
 
@@ -26,7 +26,7 @@ def link_of(facts, sink):
 
 @pytest.mark.smoke
 def test_a_postriders_log(mta, remote):
-    """Some mail, a user that nobody has, an outage: the log's books are the MTA's, and the simulation's are the log's."""
+    """Deliveries, an unknown user and an outage: the figures of the log are the MTA's, those of the simulation agree with them."""
     sink = remote()
     mta.route("remote.example", sink)
     mta.config["queue"].update(jitter=0, glitch_interval="1s", retry_interval="2s")
@@ -44,34 +44,34 @@ def test_a_postriders_log(mta, remote):
     sink.start()
     mta.wait_until_empty()
     facts = simulated(mta, mta.log_file)
-    told, played = facts["log"]["by_the_log"], facts["log"]["simulated"]
+    told, played = facts["comparison"]["log"], facts["comparison"]["simulated"]
     assert (told["accepted"], told["delivered"], told["returned"], told["waiting"]) == (26, 25, 1, 0)
-    assert {t["traffic"]: t["by_the_log"]["accepted"] for t in facts["log"]["traffic"]} == {
-        "remote.example": 21, "remote.example, without a sender": 5}
+    assert {t["traffic"]: t["log"]["accepted"] for t in facts["comparison"]["traffic"]} == {
+        "remote.example": 21, "remote.example (null sender)": 5}
     assert (played["accepted"], played["waiting"]) == (26, 0)
     course = [e["event"] for e in facts["events"] if e["link"] == name(sink) and e["event"] in ("glitch", "retry", "ready")]
     assert course[:3] == ["glitch", "glitch", "retry"] and course[-1] == "ready"
-    late = next(t for t in facts["log"]["traffic"] if "without" in t["traffic"])
-    assert late["by_the_log"]["delay_longest"] > 3
+    late = next(t for t in facts["comparison"]["traffic"] if "null" in t["traffic"])
+    assert late["log"]["delay_longest"] > 3
     assert late["simulated"]["delivered"] == 5 and late["simulated"]["delay_longest"] > 1
 
-    # The scenario that is printed says the same, and another configuration can be asked with it.
+    # The printed scenario gives the same result.
     scenario = mta.folder / "scenario.toml"
     scenario.write_text(mta.command("simulate", "--from-log", mta.log_file, "--print-scenario").stdout)
     again = json.loads(mta.command("simulate", "--world", scenario, "--json").stdout)
     assert again["links"] == facts["links"]
     text = mta.command("simulate", "--from-log", mta.log_file).stdout
-    assert "All mail                         by the log    simulated\nmail in                                  26           26\n" in text
+    assert "Total                                   log    simulated\nmail in                                  26           26\n" in text
 
 
 def test_a_postfix_log(mta, block, remote, folder):
-    """What Postfix sent and could not send; the host was away when the first mail came, and came back."""
+    """The host is down when the first mail arrives, and comes back."""
     sink = remote()
     address, port = block.host(88), block.port()
     sink.stop()
     postfix = Postfix(folder, address, port, mynetworks="127.0.0.0/8", relayhost=name(sink), smtp_host_lookup="native",
                       minimal_backoff_time="1s", maximal_backoff_time="2s", queue_run_delay="1s")
-    mta.route("*", sink)  # it need not run
+    mta.route("*", sink)  # never started
     mta.write_config()
     try:
         with smtplib.SMTP(address, port) as client:
@@ -87,9 +87,9 @@ def test_a_postfix_log(mta, block, remote, folder):
     finally:
         postfix.stop()
     facts = simulated(mta, postfix.log)
-    told = facts["log"]["by_the_log"]
+    told = facts["comparison"]["log"]
     assert (told["accepted"], told["delivered"], told["returned"], told["waiting"]) == (17, 16, 1, 0)
-    assert facts["log"]["simulated"]["accepted"] == 17
+    assert facts["comparison"]["simulated"]["accepted"] == 17
     assert link_of(facts, sink)["failures"] > 0
     trouble = next(e for e in facts["events"] if e["event"] == "trouble")
     assert sink.address in trouble["text"] and "refuses connections" in trouble["text"]
@@ -100,7 +100,7 @@ def test_what_is_no_log(mta):
     empty = mta.folder / "empty.log"
     empty.write_text("Nov 23 10:00:00 host kernel: nothing of mail\n" * 3)
     done = mta.command("simulate", "--from-log", empty, check=False)
-    assert done.returncode == 65 and "no line of 3 says what became of a message; is it a mail log" in done.stderr
+    assert done.returncode == 65 and "none of its 3 lines reports a delivery: expected a mail log" in done.stderr
     assert mta.command("simulate", "--from-log", mta.folder / "missing.log", check=False).returncode == 65
     for wrong in (("--from-log", empty, "--world", empty), ("--world", empty, "--print-scenario"), ()):
         assert mta.command("simulate", *wrong, check=False).returncode == 64

@@ -2,7 +2,7 @@
 #include "daemons/common/config/units.h"
 #include "daemons/common/config_file.h"
 #include "daemons/postrider/command.h"
-#include "daemons/postrider/simulate/from_log/beside.h"
+#include "daemons/postrider/simulate/from_log/comparison.h"
 #include "daemons/postrider/simulate/from_log/scenario_text.h"
 #include "daemons/postrider/simulate/report.h"
 #include "daemons/postrider/simulate/scenario.h"
@@ -60,7 +60,7 @@ void play_all(simulate::World& world) {
     if (watched) fmt::print(stderr, "\r{:13}\r", "");
 }
 
-// Line by line, however long it is and whatever it holds. False: it could not be read, and that was said.
+// Feeds the lines of a file to `log`. False: it cannot be read; the error has been printed.
 bool read_log(const std::string& file, simulate::from_log::MailLog& log) {
     std::ifstream named;
     if (file != "-") named.open(file, std::ios::binary);
@@ -88,18 +88,17 @@ Exit play_log(const Arguments& arguments, const std::string& file, const config:
     namespace from_log = simulate::from_log;
     from_log::MailLog log(std::chrono::floor<std::chrono::days>(std::chrono::system_clock::now()));
     if (!read_log(file, log)) return data_error;
-    const from_log::Played played(log);
-    if (played.groups().empty())
-        return complain(fmt::format("{}: no line of {} says what became of a message; is it a mail log, as Postfix's programs or "
-                                    "Postrider's write it?",
+    const from_log::TrafficGroups groups(log);
+    if (groups.groups().empty())
+        return complain(fmt::format("{}: none of its {} lines reports a delivery: expected a mail log written by Postfix or Postrider",
                                     file, log.counts().lines)),
                data_error;
-    const auto text = from_log::scenario_text(log, played, file);
+    const auto text = from_log::scenario_text(log, groups, file);
     if (arguments.has("--print-scenario")) {
         fmt::print("{}", text);
         return ok;
     }
-    const auto scenario = simulate::parse(text, "the scenario made of " + file, around);
+    const auto scenario = simulate::parse(text, "scenario derived from " + file, around);
     if (!scenario) {
         for (const auto& problem : scenario.error()) complain(problem.to_string());
         return data_error;
@@ -109,12 +108,12 @@ Exit play_log(const Arguments& arguments, const std::string& file, const config:
     play_all(world);
     if (arguments.json) {
         auto all = simulate::report_json(world.chronicle());
-        all["log"] = from_log::beside_json(log, played, world.chronicle());
+        all["comparison"] = from_log::comparison_json(log, groups, world.chronicle());
         print_json(all);
         return ok;
     }
-    fmt::print("{}played with {}, seed {}\n\n{}\n{}", from_log::account_of(log, played, file), config.file, scenario->seed,
-               simulate::report(world.chronicle(), lines), from_log::beside(log, played, world.chronicle(), lines));
+    fmt::print("{}simulated with {}, seed {}\n\n{}\n{}", from_log::summary_of(log, groups, file), config.file, scenario->seed,
+               simulate::report(world.chronicle(), lines), from_log::comparison(log, groups, world.chronicle(), lines));
     return ok;
 }
 
@@ -123,9 +122,9 @@ Exit play_log(const Arguments& arguments, const std::string& file, const config:
 int play(const Arguments& arguments) {
     const auto file = arguments.option("--world"), log = arguments.option("--from-log");
     if (file.has_value() == log.has_value())
-        return complain("say what to play: --world FILE, a scenario as postrider.scenario(5) describes it, or --from-log FILE, a mail log"), usage;
+        return complain("one of --world FILE (a scenario) and --from-log FILE (a mail log) is required; postrider.scenario(5) describes both"), usage;
     if (file && arguments.has("--print-scenario"))
-        return complain("--print-scenario is for --from-log FILE: it prints the scenario made of that"), usage;
+        return complain("--print-scenario requires --from-log"), usage;
     simulate::Around around;
     if (!take_options(arguments, around)) return usage;
     const auto config = parse_config(arguments);
@@ -147,7 +146,7 @@ int play(const Arguments& arguments) {
         print_json(simulate::report_json(world.chronicle()));
         return ok;
     }
-    fmt::print("{} with {}, {} played, seed {}\n\n{}", *file, config->file,
+    fmt::print("{} with {}, {} groups, seed {}\n\n{}", *file, config->file,
                duration_text(std::chrono::duration_cast<std::chrono::seconds>(scenario->duration).count()),
                scenario->seed, simulate::report(world.chronicle(), lines));
     return ok;

@@ -20,7 +20,7 @@ bool skip(std::string_view& text, std::string_view what) {
     return true;
 }
 
-// So many digits at most; at least one.
+// Reads a number of 1 to `most` digits.
 std::optional<unsigned> digits(std::string_view& text, std::size_t most) {
     unsigned value = 0;
     const auto part = text.substr(0, most);
@@ -94,7 +94,7 @@ bool is_id(std::string_view word) {
            });
 }
 
-// The value of "key=" up to the next comma; the text goes on behind it.
+// Reads and removes "key=value, ".
 std::optional<std::string_view> value(std::string_view& text, std::string_view key) {
     if (!skip(text, key)) return {};
     const auto end = std::min(text.find(", "), text.size());
@@ -113,7 +113,7 @@ std::optional<smtp::Duration> seconds(std::string_view text) {
 std::optional<Delivery> delivery(std::string_view text) {
     Delivery out;
     if (!skip(text, "to=<")) return {};
-    // An address may hold anything, quoted: the first ">" that the fields go on behind ends it.
+    // A quoted address may contain any character: it ends at the first ">" that is followed by the next field.
     auto end = std::min(text.find(">, relay="), text.find(">, orig_to="));
     if (end == text.npos) return {};
     out.recipient = text.substr(0, end);
@@ -150,7 +150,7 @@ std::optional<Delivery> delivery(std::string_view text) {
 }
 
 std::optional<Queued> queued(std::string_view text) {
-    constexpr std::uint64_t largest = std::uint64_t{1} << 40; // as a scenario allows
+    constexpr std::uint64_t largest = std::uint64_t{1} << 40; // the maximum in a scenario
     Queued out;
     const auto end = text.find(">, size=");
     if (end == text.npos) return {};
@@ -161,9 +161,9 @@ std::optional<Queued> queued(std::string_view text) {
     return out;
 }
 
-constexpr std::string_view setbacks[] = {"connect to ", "host ", "lost connection with ", "conversation with "};
-bool is_setback(std::string_view text) {
-    return std::ranges::any_of(setbacks, [&](auto each) { return text.starts_with(each); });
+constexpr std::string_view host_failures[] = {"connect to ", "host ", "lost connection with ", "conversation with "};
+bool is_host_failure(std::string_view text) {
+    return std::ranges::any_of(host_failures, [&](auto each) { return text.starts_with(each); });
 }
 
 } // namespace
@@ -192,8 +192,8 @@ std::optional<LogLine> read_line(std::string_view line) {
     const auto colon = line.find(": ");
     if (colon == line.npos) return {};
     auto text = line.substr(colon + 2);
-    if (is_setback(text)) {
-        out.what = Setback{text};
+    if (is_host_failure(text)) {
+        out.what = HostFailure{text};
         return out;
     }
     const auto end = text.find(": ");
@@ -204,8 +204,8 @@ std::optional<LogLine> read_line(std::string_view line) {
         out.what = *found;
         return out;
     }
-    if (is_setback(text)) {
-        out.what = Setback{text};
+    if (is_host_failure(text)) {
+        out.what = HostFailure{text};
         return out;
     }
     if (skip(text, "from=<")) {

@@ -17,7 +17,7 @@ std::chrono::sys_days days(int year, unsigned month, unsigned day) {
     return std::chrono::year(year) / std::chrono::month(month) / std::chrono::day(day);
 }
 
-// "250 2.0.0 Ok: queued as 4ABC": what another queue, or this one behind a content filter, calls it.
+// "250 2.0.0 Ok: queued as 4ABC": the queue id at the next hop, which may be a content filter that returns the mail here.
 std::string_view queued_as(std::string_view text) {
     const auto at = text.rfind("queued as ");
     if (at == text.npos) return {};
@@ -25,7 +25,7 @@ std::string_view queued_as(std::string_view text) {
     return text.substr(0, text.find_first_of(" )"));
 }
 
-bool same(const Failing& a, const Failing& b) {
+bool same(const Failure& a, const Failure& b) {
     return a.how == b.how && a.at == b.at && a.reply.code == b.reply.code && a.reply.status == b.reply.status;
 }
 
@@ -33,11 +33,11 @@ bool same(const Failing& a, const Failing& b) {
 
 MailLog::MailLog(std::chrono::year_month_day today, const Limits& limits) : today_(today), limits_(limits) {}
 
-// A log is in order, but for what several processes write at the same time.
+// Lines of several processes may be slightly out of order.
 std::optional<smtp::Duration> MailLog::time_of(const LogTime& when) {
     int year = when.year;
     if (year == 0) {
-        if (year_ == 0) { // a day to come is last year's
+        if (year_ == 0) { // a date in the future belongs to last year
             const auto now = std::chrono::sys_days(today_);
             year_ = static_cast<int>(today_.year());
             if (days(year_, when.month, when.day) > now + std::chrono::days(1)) --year_;
@@ -81,7 +81,7 @@ std::uint32_t MailLog::domain_of(std::string_view address) {
     return place->second;
 }
 
-// Null: beyond the limit.
+// nullptr: beyond the limit.
 Recipient* MailLog::recipient_of(std::uint32_t message, std::string_view address, smtp::Duration arrival) {
     const auto key = std::hash<std::string_view>()(address) ^ (message * 0x9e3779b97f4a7c15ULL);
     const auto known = by_address_.find(key);
@@ -98,8 +98,8 @@ Recipient* MailLog::recipient_of(std::uint32_t message, std::string_view address
     return &out;
 }
 
-// Null: what was tried has no name that a scenario can give, or is beyond the limit.
-Conduct* MailLog::host(const Relay& relay, std::string* name) {
+// nullptr: not a name that a scenario can contain, or beyond the limit.
+HostRecord* MailLog::host(const Relay& relay, std::string* name) {
     constexpr std::uint16_t smtp = 25;
     HostName host{config::domain_name(relay.name), relay.port};
     if (host.name.empty() && common::IpAddress::parse(relay.name)) host.name = relay.name;
@@ -120,73 +120,73 @@ Conduct* MailLog::host(const Relay& relay, std::string* name) {
     return &found->second;
 }
 
-void MailLog::attempt(Conduct& conduct, const Failing* failing, smtp::Duration at) {
+void MailLog::attempt(HostRecord& record, const Failure* failure, smtp::Duration at) {
     if (attempts_ >= limits_.attempts) return;
     std::uint16_t kind = Attempt::passed;
-    if (failing != nullptr) {
-        const auto known = std::ranges::find_if(conduct.kinds, [&](const auto& each) { return same(each, *failing); });
-        kind = static_cast<std::uint16_t>(known - conduct.kinds.begin());
-        if (known == conduct.kinds.end()) {
-            if (conduct.kinds.size() >= limits_.kinds) { // one like it stands for it
-                const auto like = std::ranges::find(conduct.kinds, failing->at, &Failing::at);
-                if (like == conduct.kinds.end()) return;
-                kind = static_cast<std::uint16_t>(like - conduct.kinds.begin());
+    if (failure != nullptr) {
+        const auto known = std::ranges::find_if(record.kinds, [&](const auto& each) { return same(each, *failure); });
+        kind = static_cast<std::uint16_t>(known - record.kinds.begin());
+        if (known == record.kinds.end()) {
+            if (record.kinds.size() >= limits_.kinds) { // count it as a similar one
+                const auto like = std::ranges::find(record.kinds, failure->at, &Failure::at);
+                if (like == record.kinds.end()) return;
+                kind = static_cast<std::uint16_t>(like - record.kinds.begin());
             } else {
-                conduct.kinds.push_back(*failing);
-                conduct.kinds.back().host.reset(); // it points into the line
+                record.kinds.push_back(*failure);
+                record.kinds.back().host.reset(); // points into the line
             }
         }
     }
     ++attempts_;
-    conduct.attempts.push_back({at, kind});
+    record.attempts.push_back({at, kind});
 }
 
-// What was said at that try, and by whom.
+// Records the result with the host or the look-up that it concerns.
 void MailLog::attempted(const Delivery& what, Recipient& of, smtp::Duration at) {
     const bool good = what.status == "sent";
-    const auto failing = good ? std::nullopt : read_failing(what.text);
-    if (!good && !failing) {
-        if (what.relay && counts_.unexplained++ == 0) counts_.unexplained_text = std::string(what.text.substr(0, 200));
+    const auto failure = good ? std::nullopt : parse_failure(what.text);
+    if (!good && !failure) {
+        if (what.relay && counts_.unsupported++ == 0) counts_.unsupported_text = std::string(what.text.substr(0, 200));
         return;
     }
     Domain& domain = domains_[of.domain];
-    if (failing && of_names(failing->how)) return attempt(domain.lookups, &*failing, at);
-    const auto& relay = what.relay ? what.relay : failing ? failing->host : std::nullopt;
+    if (failure && of_names(failure->how)) return attempt(domain.lookups, &*failure, at);
+    const auto& relay = what.relay ? what.relay : failure ? failure->host : std::nullopt;
     std::string name;
-    Conduct* conduct = relay ? host(*relay, &name) : nullptr;
-    if (conduct == nullptr) return; // the store of this host, a command
+    HostRecord* record = relay ? host(*relay, &name) : nullptr;
+    if (record == nullptr) return; // local delivery or a command
     if (domain.hosts.size() < limits_.of_a_domain || domain.hosts.contains(name)) ++domain.hosts[name];
     attempt(domain.lookups, nullptr, at);
     if (of.first_try < 0s) {
         of.first_try = at;
-        ++conduct->recipients;
+        ++record->recipients;
     }
     const auto known_for = at - of.first_try;
-    if (failing && failing->greylisting) {
+    if (failure && failure->greylisting) {
         of.put_off = at;
-        conduct->put_off_at_most = std::max(conduct->put_off_at_most, known_for + 1s);
+        record->put_off_at_most = std::max(record->put_off_at_most, known_for + 1s);
         return;
     }
-    if (failing && failing->unknown_user) {
-        ++conduct->unknown_users;
-        return attempt(*conduct, nullptr, at);
+    if (failure && failure->unknown_user) {
+        ++record->unknown_users;
+        return attempt(*record, nullptr, at);
     }
-    attempt(*conduct, failing ? &*failing : nullptr, at);
+    attempt(*record, failure ? &*failure : nullptr, at);
     if (!good) return;
-    if (of.put_off >= 0s && (conduct->taken_after_at_least == 0s || known_for < conduct->taken_after_at_least))
-        conduct->taken_after_at_least = known_for;
+    if (of.put_off >= 0s && (record->taken_after_at_least == 0s || known_for < record->taken_after_at_least))
+        record->taken_after_at_least = known_for;
     const auto keep = [&](std::vector<float>& samples, const std::optional<smtp::Duration>& value) {
         if (value && samples.size() < limits_.samples)
             samples.push_back(std::chrono::duration<float>(*value).count());
     };
-    if (!what.reused) keep(conduct->connects, what.connect);
-    keep(conduct->transmissions, what.transmission);
+    if (!what.reused) keep(record->connects, what.connect);
+    keep(record->transmissions, what.transmission);
 }
 
 void MailLog::delivery(std::string_view id, const Delivery& what, smtp::Duration at) {
     const auto number = message_of(id);
     const auto queued = messages_[number].queued;
-    // A time in whole seconds is that of a line that came up to a second later.
+    // A timestamp without fraction may be up to a second early.
     const auto ago = at % 1s == 0s ? what.delay / 1s * 1s : what.delay;
     auto* of = recipient_of(number, what.recipient, std::min(queued >= 0s ? queued : at, at - ago));
     if (of == nullptr) {
@@ -211,10 +211,10 @@ void MailLog::take(std::string_view line) {
     if (!read) return;
     const auto at = time_of(read->when);
     if (!at) return;
-    ++counts_.told;
-    if (const auto* what = std::get_if<Setback>(&read->what)) {
-        if (const auto failing = read_failing(what->text); failing && failing->host)
-            if (auto* conduct = host(*failing->host)) attempt(*conduct, &*failing, *at);
+    ++counts_.relevant;
+    if (const auto* what = std::get_if<HostFailure>(&read->what)) {
+        if (const auto failure = parse_failure(what->text); failure && failure->host)
+            if (auto* record = host(*failure->host)) attempt(*record, &*failure, *at);
         return;
     }
     if (by_id_.size() >= limits_.recipients && !by_id_.contains(std::string(read->id))) {
@@ -231,7 +231,7 @@ void MailLog::take(std::string_view line) {
         if (message.queued < 0s) message.queued = *at;
     } else if (const auto* what = std::get_if<Reported>(&read->what)) {
         messages_[message_of(what->report)].ours = true;
-    } else { // expired: whoever still waits
+    } else { // expired: all recipients still waiting
         for (auto each = messages_[number].first; each != Recipient::none; each = recipients_[each].next)
             if (auto& state = recipients_[each].state; state == Recipient::State::waiting) state = Recipient::State::returned;
     }
@@ -240,7 +240,7 @@ void MailLog::take(std::string_view line) {
 void MailLog::end() {
     for (const auto& [number, id] : onward_)
         if (const auto known = by_id_.find(id); known != by_id_.end() && known->second != recipients_[number].message)
-            recipients_[number].state = Recipient::State::passed_on;
+            recipients_[number].state = Recipient::State::requeued;
     onward_.clear();
 }
 

@@ -2,7 +2,7 @@
 #include "daemons/common/config/tables.h"
 #include "daemons/common/config/units.h"
 #include "daemons/common/network.h"
-#include "daemons/postrider/simulate/from_log/troubles.h"
+#include "daemons/postrider/simulate/from_log/incidents.h"
 #include "daemons/postrider/simulate/plot.h"
 #include "daemons/postrider/simulate/stages.h"
 #include "daemons/postrider/text.h"
@@ -59,8 +59,8 @@ std::string time_of_day(smtp::Duration at) {
     return seconds % 60 == 0 ? minutes : fmt::format("{}:{:02}", minutes, seconds % 60);
 }
 
-// "0:02:26 0:02:30x2 …", some on a line.
-std::string arrivals(const MailLog& log, const Played::Group& group) {
+// "0:02:26 0:02:30x2 …", in lines of about 100 characters.
+std::string arrivals(const MailLog& log, const TrafficGroups::Group& group) {
     std::string out;
     const auto second_of = [&](std::uint32_t n) {
         return std::chrono::floor<std::chrono::seconds>(log.recipients()[n].arrival);
@@ -84,7 +84,7 @@ std::string arrivals(const MailLog& log, const Played::Group& group) {
     return out;
 }
 
-std::string traffic(const MailLog& log, const Played::Group& group) {
+std::string traffic(const MailLog& log, const TrafficGroups::Group& group) {
     std::vector<std::string> domains;
     for (const auto each : group.domains) domains.push_back(log.domains()[each].name);
     std::unordered_map<std::string_view, std::uint64_t> senders;
@@ -112,20 +112,20 @@ std::string traffic(const MailLog& log, const Played::Group& group) {
     return out + fmt::format("arrivals = \"\"\"\n{}\"\"\"\n\n", arrivals(log, group));
 }
 
-std::string host(std::string_view name, const Conduct& conduct) {
+std::string host(std::string_view name, const HostRecord& record) {
     std::string out;
     const auto time = [&](std::string_view key, const std::vector<float>& samples) {
         if (samples.empty()) return;
         const auto value = std::chrono::round<std::chrono::milliseconds>(std::chrono::duration<float>(median(samples)));
         out += fmt::format("{} = {}\n", key, span(std::clamp<smtp::Duration>(value, 1ms, 10min)));
     };
-    time("connect", conduct.connects);
-    time("transaction", conduct.transmissions);
-    if (conduct.unknown_users > 0)
-        out += fmt::format("unknown = {:.4f}\n", std::min(1.0, static_cast<double>(conduct.unknown_users) /
-                                                                   static_cast<double>(std::max<std::uint64_t>(conduct.recipients, 1))));
-    if (const auto least = conduct.put_off_at_most; least > 0s) {
-        const auto taken = conduct.taken_after_at_least;
+    time("connect", record.connects);
+    time("transaction", record.transmissions);
+    if (record.unknown_users > 0)
+        out += fmt::format("unknown = {:.4f}\n", std::min(1.0, static_cast<double>(record.unknown_users) /
+                                                                   static_cast<double>(std::max<std::uint64_t>(record.recipients, 1))));
+    if (const auto least = record.put_off_at_most; least > 0s) {
+        const auto taken = record.taken_after_at_least;
         const auto wait = taken > least ? least + (taken - least) / 2 : least;
         out += fmt::format("greylist = {}\n", span(std::min<smtp::Duration>(std::chrono::ceil<std::chrono::seconds>(wait), 24h)));
     }
@@ -133,13 +133,13 @@ std::string host(std::string_view name, const Conduct& conduct) {
 }
 
 struct Named {
-    Told told;
+    Incident told;
     std::string hosts, domains; // one of them
 };
 
 std::string trouble(const Named& each, std::size_t number) {
     const auto& t = each.told.trouble;
-    auto out = fmt::format("[trouble.seen-{}]\n", number);
+    auto out = fmt::format("[trouble.log-{}]\n", number);
     out += each.hosts.empty() ? fmt::format("domains = [{}]\n", quoted(each.domains)) : fmt::format("hosts = [{}]\n", quoted(each.hosts));
     const auto stage = std::ranges::find(stages, t.at, &config::Word<smtp::Stage>::value);
     const auto at = stage == std::end(stages) ? std::string_view("END") : stage->name;
@@ -155,17 +155,17 @@ std::string trouble(const Named& each, std::size_t number) {
     return out + fmt::format("from = {}\nlasts = {}\n\n", span(t.from), span(t.lasts));
 }
 
-std::vector<Named> all_troubles(const MailLog& log, smtp::Duration whole) {
+std::vector<Named> all_incidents(const MailLog& log, smtp::Duration whole) {
     std::vector<Named> out;
-    for (const auto& [name, conduct] : log.hosts())
-        for (auto& told : troubles_of(conduct, whole)) out.push_back({std::move(told), name, ""});
+    for (const auto& [name, record] : log.hosts())
+        for (auto& told : find_incidents(record, whole)) out.push_back({std::move(told), name, ""});
     for (const auto& domain : log.domains())
-        for (auto& told : troubles_of(domain.lookups, whole))
+        for (auto& told : find_incidents(domain.lookups, whole))
             if (told.trouble.share >= 0.5) {
-                told.trouble.share = 1; // names fail for all or for nobody
+                told.trouble.share = 1; // a look-up trouble has no share
                 out.push_back({std::move(told), "", domain.name});
             }
-    if (out.size() > most_troubles) { // those that count most
+    if (out.size() > most_troubles) { // keep those with the most failures
         std::ranges::stable_sort(out, std::greater(), [](const Named& each) { return each.told.failures; });
         out.resize(most_troubles);
     }
@@ -173,7 +173,7 @@ std::vector<Named> all_troubles(const MailLog& log, smtp::Duration whole) {
     return out;
 }
 
-// Where its mail was taken to, as MX hosts would be; the most used one first.
+// The hosts that the mail for a domain went to, as its MX hosts; the most used one first.
 std::string domain(const Domain& of) {
     std::vector<std::pair<std::uint64_t, std::string>> hosts;
     for (const auto& [name, count] : of.hosts)
@@ -187,44 +187,44 @@ std::string domain(const Domain& of) {
 
 } // namespace
 
-std::string scenario_text(const MailLog& log, const Played& played, std::string_view file) {
+std::string scenario_text(const MailLog& log, const TrafficGroups& groups, std::string_view file) {
     const auto whole = std::clamp<smtp::Duration>(std::chrono::ceil<std::chrono::minutes>(log.last() + 1s), shortest, longest);
     std::string out;
-    const auto told = account_of(log, played, file);
+    const auto told = summary_of(log, groups, file);
     for (std::size_t at = 0; at < told.size();) {
         const auto end = std::min(told.find('\n', at), told.size());
         out += "# " + told.substr(at, end - at) + "\n";
         at = end + 1;
     }
     out += fmt::format("\n[world]\nduration = {}\n\n", span(whole));
-    for (const auto& group : played.groups()) out += traffic(log, group);
+    for (const auto& group : groups.groups()) out += traffic(log, group);
     std::set<std::uint32_t> done;
-    for (const auto& group : played.groups())
-        if (group.domains.size() == 1 && done.insert(group.domains.front()).second) // of many at once nothing is said
+    for (const auto& group : groups.groups())
+        if (group.domains.size() == 1 && done.insert(group.domains.front()).second) // merged domains have no section
             out += domain(log.domains()[group.domains.front()]);
-    for (const auto& [name, conduct] : log.hosts()) out += host(name, conduct);
+    for (const auto& [name, record] : log.hosts()) out += host(name, record);
     std::size_t number = 0;
-    for (const auto& each : all_troubles(log, whole)) out += trouble(each, ++number);
+    for (const auto& each : all_incidents(log, whole)) out += trouble(each, ++number);
     return out;
 }
 
-std::string account_of(const MailLog& log, const Played& played, std::string_view file) {
+std::string summary_of(const MailLog& log, const TrafficGroups& groups, std::string_view file) {
     const auto& counts = log.counts();
     std::uint64_t recipients = 0;
-    for (const auto& group : played.groups()) recipients += group.recipients.size();
+    for (const auto& group : groups.groups()) recipients += group.recipients.size();
     const auto number = [](std::uint64_t n, std::string_view what) { return count_text(static_cast<std::int64_t>(n), what); };
-    auto out = fmt::format("{}: {} from {} {} on, {} of them about mail: {}\n", smtp::printable(file, 200), number(counts.lines, "line"), log.day(),
-                           clock_text(log.first()), counts.told, number(recipients, "recipient"));
+    auto out = fmt::format("{}: {} starting {} {}, {} about deliveries; {}\n", smtp::printable(file, 200), number(counts.lines, "line"), log.day(),
+                           clock_text(log.first()), counts.relevant, number(recipients, "recipient"));
     const auto line = [&](std::uint64_t count, std::string_view what, std::string_view rest) {
         if (count > 0) out += fmt::format("{}: {}\n", number(count, what), rest);
     };
-    line(counts.older, "recipient", "their mail was there before the log's first line; it comes at the beginning");
-    line(played.reports(), "report", "not played as mail that comes, for the simulation makes its own");
-    line(played.passed_on(), "recipient", "queued again under another id, as behind a content filter; played once");
-    line(counts.beyond, "line", "of recipients beyond what is read of one log; they are not played");
-    if (counts.unexplained > 0)
-        line(counts.unexplained, "failure",
-             fmt::format("nothing in a scenario can stand for them; the first: {}", smtp::printable(counts.unexplained_text, 120)));
+    line(counts.older, "recipient", "the message arrived before the log begins; simulated as arriving at its start");
+    line(groups.reports(), "delivery report", "not simulated as incoming mail; the simulation generates its own");
+    line(groups.requeued(), "recipient", "requeued under another id, by a content filter for example; simulated once");
+    line(counts.beyond, "line", "about recipients beyond the limit for one log; not simulated");
+    if (counts.unsupported > 0)
+        line(counts.unsupported, "failure",
+             fmt::format("cannot be expressed in a scenario; the first: {}", smtp::printable(counts.unsupported_text, 120)));
     return out;
 }
 

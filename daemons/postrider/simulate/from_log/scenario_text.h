@@ -1,15 +1,15 @@
-// A scenario out of a mail log, as text that its author can go on with: postrider.scenario(5). Pure.
+// Writes the scenario derived from a mail log, in the format of postrider.scenario(5). Pure.
 #pragma once
-#include "daemons/postrider/simulate/from_log/played.h"
+#include "daemons/postrider/simulate/from_log/traffic_groups.h"
 #include <string>
 #include <string_view>
 
 namespace postrider::simulate::from_log {
 
-// `file`: the log's name. There is mail to play.
-std::string scenario_text(const MailLog& log, const Played& played, std::string_view file);
+// `file`: name of the log. Requires at least one group.
+std::string scenario_text(const MailLog& log, const TrafficGroups& groups, std::string_view file);
 
-// What is known of the log and what could not be made use of, in lines for a terminal.
-std::string account_of(const MailLog& log, const Played& played, std::string_view file);
+// A few lines about the log: what was found, and what was left out and why.
+std::string summary_of(const MailLog& log, const TrafficGroups& groups, std::string_view file);
 
 } // namespace postrider::simulate::from_log

@@ -1,4 +1,4 @@
-// Lines of mail logs, as Postfix's programs and ours write them.
+// Parsing the log lines of Postfix and Postrider.
 #include "daemons/postrider/simulate/from_log/log_line.h"
 #include <doctest/doctest.h>
 #include <string>
@@ -21,7 +21,7 @@ template <class What> What read(const std::string& text, std::string_view id = "
 
 } // namespace
 
-TEST_CASE("a log's times: of old syslog and of RFC 3339") {
+TEST_CASE("timestamps of traditional syslog and of RFC 3339") {
     std::string_view text = "Nov  3 09:05:02 mx";
     auto time = read_time(text);
     REQUIRE(time);
@@ -63,7 +63,7 @@ TEST_CASE("a delivery's line") {
     CHECK(what.text == "250 2.0.0 Ok: queued as 9XY");
 }
 
-TEST_CASE("what else a log says of a message") {
+TEST_CASE("the other lines about a message") {
     const std::string from = "4ABCDE12: from=<ann@example.org>, size=4096, nrcpt=2 (queue active)";
     const std::string line = "2026-11-03T09:05:02+00:00 mx postrider/qmgr[9]: " + from + "\r";
     const auto queued = read_line(line);
@@ -72,19 +72,19 @@ TEST_CASE("what else a log says of a message") {
     CHECK(std::get<Queued>(queued->what).size == 4096);
     read<Expired>("4ABCDE12: from=<ann@example.org>, status=expired, returned to sender");
     read<Reported>("4ABCDE12: sender non-delivery notification: 5FFFF01");
-    read<Setback>("connect to mx.example.net[192.0.2.1]:25: Connection refused", "");
-    read<Setback>("4ABCDE12: host mx.example.net[192.0.2.1] said: 450 4.2.0 later (in reply to RCPT TO command)");
+    read<HostFailure>("connect to mx.example.net[192.0.2.1]:25: Connection refused", "");
+    read<HostFailure>("4ABCDE12: host mx.example.net[192.0.2.1] said: 450 4.2.0 later (in reply to RCPT TO command)");
     CHECK(std::get<Queued>(read_line("Nov  3 09:05:02 a b[1]: 4ABCDE12: from=<>, size=1, nrcpt=1 (queue active)")->what).sender.empty());
 }
 
-TEST_CASE("relays: with a port, without, and what is none") {
+TEST_CASE("relays with a port, without one, and invalid ones") {
     CHECK(Relay::parse("mx[192.0.2.1]")->port == 0);
     CHECK(Relay::parse("mx[2001:db8::1]:25")->port == 25);
     for (const char* none : {"local", "none", "[192.0.2.1]:25", "mx[192.0.2.1]:0", "mx[192.0.2.1]:99999", "mx[", "mx]x[", "mx[1]x25"})
         CHECK_FALSE(Relay::parse(none));
 }
 
-TEST_CASE("most lines say nothing of mail on its way; broken ones neither") {
+TEST_CASE("irrelevant and malformed lines are ignored") {
     for (const char* line :
          {"", "Nov  3 09:05:02 mx postfix/smtpd[1]: connect from a[192.0.2.1]", "Nov  3 09:05:02 mx sshd[1]: Accepted password for bob",
           "Nov  3 09:05:02 mx postfix/smtpd[1]: NOQUEUE: reject: RCPT from a[192.0.2.1]: 554 5.7.1 no; from=<a@b> to=<c@d>",

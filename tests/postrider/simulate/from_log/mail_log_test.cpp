@@ -1,4 +1,4 @@
-// Logs that are put together: what became of whom, and bounds on what is kept.
+// What is collected from a log, and the limits of what is kept.
 #include "daemons/postrider/simulate/from_log/mail_log.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ TEST_CASE("returned, expired, still waiting") {
     CHECK(log.messages().back().ours);
 }
 
-TEST_CASE("what a content filter takes and gives back is played once") {
+TEST_CASE("mail that a content filter requeues is counted once") {
     Log log;
     log.queued("Nov 22 10:00:00", "AAAAA1");
     log.queued("Nov 22 10:00:01", "AAAAA2");
@@ -75,11 +75,11 @@ TEST_CASE("what a content filter takes and gives back is played once") {
     log.delivery("Nov 22 10:00:02", "AAAAA2", "b@example.net", 1, "sent", "250 2.0.0 Ok: queued as ELSEWHERE1");
     log.end();
     REQUIRE(log.recipients().size() == 2);
-    CHECK(log.recipients()[0].state == State::passed_on);
+    CHECK(log.recipients()[0].state == State::requeued);
     CHECK(log.recipients()[1].state == State::delivered);
 }
 
-TEST_CASE("greylisting: longer than the longest wait in vain, no longer than the shortest that was enough") {
+TEST_CASE("greylisting: the longest wait that was rejected and the shortest that was accepted") {
     Log log;
     const auto greylisted = "host mx.example.net[192.0.2.1] said: 450 4.7.1 greylisted (in reply to RCPT TO command)";
     log.delivery("Nov 22 10:00:00", "AAAAA1", "b@example.net", 0, "deferred", greylisted);
@@ -91,7 +91,7 @@ TEST_CASE("greylisting: longer than the longest wait in vain, no longer than the
     CHECK(host.attempts.size() == 1);
 }
 
-TEST_CASE("a night over new year, a line a little late, a zone that changes") {
+TEST_CASE("the turn of the year, a line out of order, a change of time zone") {
     Log log;
     log.delivery("Dec 31 23:59:58", "AAAAA1", "a@example.net", 0, "sent", "250 ok");
     log.delivery("Jan  1 00:00:02", "AAAAA2", "a@example.net", 0, "sent", "250 ok");
@@ -106,14 +106,14 @@ TEST_CASE("a night over new year, a line a little late, a zone that changes") {
     CHECK(zones.recipients()[1].arrival - zones.recipients()[0].arrival == 2s);
 }
 
-TEST_CASE("mail that came before the log's first line comes at its beginning") {
+TEST_CASE("mail that arrived before the log begins arrives at its start") {
     Log log;
     log.delivery("Nov 22 00:00:10", "AAAAA1", "a@example.net", 7200, "sent", "250 ok");
     CHECK(log.recipients()[0].arrival == 0s);
     CHECK(log.counts().older == 1);
 }
 
-TEST_CASE("whatever a log holds, a bounded part of it is kept") {
+TEST_CASE("what is kept of a log is bounded") {
     Log log({.recipients = 100, .hosts = 10, .attempts = 500, .samples = 5, .kinds = 3, .of_a_domain = 4});
     for (int n = 0; n < 2000; ++n) {
         const auto id = fmt::format("AAAAA{}", n);

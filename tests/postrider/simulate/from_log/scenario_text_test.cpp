@@ -1,7 +1,7 @@
-// Scenarios out of logs: what is printed can be played, and tells what the log told.
-#include "daemons/postrider/simulate/from_log/beside.h"
+// Scenarios derived from logs: valid, and true to the log.
+#include "daemons/postrider/simulate/from_log/comparison.h"
 #include "daemons/postrider/simulate/from_log/scenario_text.h"
-#include "daemons/postrider/simulate/from_log/troubles.h"
+#include "daemons/postrider/simulate/from_log/incidents.h"
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -32,9 +32,9 @@ Scenario parsed(const std::string& text) {
 }
 
 // Tries every ten seconds, of which some fail.
-Conduct conduct(int tries, auto fails) {
-    Conduct out;
-    out.kinds.push_back(*read_failing("connect to a[b]:25: Connection refused"));
+HostRecord conduct(int tries, auto fails) {
+    HostRecord out;
+    out.kinds.push_back(*parse_failure("connect to a[b]:25: Connection refused"));
     out.kinds.back().host.reset();
     for (int n = 0; n < tries; ++n) out.attempts.push_back({std::chrono::seconds(n * 10), fails(n) ? std::uint16_t{0} : Attempt::passed});
     return out;
@@ -43,43 +43,43 @@ Conduct conduct(int tries, auto fails) {
 } // namespace
 
 TEST_CASE("an outage begins and ends halfway between a failure and a success") {
-    const auto told = troubles_of(conduct(1000, [](int n) { return n >= 100 && n < 200; }), 3h);
+    const auto told = find_incidents(conduct(1000, [](int n) { return n >= 100 && n < 200; }), 3h);
     REQUIRE(told.size() == 1);
     CHECK(told[0].trouble.from == 995s);
     CHECK(told[0].trouble.until() == 1995s);
     CHECK(told[0].trouble.share == 1);
-    const auto first = troubles_of(conduct(10, [](int n) { return n >= 3; }), 3h);
+    const auto first = find_incidents(conduct(10, [](int n) { return n >= 3; }), 3h);
     REQUIRE(first.size() == 1);
     CHECK(first[0].trouble.from == 25s);
-    const auto never = troubles_of(conduct(10, [](int) { return true; }), 3h);
+    const auto never = find_incidents(conduct(10, [](int) { return true; }), 3h);
     REQUIRE(never.size() == 1);
     CHECK(never[0].trouble.from == 0s);
     CHECK(never[0].trouble.until() == 3h);
 }
 
-TEST_CASE("two outages are two troubles; one that does not end lasts to the end") {
-    const auto told = troubles_of(conduct(1000, [](int n) { return (n >= 100 && n < 200) || n >= 900; }), 3h);
+TEST_CASE("two outages are two incidents; one without a later success lasts until the end") {
+    const auto told = find_incidents(conduct(1000, [](int n) { return (n >= 100 && n < 200) || n >= 900; }), 3h);
     REQUIRE(told.size() == 2);
     CHECK(told[0].trouble.from == 995s);
     CHECK(told[1].trouble.from == 8995s);
     CHECK(told[1].trouble.until() == 3h);
 }
 
-TEST_CASE("a host that fails half of the time is in one trouble, by its share") {
-    const auto told = troubles_of(conduct(1000, [](int n) { return n >= 100 && n < 200 && n % 2 == 0; }), 3h);
+TEST_CASE("a host that fails half of the time is one incident with a share") {
+    const auto told = find_incidents(conduct(1000, [](int n) { return n >= 100 && n < 200 && n % 2 == 0; }), 3h);
     REQUIRE(told.size() == 1);
     CHECK(told[0].trouble.share == doctest::Approx(0.5).epsilon(0.02));
 }
 
-TEST_CASE("what fails now and then is a small share of the whole time") {
-    const auto told = troubles_of(conduct(1000, [](int n) { return n % 250 == 3; }), 3h);
+TEST_CASE("sporadic failures are a small share of the whole period") {
+    const auto told = find_incidents(conduct(1000, [](int n) { return n % 250 == 3; }), 3h);
     REQUIRE(told.size() == 1);
     CHECK(told[0].trouble.from == 0s);
     CHECK(told[0].trouble.lasts == 3h);
     CHECK(told[0].trouble.share == doctest::Approx(0.004));
 }
 
-TEST_CASE("a scenario is what the log says: mail, hosts, their manner and their troubles") {
+TEST_CASE("a scenario has the traffic, hosts and incidents of the log") {
     MailLog log(today);
     log.take(line(36000, "AAAAA1: from=<ann@example.org>, size=3000, nrcpt=1 (queue active)"));
     log.take(delivery(36001, "AAAAA1", "a@example.net", 1, "sent", "250 ok"));
@@ -93,7 +93,7 @@ TEST_CASE("a scenario is what the log says: mail, hosts, their manner and their 
     log.take(line(42002, "EEEEE1: from=<>, size=900, nrcpt=1 (queue active)"));
     log.take(delivery(42003, "EEEEE1", "b@example.net", 1, "sent", "250 ok"));
     log.end();
-    const Played played(log);
+    const TrafficGroups played(log);
     const auto scenario = parsed(scenario_text(log, played, "mail.log"));
     CHECK(scenario.duration == 11h + 41min);
     REQUIRE(scenario.traffic.size() == 3);
@@ -118,7 +118,7 @@ TEST_CASE("a scenario is what the log says: mail, hosts, their manner and their 
     CHECK(std::ranges::count(scenario.troubles, Ailment::no_name, &Trouble::how) == 1);
 }
 
-TEST_CASE("whatever names and replies a log has, the scenario can be read") {
+TEST_CASE("the scenario is valid whatever names and replies the log contains") {
     MailLog log(today);
     const char* odd[] = {"a\"b\\@ex\"\\ample.net", "x@[192.0.2.1]", "x@-bad-.example", "x@\x01\x7f.example", "x@münchen.example", "no-domain", "@", ""};
     int second = 0;
@@ -131,38 +131,38 @@ TEST_CASE("whatever names and replies a log has, the scenario can be read") {
             log.take(delivery(second, id, to, 1, "deferred", "connect to [2001:db8::1]:25: \"\\", relay));
         }
     log.end();
-    const auto scenario = parsed(scenario_text(log, Played(log), "odd\n\"name\x01"));
+    const auto scenario = parsed(scenario_text(log, TrafficGroups(log), "odd\n\"name\x01"));
     CHECK_FALSE(scenario.traffic.empty());
 }
 
-TEST_CASE("more domains than have a part of their own are played together") {
+TEST_CASE("domains beyond the limit are merged into one section") {
     MailLog log(today);
     for (int n = 0; n < 1500; ++n) log.take(delivery(n, fmt::format("AAAAA{}", n), fmt::format("x@d{}.example", n), 0, "sent", "250 ok"));
     log.end();
-    const Played played(log);
-    CHECK(played.groups().size() == Played::most_groups + 1);
+    const TrafficGroups played(log);
+    CHECK(played.groups().size() == TrafficGroups::most_groups + 1);
     CHECK(played.groups().back().recipients.size() == 500);
     const auto scenario = parsed(scenario_text(log, played, "mail.log"));
     CHECK(std::ranges::max(scenario.traffic, {}, [](auto& each) { return each.domains.size(); }).domains.size() == 500);
 }
 
-TEST_CASE("beside the log: the same figures of both") {
+TEST_CASE("the comparison has the same figures for the log and the simulation") {
     MailLog log(today);
     for (int n = 0; n < 10; ++n) log.take(delivery(100 + n, fmt::format("AAAAA{}", n), "x@example.net", n, n == 9 ? "bounced" : "sent", "250 ok"));
     log.end();
-    const Played played(log);
+    const TrafficGroups played(log);
     Chronicle chronicle(1h, 1h, 10);
     chronicle.of_traffic("example.net") = {.accepted = 10, .delivered = 8, .returned = 1, .delays = {1, 2, 3, 4, 5, 6, 7, 8}};
-    const auto facts = beside_json(log, played, chronicle);
-    CHECK(facts["by_the_log"]["delivered"] == 9);
-    CHECK(facts["by_the_log"]["delay_longest"] == 8);
+    const auto facts = comparison_json(log, played, chronicle);
+    CHECK(facts["log"]["delivered"] == 9);
+    CHECK(facts["log"]["delay_longest"] == 8);
     CHECK(facts["simulated"]["delivered"] == 8);
     CHECK(facts["simulated"]["waiting"] == 1);
     CHECK(facts["traffic"][0]["traffic"] == "example.net");
-    const auto text = beside(log, played, chronicle, 80);
+    const auto text = comparison(log, played, chronicle, 80);
     for (std::size_t at = 0, end; at < text.size(); at = end + 1) {
         end = text.find('\n', at);
         CHECK(end - at <= 80);
     }
-    CHECK(text.find("waiting at the end                        0            1") != text.npos);
+    CHECK(text.find("still queued                              0            1") != text.npos);
 }

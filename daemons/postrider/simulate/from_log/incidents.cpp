@@ -1,4 +1,4 @@
-#include "daemons/postrider/simulate/from_log/troubles.h"
+#include "daemons/postrider/simulate/from_log/incidents.h"
 #include <algorithm>
 #include <utility>
 
@@ -8,10 +8,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A trouble is over when it has not been met with for so long, or so often, though there were tries.
+// An incident is over after this period, or this many successes in a row, without another failure.
 constexpr smtp::Duration quiet = 10min;
 constexpr std::uint64_t good_in_a_row = 20;
-// What is less than both is one of the failures that come now and then.
+// Failures that are fewer and shorter than this are sporadic.
 constexpr std::uint64_t few = 3;
 constexpr smtp::Duration brief = 1min;
 
@@ -22,15 +22,15 @@ struct Episode {
 
 } // namespace
 
-std::vector<Told> troubles_of(const Conduct& conduct, smtp::Duration whole) {
-    std::vector<Told> out;
-    for (std::uint16_t kind = 0; kind < conduct.kinds.size(); ++kind) {
-        const Failing& failing = conduct.kinds[kind];
+std::vector<Incident> find_incidents(const HostRecord& record, smtp::Duration whole) {
+    std::vector<Incident> out;
+    for (std::uint16_t kind = 0; kind < record.kinds.size(); ++kind) {
+        const Failure& failure = record.kinds[kind];
         Trouble like;
-        like.how = failing.how;
-        like.at = failing.at;
-        like.reply = failing.reply;
-        std::uint64_t now_and_then = 0, tries = 0;
+        like.how = failure.how;
+        like.at = failure.at;
+        like.reply = failure.reply;
+        std::uint64_t sporadic = 0, tries = 0;
         Episode now;
         std::uint64_t passes = 0; // since the last failure
         smtp::Duration passed{-1}; // last
@@ -38,9 +38,9 @@ std::vector<Told> troubles_of(const Conduct& conduct, smtp::Duration whole) {
             if (now.failures == 0) return;
             const auto lasts = now.until - now.from;
             if (now.failures < few && lasts < brief) {
-                now_and_then += now.failures;
+                sporadic += now.failures;
             } else {
-                Told told{like, now.failures};
+                Incident told{like, now.failures};
                 told.trouble.from = std::chrono::floor<std::chrono::seconds>(now.from);
                 told.trouble.lasts = std::max<smtp::Duration>(std::chrono::ceil<std::chrono::seconds>(lasts), 1s);
                 told.trouble.share = static_cast<double>(now.failures) / static_cast<double>(now.failures + now.passes);
@@ -48,7 +48,7 @@ std::vector<Told> troubles_of(const Conduct& conduct, smtp::Duration whole) {
             }
             now = {};
         };
-        for (const auto& attempt : conduct.attempts) {
+        for (const auto& attempt : record.attempts) {
             if (attempt.kind == kind) {
                 ++tries;
                 if (now.failures > 0 && passes > 0 && (attempt.at - now.last > quiet || passes >= good_in_a_row)) close();
@@ -59,21 +59,21 @@ std::vector<Told> troubles_of(const Conduct& conduct, smtp::Duration whole) {
                 now.last = attempt.at;
                 now.until = whole;
                 passes = 0;
-            } else if (attempt.kind == Attempt::passed || conduct.kinds[attempt.kind].at > failing.at) {
+            } else if (attempt.kind == Attempt::passed || record.kinds[attempt.kind].at > failure.at) {
                 ++tries;
                 passed = attempt.at;
                 if (passes++ == 0 && now.failures > 0) now.until = now.last + (attempt.at - now.last) / 2;
             }
         }
         close();
-        if (now_and_then == 0) continue;
+        if (sporadic == 0) continue;
         like.from = 0s;
         like.lasts = whole;
-        like.share = static_cast<double>(now_and_then) / static_cast<double>(tries);
-        out.push_back({like, now_and_then});
+        like.share = static_cast<double>(sporadic) / static_cast<double>(tries);
+        out.push_back({like, sporadic});
     }
-    // Those that come and go are asked about first.
-    std::ranges::stable_sort(out, {}, [](const Told& each) { return each.trouble.lasts; });
+    // A simulated server applies the first trouble that matches: short ones come first.
+    std::ranges::stable_sort(out, {}, [](const Incident& each) { return each.trouble.lasts; });
     return out;
 }
 

@@ -1,17 +1,17 @@
-#include "daemons/postrider/simulate/from_log/played.h"
+#include "daemons/postrider/simulate/from_log/traffic_groups.h"
 #include <algorithm>
 #include <map>
 #include <utility>
 
 namespace postrider::simulate::from_log {
 
-Played::Played(const MailLog& log) {
+TrafficGroups::TrafficGroups(const MailLog& log) {
     std::map<std::pair<std::uint32_t, bool>, std::vector<std::uint32_t>> found;
     const auto& recipients = log.recipients();
     for (std::uint32_t n = 0; n < recipients.size(); ++n) {
         const auto& message = log.messages()[recipients[n].message];
-        if (recipients[n].state == Recipient::State::passed_on)
-            ++passed_on_;
+        if (recipients[n].state == Recipient::State::requeued)
+            ++requeued_;
         else if (message.ours)
             ++reports_;
         else
@@ -19,11 +19,11 @@ Played::Played(const MailLog& log) {
     }
     for (auto& [of, list] : found) {
         const auto& name = log.domains()[of.first].name;
-        groups_.push_back({of.second ? name + ", without a sender" : name, {of.first}, of.second, std::move(list)});
+        groups_.push_back({of.second ? name + " (null sender)" : name, {of.first}, of.second, std::move(list)});
     }
     std::ranges::stable_sort(groups_, std::greater(), [](const Group& each) { return each.recipients.size(); });
     if (groups_.size() > most_groups) {
-        Group rest[2] = {{"all other domains", {}, false, {}}, {"all other domains, without a sender", {}, true, {}}};
+        Group rest[2] = {{"other domains", {}, false, {}}, {"other domains (null sender)", {}, true, {}}};
         for (auto each = groups_.begin() + most_groups; each != groups_.end(); ++each) {
             auto& into = rest[each->null_sender ? 1 : 0];
             if (into.domains.size() < most_domains) into.domains.push_back(each->domains.front());

@@ -1,4 +1,4 @@
-#include "daemons/postrider/simulate/from_log/failing.h"
+#include "daemons/postrider/simulate/from_log/failure_text.h"
 #include <algorithm>
 #include <cctype>
 
@@ -49,9 +49,9 @@ std::optional<Reply> reply_of(std::string_view said) {
     return Reply::parse(line);
 }
 
-std::optional<Failing> said(std::string_view text) {
+std::optional<Failure> said(std::string_view text) {
     constexpr std::string_view refused = " refused to talk to me: ", said = " said: ";
-    Failing out{.how = Ailment::replies};
+    Failure out{.how = Ailment::replies};
     std::size_t at = text.find(refused), skipped = refused.size();
     if (at != text.npos) {
         out.at = Stage::banner;
@@ -81,13 +81,13 @@ std::optional<Failing> said(std::string_view text) {
 
 bool is_suspended(std::string_view text) { return text.starts_with("delivery temporarily suspended"); }
 
-std::optional<Failing> read_failing(std::string_view text) {
+std::optional<Failure> parse_failure(std::string_view text) {
     if (text.starts_with("host ")) return said(text);
     if (text.starts_with("connect to ")) {
         text.remove_prefix(11);
         const auto end = text.find(": ");
         if (end == text.npos) return {};
-        Failing out{.how = has(text.substr(end), "timed out") ? Ailment::silent : Ailment::refuses};
+        Failure out{.how = has(text.substr(end), "timed out") ? Ailment::silent : Ailment::refuses};
         out.host = Relay::parse(text.substr(0, end));
         return out;
     }
@@ -96,12 +96,12 @@ std::optional<Failing> read_failing(std::string_view text) {
         text.remove_prefix(silent ? 18 : 21);
         const auto words = behind_last(text, " while ");
         if (words.empty()) return {};
-        Failing out{.how = silent ? Ailment::silent : Ailment::drops, .at = stage_of(words)};
+        Failure out{.how = silent ? Ailment::silent : Ailment::drops, .at = stage_of(words)};
         out.host = Relay::parse(text.substr(0, text.find(' ')));
         return out;
     }
     if (text.find("Name service error for name=") != text.npos)
-        return Failing{.how = text.find("try again") != text.npos ? Ailment::no_dns : Ailment::no_name};
+        return Failure{.how = text.find("try again") != text.npos ? Ailment::no_dns : Ailment::no_name};
     return {};
 }
 

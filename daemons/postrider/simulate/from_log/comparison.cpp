@@ -1,4 +1,4 @@
-#include "daemons/postrider/simulate/from_log/beside.h"
+#include "daemons/postrider/simulate/from_log/comparison.h"
 #include "daemons/postrider/simulate/plot.h"
 #include "daemons/postrider/simulate/report.h"
 #include "daemons/postrider/text.h"
@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t domains_shown = 12;
 
-// What became of the mail of a group by the log, in the simulation's own terms.
-Fortune by_the_log(const MailLog& log, const Played::Group& group) {
+// The result of a group according to the log, in the terms of the simulation.
+Fortune by_the_log(const MailLog& log, const TrafficGroups::Group& group) {
     Fortune out;
     for (const auto n : group.recipients) {
         const auto& each = log.recipients()[n];
@@ -50,13 +50,13 @@ nlohmann::json json_of(const Fortune& of) {
 
 } // namespace
 
-std::string beside(const MailLog& log, const Played& played, const Chronicle& chronicle, std::size_t width) {
+std::string comparison(const MailLog& log, const TrafficGroups& groups, const Chronicle& chronicle, std::size_t width) {
     width = std::clamp(width, narrowest, widest);
     Fortune was, would;
     std::string rows;
     const auto name_width = width - 57;
     std::size_t shown = 0;
-    for (const auto& group : played.groups()) {
+    for (const auto& group : groups.groups()) {
         const auto log_says = by_the_log(log, group), played_out = simulated(chronicle, group.name);
         add(was, log_says);
         add(would, played_out);
@@ -64,36 +64,36 @@ std::string beside(const MailLog& log, const Played& played, const Chronicle& ch
         rows += fmt::format("{:<{}} {:>8} {:>10} {:>10} {:>12} {:>12}\n", fitted(group.name, name_width), name_width, log_says.accepted,
                             log_says.delivered, played_out.delivered, wait(log_says, 0.95), wait(played_out, 0.95));
     }
-    std::string out = fmt::format("{:<30} {:>12} {:>12}\n", "All mail", "by the log", "simulated");
+    std::string out = fmt::format("{:<30} {:>12} {:>12}\n", "Total", "log", "simulated");
     const auto line = [&](std::string_view what, const std::string& a, const std::string& b) {
         out += fmt::format("{:<30} {:>12} {:>12}\n", what, a, b);
     };
     line("mail in", std::to_string(was.accepted), std::to_string(would.accepted));
     line("delivered", std::to_string(was.delivered), std::to_string(would.delivered));
     line("returned", std::to_string(was.returned), std::to_string(would.returned));
-    line("waiting at the end", std::to_string(waiting(was)), std::to_string(waiting(would)));
-    line("half delivered within", wait(was, 0.5), wait(would, 0.5));
-    line("95 % within", wait(was, 0.95), wait(would, 0.95));
-    line("99 % within", wait(was, 0.99), wait(would, 0.99));
-    line("the longest wait", wait(was, 1), wait(would, 1));
-    out += fmt::format("\n{:<{}} {:>8} {:>21} {:>25}\n", "", name_width, "", "delivered", "95 % within");
-    out += fmt::format("{:<{}} {:>8} {:>10} {:>10} {:>12} {:>12}\n", "Mail for", name_width, "mail in", "by the log", "simulated",
-                       "by the log", "simulated");
+    line("still queued", std::to_string(waiting(was)), std::to_string(waiting(would)));
+    line("delay: median", wait(was, 0.5), wait(would, 0.5));
+    line("delay: 95 %", wait(was, 0.95), wait(would, 0.95));
+    line("delay: 99 %", wait(was, 0.99), wait(would, 0.99));
+    line("delay: longest", wait(was, 1), wait(would, 1));
+    out += fmt::format("\n{:<{}} {:>8} {:>21} {:>25}\n", "", name_width, "", "delivered", "delay: 95 %");
+    out += fmt::format("{:<{}} {:>8} {:>10} {:>10} {:>12} {:>12}\n", "Recipient domain", name_width, "mail in", "log", "simulated", "log",
+                       "simulated");
     out += rows;
-    if (shown > domains_shown) out += fmt::format("and {} more; --json has them all\n", shown - domains_shown);
+    if (shown > domains_shown) out += fmt::format("{} more; --json lists all\n", shown - domains_shown);
     return out;
 }
 
-nlohmann::json beside_json(const MailLog& log, const Played& played, const Chronicle& chronicle) {
+nlohmann::json comparison_json(const MailLog& log, const TrafficGroups& groups, const Chronicle& chronicle) {
     Fortune was, would;
     nlohmann::json domains = nlohmann::json::array();
-    for (const auto& group : played.groups()) {
+    for (const auto& group : groups.groups()) {
         const auto log_says = by_the_log(log, group), played_out = simulated(chronicle, group.name);
         add(was, log_says);
         add(would, played_out);
-        domains.push_back({{"traffic", group.name}, {"by_the_log", json_of(log_says)}, {"simulated", json_of(played_out)}});
+        domains.push_back({{"traffic", group.name}, {"log", json_of(log_says)}, {"simulated", json_of(played_out)}});
     }
-    return {{"by_the_log", json_of(was)}, {"simulated", json_of(would)}, {"traffic", std::move(domains)}};
+    return {{"log", json_of(was)}, {"simulated", json_of(would)}, {"traffic", std::move(domains)}};
 }
 
 } // namespace postrider::simulate::from_log

@@ -1,5 +1,5 @@
-// What texts of failures come to, in the words of Postfix's SMTP client and ours.
-#include "daemons/postrider/simulate/from_log/failing.h"
+// Parsing the failure texts of Postfix's and Postrider's SMTP clients.
+#include "daemons/postrider/simulate/from_log/failure_text.h"
 #include <doctest/doctest.h>
 
 using namespace postrider::simulate;
@@ -32,7 +32,7 @@ TEST_CASE("replies, silence, refusals and lost connections, each at its stage") 
     };
     for (const auto& each : all) {
         CAPTURE(each.text);
-        const auto found = read_failing(each.text);
+        const auto found = parse_failure(each.text);
         REQUIRE(found);
         CHECK(found->how == each.how);
         CHECK(found->at == each.at);
@@ -41,26 +41,26 @@ TEST_CASE("replies, silence, refusals and lost connections, each at its stage") 
     }
 }
 
-TEST_CASE("greylisting and unknown users are told apart from other refusals") {
-    CHECK(read_failing("host a[b] said: 451 4.7.1 Greylisting in action (in reply to RCPT TO command)")->greylisting);
-    CHECK(read_failing("host a[b] said: 450 4.2.0 <x>: Recipient address rejected: Greylisted (in reply to RCPT TO command)")->greylisting);
-    CHECK_FALSE(read_failing("host a[b] said: 450 4.2.0 mailbox busy (in reply to RCPT TO command)")->greylisting);
-    CHECK(read_failing("host a[b] said: 550 5.1.1 no such user (in reply to RCPT TO command)")->unknown_user);
-    CHECK_FALSE(read_failing("host a[b] said: 550 5.7.1 spam (in reply to RCPT TO command)")->unknown_user);
-    CHECK_FALSE(read_failing("host a[b] said: 550 5.1.1 no such user (in reply to end of DATA command)")->unknown_user);
+TEST_CASE("greylisting and unknown users are distinguished from other replies") {
+    CHECK(parse_failure("host a[b] said: 451 4.7.1 Greylisting in action (in reply to RCPT TO command)")->greylisting);
+    CHECK(parse_failure("host a[b] said: 450 4.2.0 <x>: Recipient address rejected: Greylisted (in reply to RCPT TO command)")->greylisting);
+    CHECK_FALSE(parse_failure("host a[b] said: 450 4.2.0 mailbox busy (in reply to RCPT TO command)")->greylisting);
+    CHECK(parse_failure("host a[b] said: 550 5.1.1 no such user (in reply to RCPT TO command)")->unknown_user);
+    CHECK_FALSE(parse_failure("host a[b] said: 550 5.7.1 spam (in reply to RCPT TO command)")->unknown_user);
+    CHECK_FALSE(parse_failure("host a[b] said: 550 5.1.1 no such user (in reply to end of DATA command)")->unknown_user);
 }
 
 TEST_CASE("replies are kept so that a scenario can hold them") {
-    const auto found = read_failing("host a[b] said: 450 4.2.0 \x01" + std::string(600, 'x') + "\xc3\xa4 (in reply to RCPT TO command)");
+    const auto found = parse_failure("host a[b] said: 450 4.2.0 \x01" + std::string(600, 'x') + "\xc3\xa4 (in reply to RCPT TO command)");
     REQUIRE(found);
     CHECK(found->reply.line().size() <= 200);
     CHECK(found->reply.line().find('\x01') == std::string::npos);
     CHECK(Reply::parse(found->reply.line()));
 }
 
-TEST_CASE("what is no failure of a host") {
+TEST_CASE("texts that report no failure of a host") {
     CHECK(is_suspended("delivery temporarily suspended: connect to mx.a[192.0.2.1]:25: Connection refused"));
     for (const char* text : {"", "host ", "host a[b] said: ", "host a[b] said: 250 ok", "connect to ", "lost connection with a[b]",
                              "250 2.0.0 Ok", "mail for a loops back to myself", "unknown mail transport error"})
-        CHECK_FALSE(read_failing(text));
+        CHECK_FALSE(parse_failure(text));
 }
