@@ -52,9 +52,12 @@ void Core::clock_stepped(smtp::Duration by) {
         mark_ = seconds(now_.monotonic) + 1; // nothing expires before it was tried again
         return;
     }
+    const auto before = std::chrono::floor<std::chrono::seconds>((now_.wall - by).time_since_epoch()).count();
     for (Slot slot = 1; slot <= messages_.top(); ++slot) {
         Message& m = messages_[slot];
-        if (m.id == 0 || m.young || m.scheduled) continue;
+        if (m.id == 0) continue;
+        m.scheduled = m.scheduled && m.free_from > before; // its time may have passed while it was held
+        if (m.young || m.scheduled) continue;
         m.free_from = std::min(m.free_from, wall_seconds());
         watch(slot);
     }

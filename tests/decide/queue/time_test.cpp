@@ -307,3 +307,26 @@ TEST_CASE("scheduled, held, and its time came by a clock that jumped: released, 
     b.run();
     CHECK(b.handed.size() == 1);
 }
+
+TEST_CASE("scheduled, held while its time passed, and the clock is set back: released, it leaves at once") {
+    Bench b;
+    const auto id = b.send({"x.example"}, {.not_before = b.now().wall + 1h});
+    REQUIRE(b.engine.hold(id, b.now(), b.out));
+    b.run();
+    b.pass(2h);
+    b.wall_extra = -48h;
+    b.pass(1min);
+    REQUIRE(b.engine.release(id, b.now(), b.out));
+    b.run();
+    CHECK(b.handed.size() == 1);
+}
+
+TEST_CASE("scheduled and not yet due, the clock is set back: it leaves at its time by that clock") {
+    Bench b;
+    b.send({"x.example"}, {.not_before = b.now().wall + 1h});
+    b.wall_extra = -2h;
+    b.pass(2h);
+    CHECK(b.handed.empty());
+    b.pass(1h + 1min);
+    CHECK(b.handed.size() == 1);
+}
