@@ -44,6 +44,7 @@ struct Message {
     bool by_hand = false, ended = false, removed = false; // held, expired, removed by the operator
     std::int64_t lifetime = 0;      // µs, that the operator set; 0: the setting
     std::int64_t waited_until = -1; // monotonic µs: it was held, or asked about again
+    bool free_in_a_second = false; // as the clock jumped: it may be free already
     bool held = false, noticed = false, notice_asked = false, moved = false, gone = false;
     std::int64_t gone_at = -1;                            // monotonic µs
     std::int64_t expired = -1; // when the engine gave up some recipient; the report may come later

@@ -260,8 +260,12 @@ void World::plan_trouble_of_processes(std::int64_t span) {
             later(at, [this, by = dice_.chance(50) ? dice_.between(-200, -1) * hour
                                                    : dice_.between(1, 9000) * hour] {
                 say("the clock jumps by " + std::to_string(by / hour) + " h");
-                for (auto& [id, m] : messages_) // what was free once stays free
-                    if (m.not_before <= time_ + wall_offset_) m.not_before = 0;
+                for (auto& [id, m] : messages_) { // what was free once stays free; the engine counts whole seconds
+                    if (m.not_before <= time_ + wall_offset_)
+                        m.not_before = 0;
+                    else
+                        m.free_in_a_second = m.free_in_a_second || m.not_before <= time_ + wall_offset_ + second;
+                }
                 wall_offset_ += by;
                 set_back_ = set_back_ || by < 0;
                 if (by > 0) waited_until_ = time_;
