@@ -27,6 +27,7 @@ def backlog(mta):
     subprocess.run([BUILD / "tests/bench/fill-spool", mta.spool, str(MESSAGES), "0"], check=True)
     mta.start()
     mta.wait_log(rf"all of it is loaded: {MESSAGES} messages", 120)
+    mta.wait_log("idempotency keys: those of all messages in the spool are known", 60)
     return mta, alone
 
 

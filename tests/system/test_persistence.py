@@ -56,6 +56,7 @@ def test_who_failed_without_a_try_is_reported_once_and_never_served(mta, remote,
         mta.route(domain, sink)
     sink.well_behaved()
     mta.start()
+    mta.wait_log("all of it is loaded")  # a flush is for what the queue-manager knows
     mta.command("suppress", "remove", "listed@remote.example")
     mta.flush()
     mta.wait_until_empty()
