@@ -64,6 +64,7 @@ def test_the_relay_is_down_for_six_hours(simulate):
     done = simulate.run("--world", SAMPLE)
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.splitlines()
+    assert lines[0].endswith(", 18 h 0 min played, seed 1")
     assert any("outage: relay.example.net does not answer" in l for l in lines)
     assert any("in retry after 3 failures" in l for l in lines)
     assert any("the backlog is gone" in l for l in lines)

@@ -146,7 +146,7 @@ int play(const Arguments& arguments) {
         print_json(simulate::report_json(world.chronicle()));
         return ok;
     }
-    fmt::print("{} with {}, {} groups, seed {}\n\n{}", *file, config->file,
+    fmt::print("{} with {}, {} played, seed {}\n\n{}", *file, config->file,
                duration_text(std::chrono::duration_cast<std::chrono::seconds>(scenario->duration).count()),
                scenario->seed, simulate::report(world.chronicle(), lines));
     return ok;
