@@ -10,7 +10,7 @@ namespace common {
 
 namespace {
 
-// logrotate knows it; whoever runs alone has the spool.
+// The first is rotated by logrotate; in single-user mode only the spool is writable.
 std::string instead_of_syslog(const config::Config& config) {
     return config.mta.users ? "/var/log/postrider.log" : config.spool.directory + "/log";
 }
@@ -37,10 +37,10 @@ std::string about_silent_syslog(const config::Config& config) {
     const auto file = instead_of_syslog(config);
     const auto directory = file.substr(0, file.rfind('/'));
     const bool writable = access(file.c_str(), F_OK) == 0 ? access(file.c_str(), W_OK) == 0 : access(directory.c_str(), W_OK) == 0;
-    return fmt::format("nobody listens at {} (log.syslog_socket), and log.file names no file: lines {}; start a syslog daemon, or "
-                       "name a file and say syslog = false in [log]",
+    return fmt::format("no syslog daemon listens at {} (log.syslog_socket) and log.file is not set: log lines {}; start a syslog daemon, or "
+                       "set log.file and syslog = false in [log]",
                        config.log.syslog_socket,
-                       writable ? "go to " + file : fmt::format("are lost, for {} cannot be written either", file));
+                       writable ? "go to " + file : fmt::format("are lost, because {} is not writable either", file));
 }
 
 } // namespace common

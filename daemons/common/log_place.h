@@ -1,16 +1,16 @@
-// Where log lines go: to the file that is configured, to syslog; and where nobody takes them there, to a file all the same,
-// so that no line is lost in silence. Asks whether somebody listens; opens and writes nothing.
+// Where log lines go: to the configured file, to syslog, or to a default file while no syslog daemon is running, so that no
+// line is lost silently. Probes the syslog socket; opens and writes nothing.
 #pragma once
 #include "daemons/common/config/config.h"
 #include <string>
 
 namespace common {
 
-// Whether somebody receives there now. Does not wait, sends nothing.
+// Whether a daemon is receiving on this socket. Does not wait, sends nothing.
 bool syslog_answers(const std::string& socket);
-// The file to open: log.file; "" where syslog is enough; else where lines go that syslog ought to have.
+// The file to open: log.file, the default file if syslog is not available, or "" if syslog is enough.
 std::string log_file(const config::Config& config);
-// "" while somebody has the lines that syslog ought to have; else who does not, where they go, and what to do.
+// "" if log lines reach their destination; else the problem, where they go instead, and what to do.
 std::string about_silent_syslog(const config::Config& config);
 
 } // namespace common

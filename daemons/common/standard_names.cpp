@@ -56,15 +56,15 @@ std::string about_lost_names(const std::string& root) {
     if (gone.empty() && taken.empty()) return {};
     std::string text;
     if (!gone.empty())
-        text = fmt::format("{}: no longer there, where \"postrider activate\" had made links: programs that call such a name fail",
+        text = fmt::format("{}: missing, although \"postrider activate\" created it: programs that run it fail",
                            fmt::join(gone, ", "));
     if (!taken.empty())
-        text += fmt::format("{}{}: somebody else's now, where \"postrider activate\" had made links: what programs hand in there, another "
-                            "mail system has",
+        text += fmt::format("{}{}: replaced by another mail system, although \"postrider activate\" created it: mail submitted there goes to "
+                            "that system",
                             text.empty() ? "" : "; ", fmt::join(taken, ", "));
-    return text + (taken.empty() ? "; \"postrider activate\" mends that"
-                                 : "; remove its package and say \"postrider activate\"") +
-           ", \"postrider deactivate\" leaves it so";
+    return text + (taken.empty() ? "; run \"postrider activate\" to restore it"
+                                 : "; remove its package and run \"postrider activate\"") +
+           ", or \"postrider deactivate\" to accept the change";
 }
 
 } // namespace common

@@ -128,16 +128,16 @@ Result<> Master::reopen_log() {
     return {};
 }
 
-// A syslog daemon may come or go at any time. Lines that it ought to have had in between are gone.
+// A syslog daemon may start or stop at any time. Lines sent to it since the last check are lost.
 void Master::look_after_log() {
     if (!config_.log.syslog || !config_.log.file.empty()) return;
     const bool answers = common::syslog_answers(config_.log.syslog_socket);
     if (answers == !log_file_) return;
     auto log_file = Premises::open_log(config_);
-    if (!log_file || (!answers && !*log_file)) return; // nor is there another place
+    if (!log_file || (!answers && !*log_file)) return; // no other destination either
     use_log(*std::move(log_file));
     for (auto& child : children_) child->reorder();
-    if (answers) log_.info("somebody listens at {} again: log lines go there", config_.log.syslog_socket);
+    if (answers) log_.info("a syslog daemon listens at {} again: log lines go there", config_.log.syslog_socket);
     else log_.warning("{}", common::about_silent_syslog(config_));
 }
 

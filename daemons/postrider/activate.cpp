@@ -1,6 +1,6 @@
 // activate and deactivate: the names by which programs look for "the" mail system, such as /usr/sbin/sendmail,
 // as links to our commands, which live in a directory of our own. Nothing that is not ours is ever touched.
-// That they were linked is noted, for whoever looks whether they still are.
+// A note of the links is kept, so that `check` and `status` can report when one is lost.
 #include "daemons/common/programs.h"
 #include "daemons/common/standard_names.h"
 #include "daemons/postrider/command.h"

@@ -121,7 +121,7 @@ void World::check_rate(Host& host) {
     move_on(host.next_moment, time_, longest);
 }
 
-// Where a link is not ready its ladder says when it is tried; an engine that was started anew may remember that it is not.
+// Where a link is not ready its ladder says when it is tried; after a restart the engine may remember that it is not.
 void World::check_connection_rate(Host& host) {
     std::int64_t longest = 0;
     for (const auto* each : rules_in_use(host)) longest = std::max(longest, gap(each->connections_per_second, 0));

@@ -81,11 +81,11 @@ def test_what_a_package_of_ours_owns_is_left_to_it(installed, root):
 
 
 @pytest.mark.parametrize("then, said", [
-    ("rm /usr/sbin/sendmail", 'warning: /usr/sbin/sendmail: no longer there, where "postrider activate" had made links: '
-                              'programs that call such a name fail; "postrider activate" mends that, "postrider deactivate" leaves it so'),
+    ("rm /usr/sbin/sendmail", 'warning: /usr/sbin/sendmail: missing, although "postrider activate" created it: '
+                              'programs that run it fail; run "postrider activate" to restore it, or "postrider deactivate" to accept the change'),
     ("ln -sf exim4 /usr/sbin/sendmail; ln -sf exim4 /usr/bin/mailq",
-     'warning: /usr/sbin/sendmail, /usr/bin/mailq: somebody else\'s now, where "postrider activate" had made links: '
-     'what programs hand in there, another mail system has; remove its package and say "postrider activate"'),
+     'warning: /usr/sbin/sendmail, /usr/bin/mailq: replaced by another mail system, although "postrider activate" created it: '
+     'mail submitted there goes to that system; remove its package and run "postrider activate"'),
     ("postrider deactivate >/dev/null; ln -sf exim4 /usr/sbin/sendmail", None),
     ("true", None),
 ], ids=["gone", "taken", "let go", "kept"])

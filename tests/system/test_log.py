@@ -133,7 +133,7 @@ def test_without_a_syslog_the_lines_go_to_a_file_and_it_is_said(mta, remote):
     mta.config["master"]["heartbeat_interval"] = "200ms"
     mta.log_file = mta.spool / "log"
     mta.write_config()
-    missed = f"nobody listens at {place}/log (log.syslog_socket), and log.file names no file: lines go to {mta.log_file}; "
+    missed = f"no syslog daemon listens at {place}/log (log.syslog_socket) and log.file is not set: log lines go to {mta.log_file}; "
     mta.spool.mkdir()
     assert f"warning: {missed}" in mta.command("check").stderr
     mta.start()
@@ -147,9 +147,9 @@ def test_without_a_syslog_the_lines_go_to_a_file_and_it_is_said(mta, remote):
     heard.bind(str(place / "log"))
     heard.settimeout(10)
     mta.command("status")
-    while b"somebody listens at" not in heard.recv(4096):
+    while b"a syslog daemon listens at" not in heard.recv(4096):
         pass
-    assert "nobody listens" not in mta.command("status").stdout
+    assert "no syslog daemon" not in mta.command("status").stdout
     before = mta.log_file.read_text()
     second = mta.submit(f"{mta.user}@test.example")
     while f"{second}: removed".encode() not in heard.recv(4096):
@@ -158,7 +158,7 @@ def test_without_a_syslog_the_lines_go_to_a_file_and_it_is_said(mta, remote):
 
     heard.close()
     (place / "log").unlink()
-    wait_until(lambda: "nobody listens" in mta.log_file.read_text()[len(before):], 10, "the file to be used again")
+    wait_until(lambda: "no syslog daemon" in mta.log_file.read_text()[len(before):], 10, "the file to be used again")
     third = mta.submit(f"{mta.user}@test.example")
     mta.wait_log(rf"{third}: removed")
     mta.stop()
