@@ -95,6 +95,16 @@ def test_a_postfix_log(mta, block, remote, folder):
     assert sink.address in trouble["text"] and "refuses connections" in trouble["text"]
 
 
+def test_lines_longer_than_the_limit(mta):
+    """The rest of an endless line is skipped; the next line is read."""
+    mta.write_config()
+    sent = "Nov 23 10:00:00 host postfix/smtp[1]: ABCDEF{}: to=<a@b.example>, relay=mx.b.example[192.0.2.1]:25, delay=1, status=sent (ok)\n"
+    log = mta.folder / "long.log"
+    log.write_text(sent.format(1) + "x" * 300_000 + "\n" + sent.format(2))
+    done = mta.run("postrider", "simulate", "-c", mta.file, "--from-log", "-", "--print-scenario", input=log.read_text())
+    assert done.stdout.startswith("# -: 3 lines starting Nov 23 10:00, 2 about deliveries; 2 recipients\n"), done.stdout
+
+
 def test_what_is_no_log(mta):
     mta.write_config()
     empty = mta.folder / "empty.log"

@@ -50,6 +50,14 @@ TEST_CASE("the account fits the page and fills it") {
     }
 }
 
+TEST_CASE("the timetable begins with the first mail") {
+    const auto text = simulate::report(play("from = \"9h\"\n"));
+    CHECK(text.find("\n     9:00 ") == text.npos);
+    CHECK(text.find("\n    10:00 ") != text.npos);
+    const auto all = simulate::report(play());
+    CHECK(all.find("\n     1:00 ") != all.npos);
+}
+
 TEST_CASE("what happens, in short") {
     const auto text = simulate::in_short(play(outage));
     CHECK(text.starts_with("In short: in 12 h 0 min, 7"));

@@ -40,11 +40,11 @@ std::vector<Incident> find_incidents(const HostRecord& record, smtp::Duration wh
             if (now.failures < few && lasts < brief) {
                 sporadic += now.failures;
             } else {
-                Incident told{like, now.failures};
-                told.trouble.from = std::chrono::floor<std::chrono::seconds>(now.from);
-                told.trouble.lasts = std::max<smtp::Duration>(std::chrono::ceil<std::chrono::seconds>(lasts), 1s);
-                told.trouble.share = static_cast<double>(now.failures) / static_cast<double>(now.failures + now.passes);
-                out.push_back(std::move(told));
+                Incident found{like, now.failures};
+                found.trouble.from = std::chrono::floor<std::chrono::seconds>(now.from);
+                found.trouble.lasts = std::max<smtp::Duration>(std::chrono::ceil<std::chrono::seconds>(lasts), 1s);
+                found.trouble.share = static_cast<double>(now.failures) / static_cast<double>(now.failures + now.passes);
+                out.push_back(std::move(found));
             }
             now = {};
         };

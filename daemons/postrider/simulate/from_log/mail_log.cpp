@@ -2,6 +2,7 @@
 #include "daemons/common/config/tables.h"
 #include "daemons/common/network.h"
 #include <algorithm>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <utility>
 
@@ -61,9 +62,7 @@ std::optional<smtp::Duration> MailLog::time_of(const LogTime& when) {
 }
 
 std::string MailLog::day() const {
-    const std::chrono::year_month_day day(day_);
-    constexpr std::string_view names = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    return fmt::format("{} {}", names.substr((static_cast<unsigned>(day.month()) - 1) * 3, 3), static_cast<unsigned>(day.day()));
+    return fmt::format("{:%b %e}", day_);
 }
 
 std::uint32_t MailLog::message_of(std::string_view id) {

@@ -133,12 +133,12 @@ std::string host(std::string_view name, const HostRecord& record) {
 }
 
 struct Named {
-    Incident told;
+    Incident incident;
     std::string hosts, domains; // one of them
 };
 
 std::string trouble(const Named& each, std::size_t number) {
-    const auto& t = each.told.trouble;
+    const auto& t = each.incident.trouble;
     auto out = fmt::format("[trouble.log-{}]\n", number);
     out += each.hosts.empty() ? fmt::format("domains = [{}]\n", quoted(each.domains)) : fmt::format("hosts = [{}]\n", quoted(each.hosts));
     const auto stage = std::ranges::find(stages, t.at, &config::Word<smtp::Stage>::value);
@@ -158,18 +158,18 @@ std::string trouble(const Named& each, std::size_t number) {
 std::vector<Named> all_incidents(const MailLog& log, smtp::Duration whole) {
     std::vector<Named> out;
     for (const auto& [name, record] : log.hosts())
-        for (auto& told : find_incidents(record, whole)) out.push_back({std::move(told), name, ""});
+        for (auto& found : find_incidents(record, whole)) out.push_back({std::move(found), name, ""});
     for (const auto& domain : log.domains())
-        for (auto& told : find_incidents(domain.lookups, whole))
-            if (told.trouble.share >= 0.5) {
-                told.trouble.share = 1; // a look-up trouble has no share
-                out.push_back({std::move(told), "", domain.name});
+        for (auto& found : find_incidents(domain.lookups, whole))
+            if (found.trouble.share >= 0.5) {
+                found.trouble.share = 1; // a look-up trouble has no share
+                out.push_back({std::move(found), "", domain.name});
             }
     if (out.size() > most_troubles) { // keep those with the most failures
-        std::ranges::stable_sort(out, std::greater(), [](const Named& each) { return each.told.failures; });
+        std::ranges::stable_sort(out, std::greater(), [](const Named& each) { return each.incident.failures; });
         out.resize(most_troubles);
     }
-    std::ranges::stable_sort(out, {}, [](const Named& each) { return std::pair(each.told.trouble.lasts, each.told.trouble.from); });
+    std::ranges::stable_sort(out, {}, [](const Named& each) { return std::pair(each.incident.trouble.lasts, each.incident.trouble.from); });
     return out;
 }
 
@@ -190,10 +190,10 @@ std::string domain(const Domain& of) {
 std::string scenario_text(const MailLog& log, const TrafficGroups& groups, std::string_view file) {
     const auto whole = std::clamp<smtp::Duration>(std::chrono::ceil<std::chrono::minutes>(log.last() + 1s), shortest, longest);
     std::string out;
-    const auto told = summary_of(log, groups, file);
-    for (std::size_t at = 0; at < told.size();) {
-        const auto end = std::min(told.find('\n', at), told.size());
-        out += "# " + told.substr(at, end - at) + "\n";
+    const auto summary = summary_of(log, groups, file);
+    for (std::size_t at = 0; at < summary.size();) {
+        const auto end = std::min(summary.find('\n', at), summary.size());
+        out += "# " + summary.substr(at, end - at) + "\n";
         at = end + 1;
     }
     out += fmt::format("\n[world]\nduration = {}\n\n", span(whole));
