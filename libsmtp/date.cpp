@@ -30,12 +30,10 @@ Fields split(WallTime time) {
 
 std::string rfc5322_date(WallTime time, std::chrono::minutes zone) {
     static constexpr const char* weekdays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     const Fields f = split(time + zone);
     const int offset = static_cast<int>(zone.count() < 0 ? -zone.count() : zone.count());
     return fmt::format("{}, {} {} {:04} {:02}:{:02}:{:02} {}{:02}{:02}", weekdays[f.weekday], f.day,
-                       months[f.month - 1], f.year, f.hour, f.minute, f.second, zone.count() < 0 ? '-' : '+',
+                       month_names[f.month - 1], f.year, f.hour, f.minute, f.second, zone.count() < 0 ? '-' : '+',
                        offset / 60, offset % 60);
 }
 
@@ -43,6 +41,11 @@ std::string rfc3339_date(WallTime time) {
     const Fields f = split(time);
     return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", f.year, f.month, f.day, f.hour, f.minute,
                        f.second);
+}
+
+std::string iso_date(WallTime time) {
+    const Fields f = split(time);
+    return fmt::format("{:04}-{:02}-{:02}", f.year, f.month, f.day);
 }
 
 std::optional<WallTime> parse_rfc3339(std::string_view text) {

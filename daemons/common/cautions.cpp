@@ -4,8 +4,8 @@
 #include "daemons/common/sending_cautions.h"
 #include "daemons/common/standard_names.h"
 #include "daemons/common/tls/context.h"
+#include "libsmtp/date.h"
 #include <filesystem>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
@@ -14,7 +14,7 @@ namespace common {
 using namespace std::chrono_literals;
 
 std::string about_expiry(const std::string& file, smtp::WallTime end, smtp::WallTime now) {
-    const auto day = fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::chrono::system_clock::to_time_t(end)));
+    const auto day = smtp::iso_date(end);
     if (end <= now)
         return fmt::format("{}: the certificate expired on {}: renew it; the file is read anew within a minute", file, day);
     if (end - now > certificate_warning) return {};

@@ -1,9 +1,9 @@
 #include "daemons/decide/suppression.h"
 #include "libsmtp/address.h"
+#include "libsmtp/date.h"
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 namespace decide {
@@ -96,7 +96,7 @@ std::uint32_t address_number(std::string_view address, const NameFolding& foldin
 }
 
 std::string told(const Suppression& entry) {
-    auto out = fmt::format("{}{:%Y-%m-%d}", listed_since, std::chrono::floor<std::chrono::days>(entry.added));
+    auto out = fmt::format("{}{}", listed_since, smtp::iso_date(entry.added));
     if (!entry.reason.empty()) out += ": " + entry.reason;
     if (!entry.reply.empty()) out += fmt::format(" (its server said: {})", entry.reply);
     return out;

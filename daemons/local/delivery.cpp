@@ -9,6 +9,7 @@
 #include "daemons/local/user_process.h"
 #include "daemons/local/where.h"
 #include "libsmtp/address_list.h"
+#include "libsmtp/date.h"
 #include "libsmtp/header.h"
 #include "libsmtp/text.h"
 #include <algorithm>
@@ -351,12 +352,10 @@ std::string from_line(std::string_view reverse_path, smtp::WallTime now) {
     std::tm local{};
     localtime_r(&seconds, &local);
     static constexpr const char* weekdays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    static constexpr const char* months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                             "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     std::string sender(reverse_path.empty() ? "MAILER-DAEMON" : reverse_path);
     std::replace(sender.begin(), sender.end(), ' ', '-'); // readers cut at blanks
     return fmt::format("From {}  {} {} {:2} {:02}:{:02}:{:02} {}", sender, weekdays[local.tm_wday],
-                       months[local.tm_mon], local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
+                       smtp::month_names[static_cast<std::size_t>(local.tm_mon)], local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
                        local.tm_year + 1900);
 }
 

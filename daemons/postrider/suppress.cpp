@@ -6,16 +6,17 @@
 #include "daemons/postrider/command.h"
 #include "daemons/postrider/suppression_lines.h"
 #include "daemons/postrider/text.h"
+#include "libsmtp/date.h"
 #include "libsmtp/text.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fmt/chrono.h>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <fmt/format.h>
 
 namespace postrider {
 
@@ -38,7 +39,7 @@ struct Total {
 };
 
 std::string date_of(std::int64_t seconds) {
-    return seconds > 0 ? fmt::format("{:%Y-%m-%d}", std::chrono::sys_seconds(std::chrono::seconds(seconds))) : "-";
+    return seconds > 0 ? smtp::iso_date(smtp::WallTime(std::chrono::seconds(seconds))) : "-";
 }
 
 // When entries end by --for; 0: never. Nothing: it was complained about.

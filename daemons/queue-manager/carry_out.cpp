@@ -4,19 +4,16 @@
 #include "daemons/decide/queue/observed.h"
 #include "daemons/queue-manager/queue_manager.h"
 #include "daemons/queue-manager/retry_values.h"
+#include "libsmtp/date.h"
 #include <algorithm>
 #include <cassert>
-#include <fmt/chrono.h>
+#include <fmt/format.h>
 
 namespace queue_manager {
 
 using namespace decide::queue;
 
 namespace {
-
-std::string utc(smtp::WallTime time) {
-    return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", std::chrono::floor<std::chrono::seconds>(time));
-}
 
 spool::Reply reply_of(const Reason& reason) {
     return {.code = 0, .status = reason.status, .text = reason.text};
@@ -402,14 +399,14 @@ void QueueManager::carry_out(const NoticeExpired& action, smtp::Now) {
 void QueueManager::carry_out(const NoticeLink& action, smtp::Now) {
     if (action.health == Health::ready) return log_.info("link={} state=ready", action.link);
     log_.warning("link={} state={} failures={} event={} next={} reason={}", action.link,
-                 word_of(action.health), action.failures, action.event, utc(action.next_attempt),
+                 word_of(action.health), action.failures, action.event, smtp::rfc3339_date(action.next_attempt),
                  action.reason != nullptr ? action.reason->text : std::string());
 }
 
 void QueueManager::carry_out(const NoticeQueue& action, smtp::Now) {
     if (action.health == Health::ready) return log_.info("queue={} state=ready", action.queue);
     log_.warning("queue={} state={} failures={} event={} next={} reason={}", action.queue,
-                 word_of(action.health), action.failures, action.event, utc(action.next_attempt),
+                 word_of(action.health), action.failures, action.event, smtp::rfc3339_date(action.next_attempt),
                  action.reason != nullptr ? action.reason->text : std::string());
 }
 

@@ -1,5 +1,5 @@
 #include "daemons/queue-manager/own_doing.h"
-#include <fmt/chrono.h>
+#include "libsmtp/date.h"
 #include <fmt/format.h>
 
 namespace queue_manager {
@@ -25,10 +25,8 @@ void say_why(decide::queue::MessageInfo& info, const Pauses& pauses) {
             delivery.reason = {};
             delivery.reason.text = stop_text(*delivery.stop, pauses);
         } else if (delivery.waiting == Waiting::scheduled && delivery.next_attempt != smtp::WallTime{}) {
-            const auto when = std::chrono::floor<std::chrono::seconds>(delivery.next_attempt.time_since_epoch());
             delivery.reason = {};
-            delivery.reason.text =
-                fmt::format("not before {:%Y-%m-%dT%H:%M:%SZ}, as its sender asked", fmt::gmtime(when.count()));
+            delivery.reason.text = fmt::format("not before {}, as its sender asked", smtp::rfc3339_date(delivery.next_attempt));
         }
     }
 }

@@ -2,9 +2,9 @@
 // is put there, and which refusals put somebody there.
 #include "daemons/queue-manager/queue_manager.h"
 #include "daemons/queue-manager/soft_bounce.h"
+#include "libsmtp/date.h"
 #include "libspool/message_reader.h"
 #include <algorithm>
-#include <fmt/chrono.h>
 
 namespace queue_manager {
 
@@ -74,8 +74,8 @@ void QueueManager::suppressed(std::span<const Suppression> entries) {
         else
             keys.push_back(decide::address_number(each.recipient, common::name_folding()));
         if (each.automatic)
-            log_.info("suppression: {} refused for good, gets no mail until {:%Y-%m-%d}: {}", each.recipient,
-                      std::chrono::floor<std::chrono::days>(each.expires), each.reply);
+            log_.info("suppression: {} refused for good, gets no mail until {}: {}", each.recipient,
+                      smtp::iso_date(each.expires), each.reply);
     }
     event.keys = keys;
     event.domains = domains;

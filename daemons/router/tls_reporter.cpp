@@ -23,8 +23,6 @@ namespace {
 
 constexpr std::uintmax_t largest_file = 64 * 1024 * 1024;
 
-std::string name_of(std::chrono::sys_days day) { return smtp::rfc3339_date(day).substr(0, 10); }
-
 // An address of the destination, for the log.
 std::string text_of(const Destination& to) {
     return to.mailbox.empty() ? fmt::format("https://{}:{}{}", to.host, to.port, to.target) : "<" + to.mailbox + ">";
@@ -108,7 +106,7 @@ void TlsReporter::use(dns::Resolver* resolver, common::Https* https, const confi
 // --- counting
 // -------------------------------------------------------------------------------------------------------
 
-std::string TlsReporter::path(Day day) const { return directory_ + "/" + name_of(day) + ".json"; }
+std::string TlsReporter::path(Day day) const { return directory_ + "/" + smtp::iso_date(day) + ".json"; }
 
 void TlsReporter::load() {
     std::error_code bad;
@@ -137,7 +135,7 @@ void TlsReporter::count(const decide::TlsOutcome& outcome, std::uint64_t session
 void TlsReporter::save() {
     for (auto& [day, totals] : days_) {
         if (!totals.dirty) continue;
-        const auto saved = common::replace_file(directory_, name_of(day) + ".json", totals.totals.encode());
+        const auto saved = common::replace_file(directory_, smtp::iso_date(day) + ".json", totals.totals.encode());
         if (!saved) log_.warning("{}: the totals of TLS sessions will not survive a restart", saved.error().what);
         totals.dirty = !saved;
     }
@@ -165,7 +163,7 @@ void TlsReporter::tend() {
         if (now >= totals.due) start(day, totals);
         const bool busy = std::ranges::any_of(sending_, [&, day = day](auto& each) { return each.second.of.day == day; });
         if (!busy && !totals.totals.domains.empty() && totals.last.empty() && now - end > given_up_after) {
-            log_.warning("TLS reports for {} could not be delivered to {} domains; given up", name_of(day),
+            log_.warning("TLS reports for {} could not be delivered to {} domains; given up", smtp::iso_date(day),
                          totals.totals.domains.size());
             totals.totals.domains.clear();
         }
@@ -235,10 +233,10 @@ void TlsReporter::mailed(const Submission& work) {
     std::erase(submissions_, &work);
     auto& sending = sending_.at(work.domain);
     if (work.trouble.empty())
-        log_.info("{}: TLS report for {} mailed to <{}>: {}", work.domain, name_of(sending.of.day), work.to,
+        log_.info("{}: TLS report for {} mailed to <{}>: {}", work.domain, smtp::iso_date(sending.of.day), work.to,
                   work.answer->queue_id);
     else
-        log_.warning("{}: TLS report for {} could not be mailed to <{}>: {}", work.domain, name_of(sending.of.day),
+        log_.warning("{}: TLS report for {} could not be mailed to <{}>: {}", work.domain, smtp::iso_date(sending.of.day),
                      work.to, work.trouble);
     sending.delivered = sending.delivered || work.trouble.empty();
     step(work.domain);
@@ -263,7 +261,7 @@ void TlsReporter::post(const std::string& domain) {
     const auto& to = sending.to[sending.next - 1];
     const auto failed = [this, domain, to](const std::string& why) {
         log_.warning("{}: TLS report for {} could not be posted to {}: {}", domain,
-                     name_of(sending_.at(domain).of.day), text_of(to), why);
+                     smtp::iso_date(sending_.at(domain).of.day), text_of(to), why);
         step(domain);
     };
     if (sending.addresses.empty()) return failed("the host has no address");
@@ -278,7 +276,7 @@ void TlsReporter::post(const std::string& domain) {
         if (answer.trouble != common::Https::Trouble::none) return failed(answer.why);
         if (answer.status / 100 != 2) return failed(fmt::format("the web server answers {}", answer.status));
         auto& sending = sending_.at(domain);
-        log_.info("{}: TLS report for {} posted to {}", domain, name_of(sending.of.day), text_of(to));
+        log_.info("{}: TLS report for {} posted to {}", domain, smtp::iso_date(sending.of.day), text_of(to));
         sending.delivered = true;
         step(domain);
     });

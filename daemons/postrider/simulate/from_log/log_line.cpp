@@ -1,4 +1,5 @@
 #include "daemons/postrider/simulate/from_log/log_line.h"
+#include "libsmtp/date.h"
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -10,9 +11,6 @@ namespace postrider::simulate::from_log {
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr std::array<std::string_view, 12> months = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 
 bool skip(std::string_view& text, std::string_view what) {
     if (!text.starts_with(what)) return false;
@@ -75,8 +73,8 @@ std::optional<LogTime> rfc3339(std::string_view& text) {
 
 // "Nov  3 19:52:02"
 std::optional<LogTime> rfc3164(std::string_view& text) {
-    const auto month = std::ranges::find(months, text.substr(0, 3));
-    if (month == months.end()) return {};
+    const auto month = std::ranges::find(smtp::month_names, text.substr(0, 3));
+    if (month == smtp::month_names.end()) return {};
     text.remove_prefix(3);
     if (!skip(text, " ")) return {};
     skip(text, " ");
@@ -84,7 +82,7 @@ std::optional<LogTime> rfc3164(std::string_view& text) {
     if (!day || !skip(text, " ")) return {};
     const auto time = clock(text);
     if (!time) return {};
-    const LogTime out{0, static_cast<unsigned>(month - months.begin()) + 1, *day, *time, {}};
+    const LogTime out{0, static_cast<unsigned>(month - smtp::month_names.begin()) + 1, *day, *time, {}};
     return is_date(out) ? std::optional(out) : std::nullopt;
 }
 

@@ -1,8 +1,8 @@
 #include "daemons/postrider/simulate/from_log/mail_log.h"
 #include "daemons/common/config/tables.h"
 #include "daemons/common/network.h"
+#include "libsmtp/date.h"
 #include <algorithm>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <utility>
 
@@ -62,7 +62,8 @@ std::optional<smtp::Duration> MailLog::time_of(const LogTime& when) {
 }
 
 std::string MailLog::day() const {
-    return fmt::format("{:%b %e}", day_);
+    const std::chrono::year_month_day date(day_);
+    return fmt::format("{} {:2}", smtp::month_names[static_cast<unsigned>(date.month()) - 1], static_cast<unsigned>(date.day()));
 }
 
 std::uint32_t MailLog::message_of(std::string_view id) {

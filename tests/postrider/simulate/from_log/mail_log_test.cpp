@@ -46,6 +46,12 @@ TEST_CASE("a message's way: queued, put off, delivered") {
     CHECK(log.day() == "Nov 22");
 }
 
+TEST_CASE("a day that no clock in nanoseconds counts to") {
+    Log log;
+    log.queued("2400-03-01T10:00:00Z", "AAAAA1");
+    CHECK(log.day() == "Mar  1");
+}
+
 TEST_CASE("returned, expired, still waiting") {
     Log log;
     log.delivery("Nov 22 10:00:01", "AAAAA1", "a@example.net", 1, "bounced",
