@@ -1,5 +1,6 @@
 // The table of verbs and how one is found in it: usage, options it does not take, words too few or too many.
 #include "daemons/postrider/command.h"
+#include "daemons/postrider/glossary.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -169,6 +170,7 @@ void print_help(std::FILE* to) {
                "\n  -c, --config FILE   else $POSTRIDER_CONFIG, else /etc/postrider/postrider.toml\n"
                "  --json              facts for programs\n"
                "  -h, --help          also of a verb: postrider help VERB\n"
+               "  help words          explain the words used here\n"
                "  --version\n\n"
                "postrider(1) says more. Mail: sendmail(1), mailq(1). Configuration: postrider.toml(5).\n");
 }
@@ -234,6 +236,11 @@ int run_command(const std::vector<std::string_view>& given) {
     if (!arguments->words.empty() && arguments->words[0] == "help") { // as --help, for whoever expects it so
         arguments->help = true;
         arguments->words.erase(arguments->words.begin());
+    }
+    if (arguments->help && arguments->words == std::vector<std::string>{"words"}) {
+        const auto width = terminal_width(); // 0: not a terminal
+        fmt::print("{}", glossary_text(width == 0 ? 80 : std::clamp<std::size_t>(width, 40, 80)));
+        return ok;
     }
     if (arguments->words.empty())
         return print_help(arguments->help ? stdout : stderr), arguments->help ? ok : usage;

@@ -42,6 +42,7 @@ TEST_CASE("what makes no sense is a usage error") {
     CHECK(run_command({"message", "--help"}) == ok);
     CHECK(run_command({"message", "hold", "--help"}) == ok);
     CHECK(run_command({"help"}) == ok);
+    CHECK(run_command({"help", "words"}) == ok);
     CHECK(run_command({"help", "message"}) == ok);
     CHECK(run_command({"help", "message", "hold"}) == ok);
 }
