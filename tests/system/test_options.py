@@ -78,7 +78,7 @@ POSTRIDER = [
     row("", "-c", "status", "-c", "{folder}/none.toml", status=78, err="none.toml: No such file or directory"),
     row("", "--config", "check", "--config={file}", out=": good"),
     row("", "--json", "status", "-c", "{file}", "--json", then=is_json),
-    row("", "-h", "-h", out="usage: postrider VERB"),
+    row("", "-h", "-h", out="usage: postrider COMMAND"),
     row("", "--help", "message", "hold", "--help", out="usage: postrider message hold"),
     row("", "--version", "--version", out=r"^postrider \d+\.\d+"),
     row("top", "--interval", "top", "--interval", "0", status=64, err="--interval needs 1 to 3600 seconds"),
