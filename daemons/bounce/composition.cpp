@@ -2,7 +2,6 @@
 #include "daemons/common/lifetime.h"
 #include "daemons/common/idn.h"
 #include "daemons/decide/report_wishes.h"
-#include "daemons/decide/suppression.h"
 #include "libsmtp/address.h"
 #include "libsmtp/date.h"
 #include "libsmtp/header.h"
@@ -61,7 +60,7 @@ smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const sp
     out.diagnostic = reported.diagnostic;
     out.remote_reply = reported.remote_reply;
     out.remote_mta = reported.remote_host;
-    if (reported.remote_reply.empty() && decide::is_told(reported.diagnostic))
+    if (reported.remote_reply.empty() && reported.suppressed)
         out.advice = fmt::format("This mail system itself sends nothing to that address: it is on its suppression list. Its "
                                  "administrator can take it off (postrider suppress remove {}).",
                                  out.final_recipient);

@@ -89,9 +89,12 @@ TEST_CASE("a report is a message from nobody to the sender") {
 
 TEST_CASE("what our own suppression list stopped is not put on the recipient's system, whatever that may say") {
     const auto s = state({spool::Notify::unspecified});
-    const auto text_of = [&](std::string reply) {
+    const auto text_of = [&](std::string reply, bool suppressed = true) {
         auto asked = report(Kind::failed, {0});
-        asked.recipients[0] = {0, Kind::failed, "5.7.1", "on the suppression list since 2026-11-22: asked for", reply, "", 0};
+        asked.recipients[0] = {.status = "5.7.1",
+                               .diagnostic = "on the suppression list since 2026-11-22: asked for",
+                               .remote_reply = reply,
+                               .suppressed = suppressed};
         auto text = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
                             spool::QueueId{0x0A1B2C3D4E6002}, {smtp::WallTime(std::chrono::seconds(1795190098)), {}})
                         .content;
@@ -101,6 +104,7 @@ TEST_CASE("what our own suppression list stopped is not put on the recipient's s
     CHECK(has(text_of(""), "(postrider suppress remove r0@example.net)."));
     CHECK_FALSE(has(text_of(""), "refused the message by its rules"));
     CHECK(has(text_of("550 5.7.1 no"), "refused the message by its rules"));
+    CHECK_FALSE(has(text_of("", false), "postrider suppress remove")); // the words decide nothing
 }
 
 TEST_CASE("a sender whose domain alone is beyond ASCII is told in ASCII, any other at the address as it is") {

@@ -35,6 +35,7 @@ struct Reason {
     // not found: the name whose MX records were asked for, or its SRV records where by_srv; "" none's.
     std::string at;
     bool by_srv = false;
+    bool suppressed = false; // a recipient that is on the suppression list
     bool operator==(const Reason&) const = default;
 };
 
