@@ -51,6 +51,12 @@ smtp::dsn::Return returns_of(const Settings& settings, const Audience& audience,
     return headers ? smtp::dsn::Return::headers : smtp::dsn::Return::full;
 }
 
+bool key_was_reused(const spool::Envelope& envelope) {
+    // Files written before the envelope had the field say it by this text alone. No other reason of ours begins so.
+    constexpr std::string_view formerly = "5.6.0 Error: Idempotency-Key was used for other content";
+    return envelope.idempotency_key_reused || envelope.verdict_reason.starts_with(formerly);
+}
+
 smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const spool::MessageState& state,
                               const decide::ReportWishes& wishes) {
     smtp::dsn::Recipient out;
@@ -64,7 +70,7 @@ smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const sp
         out.advice = fmt::format("This mail system itself sends nothing to that address: it is on its suppression list. Its "
                                  "administrator can take it off (postrider suppress remove {}).",
                                  out.final_recipient);
-    if (reported.remote_reply.empty() && reported.diagnostic.starts_with("Error: Idempotency-Key"))
+    if (reported.remote_reply.empty() && key_was_reused(state.envelope))
         out.advice = "The program that sent it names its messages by keys (Idempotency-Key:), and has used this one for another "
                      "message. It has to name each by a key of its own.";
     if (reported.last_attempt != 0) out.last_attempt = time_of(reported.last_attempt);

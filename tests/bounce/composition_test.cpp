@@ -107,6 +107,23 @@ TEST_CASE("what our own suppression list stopped is not put on the recipient's s
     CHECK_FALSE(has(text_of("", false), "postrider suppress remove")); // the words decide nothing
 }
 
+TEST_CASE("who used an idempotency key for other content is told what to change") {
+    const auto is_told = [](bool reused, std::string verdict) {
+        auto s = state({spool::Notify::unspecified});
+        s.envelope.idempotency_key_reused = reused;
+        s.envelope.verdict_reason = std::move(verdict);
+        auto asked = report(Kind::failed, {0});
+        asked.recipients[0] = {.status = "5.6.0", .diagnostic = "Error: Idempotency-Key was used for other content"};
+        const auto made = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
+                                  spool::QueueId{0x0A1B2C3D4E6002}, {});
+        return has(made.content, "The program that sent it names its messages by keys");
+    };
+    CHECK(is_told(true, "5.6.0 in other words"));
+    CHECK_FALSE(is_told(false, "5.6.0 in other words"));
+    // As files were written before there was the field.
+    CHECK(is_told(false, "5.6.0 Error: Idempotency-Key was used for other content, which was queued as 0A1B2C3D4E6000"));
+}
+
 TEST_CASE("a sender whose domain alone is beyond ASCII is told in ASCII, any other at the address as it is") {
     const auto asked = report(Kind::failed, {0});
     const auto made = [&](const std::string& sender) {
