@@ -61,7 +61,7 @@ std::optional<Reply> ServerSession::content_refusal() const {
 std::optional<ServerEvent> ServerSession::skip_content(Reply refusal) {
     state_ = State::skip_content;
     refused_ = std::move(refusal);
-    refusal_ = event::Refused{"END-OF-MESSAGE", refused_};
+    refusal_ = event::Refused{Verb::end_of_message, refused_};
     end_transaction();
     return {};
 }
@@ -119,7 +119,7 @@ std::optional<ServerEvent> ServerSession::take_last_chunk() {
 
 // Told when the chunk is over; nothing is left of the transaction from here on.
 std::optional<ServerEvent> ServerSession::skip_chunk(Reply refusal) {
-    refusal_ = event::Refused{"BDAT", refusal};
+    refusal_ = event::Refused{Verb::bdat, refusal};
     end_transaction();
     if (chunk_left_ > settings_->skipped) { // not worth reading
         turn_down(refusal);

@@ -9,7 +9,9 @@ using Cause = event::Disconnect::Cause;
 
 static constexpr std::string_view verb_names[] = {"EHLO", "HELO", "STARTTLS", "AUTH",    "MAIL",     "RCPT",
                                                   "DATA", "BDAT", "RSET",     "NOOP",    "VRFY",     "ETRN",
-                                                  "HELP", "XCLIENT", "XFORWARD", "QUIT", "UNKNOWN"};
+                                                  "HELP", "XCLIENT", "XFORWARD", "QUIT", "UNKNOWN", "CONNECT", "END-OF-MESSAGE"};
+
+std::string_view word_of(Verb verb) { return verb_names[static_cast<std::size_t>(verb)]; }
 
 static bool is_noise(char c) { return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f; }
 
@@ -275,7 +277,7 @@ std::nullopt_t ServerSession::refuse(int code, EnhancedStatus status, std::strin
 }
 
 std::nullopt_t ServerSession::refuse(const Reply& reply) {
-    refusal_ = event::Refused{verb_names[static_cast<std::size_t>(verb_)], reply};
+    refusal_ = event::Refused{verb_, reply};
     turn_down(reply);
     return std::nullopt;
 }
@@ -437,9 +439,7 @@ std::string_view ServerSession::transaction_protocol() const {
 
 std::string ServerSession::last_command() const {
     if (in_content_) return fmt::format("{} ({} bytes)", verb_ == Verb::bdat ? "BDAT" : "DATA", content_);
-    if (after_content_) return "END-OF-MESSAGE";
-    if (verb_ == Verb::count_) return "CONNECT";
-    return std::string(verb_names[static_cast<std::size_t>(verb_)]);
+    return std::string(word_of(after_content_ ? Verb::end_of_message : verb_));
 }
 
 std::string ServerSession::statistics() const {

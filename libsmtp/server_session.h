@@ -55,6 +55,30 @@ struct ServerSettings {
     std::uint64_t min_data_rate = 100;               // bytes per second over a window; 0: none asked
 };
 
+// A command of the client, or where it is without one.
+enum class Verb : std::uint8_t {
+    ehlo,
+    helo,
+    starttls,
+    auth,
+    mail,
+    rcpt,
+    data,
+    bdat,
+    rset,
+    noop,
+    vrfy,
+    etrn,
+    help,
+    xclient,
+    xforward,
+    quit,
+    unknown,
+    connect,
+    end_of_message,
+};
+std::string_view word_of(Verb verb); // "MAIL", "UNKNOWN", "CONNECT", "END-OF-MESSAGE", as logs have it
+
 namespace event {
 struct Connect {}; // question: 220 greets (text is ours if empty), else closed
 struct Helo {
@@ -109,7 +133,7 @@ struct Unknown {
 // Notice: the session itself has refused something (syntax, order, sizes, numbers), for the log. A
 // transaction this ends is reset after it.
 struct Refused {
-    std::string_view command; // "MAIL", "END-OF-MESSAGE", "UNKNOWN"
+    Verb command = Verb::unknown;
     Reply reply;
 };
 // Notice: the transaction that MAIL opened is gone without EndOfData having been answered, and what XFORWARD said
@@ -250,26 +274,6 @@ private:
         unknown
     };
     enum class Greeting : std::uint8_t { none, helo, ehlo };
-    enum class Verb : std::uint8_t {
-        ehlo,
-        helo,
-        starttls,
-        auth,
-        mail,
-        rcpt,
-        data,
-        bdat,
-        rset,
-        noop,
-        vrfy,
-        etrn,
-        help,
-        xclient,
-        xforward,
-        quit,
-        unknown,
-        count_
-    };
     struct Command;
     static const Command commands[];
     struct Count {
@@ -340,7 +344,7 @@ private:
     State state_ = State::connect;
     Asked asked_ = Asked::nothing;
     Greeting greeting_ = Greeting::none;
-    Verb verb_ = Verb::count_; // the command being worked on or last worked on; count_: none yet
+    Verb verb_ = Verb::connect; // the command being worked on or last worked on
     bool in_mail_ = false, in_content_ = false, after_content_ = false;
     bool utf8_ = false; // the transaction is one of SMTPUTF8
     bool tls_ = false, authenticated_ = false;
@@ -361,7 +365,7 @@ private:
     std::uint64_t content_ = 0, skipped_ = 0, window_bytes_ = 0;
     Monotonic now_, deadline_, window_end_;
     std::optional<Monotonic> held_until_;
-    std::array<Count, static_cast<std::size_t>(Verb::count_)> counts_{};
+    std::array<Count, static_cast<std::size_t>(Verb::unknown) + 1> counts_{}; // of commands
 };
 
 } // namespace smtp

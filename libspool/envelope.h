@@ -144,6 +144,7 @@ struct Envelope {
     std::string rerouted_to; // next hop by an operator's word, of a message that another spool had; "" = none
     std::string idempotency_key;    // of the submitter's; "" none
     std::string idempotency_digest; // what the key stands for: SHA-256, 32 bytes
+    bool idempotency_key_reused = false; // taken for the report alone, as its key was used for other content
     Verdict verdict = Verdict::accept;
     std::string verdict_reason;
     Trace trace = Trace::none;
@@ -200,6 +201,7 @@ struct Envelope {
         f(41, m.lifetime);
         f(42, m.retry_values);
         f(48, m.trace);
+        f(49, m.idempotency_key_reused);
     }
     bool operator==(const Envelope&) const = default;
 };

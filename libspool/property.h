@@ -24,6 +24,7 @@ struct Reply {
     std::string text;       // one printable line
     Stage stage = Stage::none;
     smtp::Circumstances seen = {};
+    bool suppressed = false; // there was no try: the address is on the suppression list
     static void fields(auto& m, auto& f) {
         f(1, m.code);
         f(2, m.status);
@@ -33,6 +34,7 @@ struct Reply {
         f(6, m.seen.silent);
         f(7, m.seen.wrapped);
         f(8, m.seen.demand);
+        f(9, m.suppressed);
     }
     bool operator==(const Reply&) const = default;
 };

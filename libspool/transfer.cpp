@@ -55,6 +55,7 @@ Envelope envelope_of_rest(const MessageState& state) {
         out.verdict = Verdict::accept;
         out.verdict_reason.clear();
     }
+    out.idempotency_key_reused = false; // as with verdict_reason: tried once more
     out.priority = state.priority;
     out.lane = state.lane;
     out.expiry = state.expiry;

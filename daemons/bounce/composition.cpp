@@ -2,7 +2,6 @@
 #include "daemons/common/lifetime.h"
 #include "daemons/common/idn.h"
 #include "daemons/decide/report_wishes.h"
-#include "daemons/decide/suppression.h"
 #include "libsmtp/address.h"
 #include "libsmtp/date.h"
 #include "libsmtp/header.h"
@@ -52,6 +51,12 @@ smtp::dsn::Return returns_of(const Settings& settings, const Audience& audience,
     return headers ? smtp::dsn::Return::headers : smtp::dsn::Return::full;
 }
 
+bool key_was_reused(const spool::Envelope& envelope) {
+    // Files written before the envelope had the field say it by this text alone. No other reason of ours begins so.
+    constexpr std::string_view formerly = "5.6.0 Error: Idempotency-Key was used for other content";
+    return envelope.idempotency_key_reused || envelope.verdict_reason.starts_with(formerly);
+}
+
 smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const spool::MessageState& state,
                               const decide::ReportWishes& wishes) {
     smtp::dsn::Recipient out;
@@ -61,11 +66,11 @@ smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const sp
     out.diagnostic = reported.diagnostic;
     out.remote_reply = reported.remote_reply;
     out.remote_mta = reported.remote_host;
-    if (reported.remote_reply.empty() && decide::is_told(reported.diagnostic))
+    if (reported.remote_reply.empty() && reported.suppressed)
         out.advice = fmt::format("This mail system itself sends nothing to that address: it is on its suppression list. Its "
                                  "administrator can take it off (postrider suppress remove {}).",
                                  out.final_recipient);
-    if (reported.remote_reply.empty() && reported.diagnostic.starts_with("Error: Idempotency-Key"))
+    if (reported.remote_reply.empty() && key_was_reused(state.envelope))
         out.advice = "The program that sent it names its messages by keys (Idempotency-Key:), and has used this one for another "
                      "message. It has to name each by a key of its own.";
     if (reported.last_attempt != 0) out.last_attempt = time_of(reported.last_attempt);

@@ -25,6 +25,7 @@ Outcome outcome_of(FinalRecipient&& recipient) {
     out.reverse_path = std::move(recipient.reverse_path);
     out.status = std::move(recipient.status);
     out.text = std::move(recipient.text);
+    out.suppressed = recipient.suppressed;
     return out;
 }
 

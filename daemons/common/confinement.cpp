@@ -126,15 +126,15 @@ std::vector<std::string> beyond(const Allowance& held, const Allowance& wanted) 
     return out;
 }
 
-std::string confine(const Allowance& allowance) {
-    if (!allowance.files_confined) return "no: becomes the recipients";
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return fmt::format("no: {}", std::strerror(errno));
+Confinement confine(const Allowance& allowance) {
+    if (!allowance.files_confined) return {"no: becomes the recipients"};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return {fmt::format("no: {}", std::strerror(errno))};
     const auto files = confine_files(allowance), calls = confine_calls(allowance);
     if (files.empty() && calls.empty())
-        return allowance.network ? "files, system calls" : "files, system calls, network";
-    if (files.empty()) return fmt::format("files; not system calls: {}", calls);
-    if (calls.empty()) return fmt::format("system calls; not files: {}", files);
-    return fmt::format("no: files: {}; system calls: {}", files, calls);
+        return {allowance.network ? "files, system calls" : "files, system calls, network", true, true};
+    if (files.empty()) return {fmt::format("files; not system calls: {}", calls), true, false};
+    if (calls.empty()) return {fmt::format("system calls; not files: {}", files), false, true};
+    return {fmt::format("no: files: {}; system calls: {}", files, calls)};
 }
 
 } // namespace common

@@ -25,7 +25,12 @@ Allowance allowance_of(proto::Role role, std::uint32_t instance, const config::C
 // What of `wanted` lies beyond `held`: paths and ports a process that was confined to that can never reach. Pure.
 std::vector<std::string> beyond(const Allowance& held, const Allowance& wanted);
 
-// What holds from now on, in a few words: "files, system calls".
-std::string confine(const Allowance& allowance);
+// What holds from now on.
+struct Confinement {
+    std::string text; // in a few words: "files, system calls"; "files; not system calls: …"
+    bool files = false, system_calls = false;
+    bool is_complete() const { return files && system_calls; }
+};
+Confinement confine(const Allowance& allowance);
 
 } // namespace common

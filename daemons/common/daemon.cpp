@@ -126,7 +126,7 @@ private:
         serve(message, std::move(orders));
         config_ = std::move(fresh); // only now may the former one go
         settle_figures();
-        if (!stopping_) master_.send(supervision::Ready{message.generation, confinement_});
+        if (!stopping_) master_.send(supervision::Ready{message.generation, confinement_.text});
     }
 
     // The master before was killed, and the process that writes in our slot has yet to finish what a client is giving it.
@@ -153,8 +153,8 @@ private:
         surroundings_.run = orders.config.spool.directory + "/run";
         // Now: the configuration says where things are, and there is no thread yet.
         confinement_ = confine(allowance_of(surroundings_.identity.role, message.instance, orders.config));
-        if (confinement_.find("no") != std::string::npos && surroundings_.identity.role != proto::Role::local)
-            log_.warning("confinement: {}", confinement_);
+        if (!confinement_.is_complete() && surroundings_.identity.role != proto::Role::local)
+            log_.warning("confinement: {}", confinement_.text);
         auto daemon = create_(surroundings_, std::move(orders));
         if (!daemon) return give_up(daemon.error().what, 75);
         daemon_ = *std::move(daemon);
@@ -231,7 +231,7 @@ private:
     std::unique_ptr<config::Config> config_;
     std::unique_ptr<Daemon> daemon_;
     std::optional<FigureReporter> reporter_;
-    std::string confinement_;
+    Confinement confinement_;
     std::map<std::uint64_t, std::function<void(Token)>> awaited_tokens_; // by request
     std::uint64_t token_requests_ = 0;
     bool stopping_ = false;

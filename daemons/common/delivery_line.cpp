@@ -26,9 +26,19 @@ Delays Delays::of(smtp::WallTime arrived, smtp::WallTime queued, smtp::Duration 
 }
 
 DeliveryOutcome outcome_of(const DeliveryLine& line) {
-    return line.outcome == "sent"      ? DeliveryOutcome::delivered
-           : line.outcome == "bounced" ? DeliveryOutcome::bounced
-                                       : DeliveryOutcome::deferred;
+    switch (line.outcome) {
+    case DeliveryStatus::sent: return DeliveryOutcome::delivered;
+    case DeliveryStatus::bounced: return DeliveryOutcome::bounced;
+    case DeliveryStatus::deferred:
+    case DeliveryStatus::deliverable:
+    case DeliveryStatus::undeliverable: break;
+    }
+    return DeliveryOutcome::deferred;
+}
+
+static std::string_view word_of(DeliveryStatus outcome) {
+    constexpr std::string_view words[] = {"sent", "deferred", "bounced", "deliverable", "undeliverable"};
+    return words[static_cast<std::size_t>(outcome)];
 }
 
 void write(const Voice& voice, const DeliveryLine& line) {
@@ -41,7 +51,7 @@ void write(const Voice& voice, const DeliveryLine& line) {
                renamed ? ">" : "", line.relay, use,
                delay_text(d.before_queue + d.in_queue + d.setup + d.transmission), delay_text(d.before_queue),
                delay_text(d.in_queue), delay_text(d.setup), delay_text(d.transmission), line.status,
-               line.outcome, line.reason);
+               word_of(line.outcome), line.reason);
 }
 
 void count(Figures& figures, Transport transport, const DeliveryLine& line) {

@@ -5,6 +5,7 @@
 #include "daemons/common/figures/figures.h"
 #include "daemons/common/log.h"
 #include "libspool/queue_id.h"
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -22,6 +23,14 @@ struct Delays {
                      smtp::Duration transmission, smtp::WallTime finished);
 };
 
+enum class DeliveryStatus : std::uint8_t {
+    sent,
+    deferred,
+    bounced,
+    deliverable,   // of an address that was only to be verified, as
+    undeliverable, // this
+};
+
 struct DeliveryLine {
     spool::QueueId queue_id;
     std::string_view to, original_to; // original_to: "" or the same: left out
@@ -29,7 +38,7 @@ struct DeliveryLine {
     std::uint64_t connection_use = 1; // left out if 1
     Delays delays;
     std::string_view status;  // enhanced: "2.0.0"
-    std::string_view outcome; // "sent", "deferred", "bounced"
+    DeliveryStatus outcome = DeliveryStatus::deferred;
     std::string_view reason;
 };
 

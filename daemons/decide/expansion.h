@@ -77,6 +77,7 @@ struct FinalRecipient {
                               // name; "" none, or one that is not ASCII
     std::string reverse_path; // "" the message's own
     std::string status, text; // failed, deferred, discard
+    bool suppressed = false;  // failed: the address is on the suppression list
     bool operator==(const FinalRecipient&) const = default;
 };
 

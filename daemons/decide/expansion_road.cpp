@@ -101,6 +101,7 @@ void Road::add(FinalRecipient one) {
             one.fate = Fate::failed;
             one.status = "5.7.1";
             one.text = suppressed.value;
+            one.suppressed = true;
             one.user.clear();
             one.transport.clear();
         }

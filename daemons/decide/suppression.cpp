@@ -10,7 +10,6 @@ namespace decide {
 
 namespace {
 
-constexpr std::string_view listed_since = "on the suppression list since ";
 constexpr char between = '\0'; // recipient and sender in a key; in no address
 
 std::string folded(const smtp::Mailbox& mailbox, const NameFolding& folding) {
@@ -96,13 +95,11 @@ std::uint32_t address_number(std::string_view address, const NameFolding& foldin
 }
 
 std::string told(const Suppression& entry) {
-    auto out = fmt::format("{}{}", listed_since, smtp::iso_date(entry.added));
+    auto out = fmt::format("on the suppression list since {}", smtp::iso_date(entry.added));
     if (!entry.reason.empty()) out += ": " + entry.reason;
     if (!entry.reply.empty()) out += fmt::format(" (its server said: {})", entry.reply);
     return out;
 }
-
-bool is_told(std::string_view text) { return text.starts_with(listed_since); }
 
 std::optional<SuppressionRule> SuppressionRule::parse(std::string_view text) {
     SuppressionRule rule;

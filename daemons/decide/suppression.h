@@ -56,8 +56,6 @@ std::uint32_t address_number(std::string_view address, const NameFolding& foldin
 
 // One line for replies, reports and the log: "on the suppression list since 2026-11-22: asked to be left alone".
 std::string told(const Suppression& entry);
-// Is it what told() says? Of our own words only: a server may say anything.
-bool is_told(std::string_view text);
 
 // A refusal that says that the address is not to be written to again: "5.1.1", "5.1.*", "550", "550 5.1.1".
 struct SuppressionRule {

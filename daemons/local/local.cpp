@@ -185,13 +185,22 @@ void Local::tell_of_mailboxes(const Finished& finished) {
     surroundings_.trouble(fmt::format("mail for {}{} waits: {}", user, more, why));
 }
 
+static common::DeliveryStatus status_of(proto::delivery::Outcome outcome) {
+    using proto::delivery::Outcome;
+    switch (outcome) {
+    case Outcome::delivered: return common::DeliveryStatus::sent;
+    case Outcome::deferred: return common::DeliveryStatus::deferred;
+    case Outcome::failed: break;
+    }
+    return common::DeliveryStatus::bounced;
+}
+
 void Local::log(const Deliver& order, const Finished& finished) {
     common::Log& log = surroundings_.log;
     if (!finished.trouble.empty())
         log.warning("{}: cannot be read for delivery: {}", order.queue_id.text(), finished.trouble);
     const smtp::WallTime arrived{smtp::Duration(order.arrived)}, queued{smtp::Duration(order.queued)};
     for (const Line& line : finished.lines) {
-        constexpr std::string_view outcomes[] = {"sent", "deferred", "bounced"};
         common::DeliveryLine out;
         out.queue_id = order.queue_id;
         out.to = line.to;
@@ -200,7 +209,7 @@ void Local::log(const Deliver& order, const Finished& finished) {
         out.delays = common::Delays::of(arrived, queued, {}, smtp::Duration(finished.done.transmission),
                                         line.finished);
         out.status = line.verdict.status;
-        out.outcome = outcomes[static_cast<std::size_t>(line.verdict.outcome)];
+        out.outcome = status_of(line.verdict.outcome);
         out.reason = line.verdict.text;
         common::write(log.as("local"), out);
         common::count(surroundings_.figures, common::Transport::local, out);

@@ -42,6 +42,7 @@ void Submission::claimed(common::idempotency::Decision decision) {
     if (waits_ == Waits::program) return refuse(EX_DATAERR, decision.reply.text);
     envelope_.idempotency_key.clear(); // the report's reason is of another message's key
     envelope_.idempotency_digest.clear();
+    envelope_.idempotency_key_reused = true;
     report_refusal(decision.reply);
 }
 

@@ -80,7 +80,8 @@ void QueueManager::routed(const proto::route::Routed& said) {
     std::optional<proto::route::Routed> soft;
     if (config_->bounce.soft_bounce) soft = softened(said);
     const auto& answer = soft ? *soft : said;
-    const decide::queue::Reason reason{answer.status, answer.text, {}, {}};
+    const decide::queue::Reason reason{
+        .status = answer.status, .text = answer.text, .at = answer.records_of, .by_srv = answer.by_srv};
     using decide::queue::RouteKind;
     const auto kind = static_cast<RouteKind>(answer.kind); // the same kinds in the same order
     static_assert(static_cast<int>(RouteKind::permanent) == static_cast<int>(proto::route::Kind::permanent));

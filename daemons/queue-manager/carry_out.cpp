@@ -310,7 +310,7 @@ void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
     bool reasons_missing = false;
     for (const ReportRecipient& each : action.recipients) {
         out.recipients.push_back({each.number, kind_of(each.fared), each.reason.status, each.reason.text, each.reason.remote_reply,
-                                  each.reason.remote_host, each.expired ? 0 : to_wire(now.wall)});
+                                  each.reason.remote_host, each.expired ? 0 : to_wire(now.wall), each.reason.suppressed});
         reasons_missing = reasons_missing || each.expired || each.reason.status.empty();
     }
     reports_[action.request] = action.id;
@@ -320,7 +320,10 @@ void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
                        for (auto& recipient : out.recipients) {
                            if (recipient.recipient >= state.recipients.size()) continue;
                            const auto& last = state.recipients[recipient.recipient];
-                           if (recipient.diagnostic.empty()) recipient.diagnostic = last.reply.text;
+                           if (recipient.diagnostic.empty()) {
+                               recipient.diagnostic = last.reply.text;
+                               recipient.suppressed = is_suppressed(last);
+                           }
                            if (recipient.status.empty()) recipient.status = last.reply.status;
                            if (recipient.last_attempt == 0) recipient.last_attempt = to_wire(last.last_attempt);
                        }

@@ -53,7 +53,10 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
     out.by_file = true;
     if (recipient.status == spool::Status::failed || recipient.status == spool::Status::expired) {
         out.fate = Fate::failed; // known to have failed, not yet reported
-        out.reason = {recipient.reply.status, recipient.reply.text, {}, recipient.host};
+        out.reason = {.status = recipient.reply.status,
+                      .text = recipient.reply.text,
+                      .remote_host = recipient.host,
+                      .suppressed = is_suppressed(recipient)};
     } else if (recipient.fate == spool::Fate::failed) {
         out.fate = Fate::failed;
         out.reason = refused_at_the_door(verdict);
@@ -92,7 +95,7 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
     if (out.fate == Fate::local)
         out.destination = store_of(address, outcome.user, outcome.target);
     if (out.fate == Fate::failed || out.fate == Fate::deferred)
-        out.reason = {outcome.status, outcome.text, {}, {}};
+        out.reason = {.status = outcome.status, .text = outcome.text, .suppressed = outcome.suppressed};
     else if (subject.trace == spool::Trace::verify && out.fate == Fate::local)
         out.reason = {"2.1.5", fmt::format("is delivered on this system, to {}", place_here(outcome)), {}, {}};
     else if (subject.trace == spool::Trace::verify && out.fate == Fate::discard)
@@ -261,7 +264,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     std::size_t answered = 0;
     std::map<std::array<std::string, 4>, std::vector<std::uint32_t>> local, sent_on; // by user, target, transport, reverse-path
     spool::Expanded expansion;
-    std::map<std::array<std::string, 2>, std::vector<std::uint32_t>> failed; // by status, text
+    std::map<std::tuple<std::string, std::string, bool>, std::vector<std::uint32_t>> failed; // by status, text, suppressed
     const auto settled = [&](std::uint32_t number, const std::string& address, const auto& outcome, std::size_t i) {
         out.recipients.push_back(settled_by_answer(number, address, outcome, subject));
         out.recipients.back().reverse_path = path_of(outcome, subject.origins[i]);
@@ -290,7 +293,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             else if (outcome.fate == proto::categorize::Fate::remote)
                 sent_on[std::move(where)].push_back(asked.index);
             else if (outcome.fate == proto::categorize::Fate::failed)
-                failed[{outcome.status, outcome.text}].push_back(asked.index);
+                failed[{outcome.status, outcome.text, outcome.suppressed}].push_back(asked.index);
             settled(asked.index, asked.address, outcome, i);
             continue;
         }
@@ -316,7 +319,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
                                        outcome->list || origin.list, outcome->delivered_to});
             settled(next_number, address_of(outcome), *outcome, i);
             if (outcome->fate == proto::categorize::Fate::failed)
-                failed[{outcome->status, outcome->text}].push_back(next_number);
+                failed[{outcome->status, outcome->text, outcome->suppressed}].push_back(next_number);
             ++next_number;
         }
     }
@@ -331,8 +334,11 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         out.expanded = true;
         out.records.push_back(std::move(expansion));
     }
-    for (auto& [reason, numbers] : failed)
-        out.records.push_back(failed_untried(std::move(numbers), {reason[0], reason[1], {}, {}}, "categorizer", now));
+    for (auto& [reason, numbers] : failed) {
+        const auto& [status, text, suppressed] = reason;
+        out.records.push_back(failed_untried(
+            std::move(numbers), {.status = status, .text = text, .suppressed = suppressed}, "categorizer", now));
+    }
     return out;
 }
 

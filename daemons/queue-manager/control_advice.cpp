@@ -1,7 +1,6 @@
 #include "daemons/queue-manager/control_advice.h"
 #include "daemons/decide/advice.h"
 #include "daemons/decide/mx.h"
-#include <optional>
 #include <string_view>
 
 namespace queue_manager {
@@ -14,31 +13,12 @@ using smtp::Stage;
 
 namespace {
 
-// What the router asked the name servers for, as its words have it ("… for name=example.org type=MX: …"): a route may
-// name another domain than the mail's, or one whose SRV records count. Nothing: it says nothing of that.
-struct Asked {
-    std::string_view name;
-    bool service = false;
-};
-std::optional<Asked> asked_for(std::string_view text) {
-    constexpr std::string_view before = " name=", between = " type=", service = "._tcp.";
-    const auto begin = text.find(before);
-    if (begin == text.npos) return {};
-    text.remove_prefix(begin + before.size());
-    const auto end = text.find(between);
-    if (end == text.npos) return {};
-    Asked out{text.substr(0, end), text.substr(end + between.size()).starts_with("SRV")};
-    if (const auto at = out.name.find(service); out.service && at != out.name.npos)
-        out.name.remove_prefix(at + service.size());
-    return out;
-}
-
+// A route may name another domain than the mail's, or one whose SRV records count.
 std::string on_route(const Reason& reason, const std::string& domain) {
     if (reason.status.empty()) return {};
-    const auto asked = asked_for(reason.text).value_or(Asked{domain});
-    return decide::advice({.where = asked.service ? Mishap::Where::service : Mishap::Where::route,
+    return decide::advice({.where = reason.by_srv ? Mishap::Where::service : Mishap::Where::route,
                            .status = reason.status,
-                           .domain = asked.name});
+                           .domain = reason.at.empty() ? domain : reason.at});
 }
 
 std::string on_reply(const spool::RecipientState& recipient, const Errand& errand) {

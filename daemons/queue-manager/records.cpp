@@ -30,8 +30,14 @@ spool::Decided failed_untried(std::vector<std::uint32_t> recipients, const decid
     return {.recipients = std::move(recipients),
             .status = spool::Status::failed,
             .time = now,
-            .reply = {.code = 0, .status = reason.status, .text = reason.text},
+            .reply = {.status = reason.status, .text = reason.text, .suppressed = reason.suppressed},
             .who = std::string(who)};
+}
+
+bool is_suppressed(const spool::RecipientState& recipient) {
+    // Files written before Reply had the field say it by this text alone. Nothing else of ours began so.
+    constexpr std::string_view formerly = "on the suppression list since ";
+    return recipient.reply.suppressed || (recipient.reply.code == 0 && recipient.reply.text.starts_with(formerly));
 }
 
 std::string host_name_of(const std::string& host) { return host.substr(0, host.find('[')); }

@@ -49,6 +49,9 @@ std::optional<decide::queue::ReportKind> kind_of(decide::ReportWishes::Expansion
 
 decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::string& host);
 // "mx.example.org" of "mx.example.org[192.0.2.1]:25".
+// Did it fail because its address is on the suppression list?
+bool is_suppressed(const spool::RecipientState& recipient);
+
 std::string host_name_of(const std::string& host);
 
 smtp::WallTime from_wire(std::int64_t microseconds);

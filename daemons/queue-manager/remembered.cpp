@@ -28,6 +28,7 @@ struct KeptReason {
         f(9, m.why.seen.wrapped);
         f(10, m.why.seen.demand);
         f(11, m.why.at);
+        f(12, m.why.by_srv);
     }
 };
 struct KeptFailure {

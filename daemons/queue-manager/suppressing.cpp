@@ -43,7 +43,7 @@ Found look_up(const common::SuppressionList& list, spool::Disk& disk, spool::Que
             out.why = entry.error().what;
             return out;
         }
-        if (*entry) out.suppressed.push_back({number, {"5.7.1", decide::told(**entry), {}, {}}});
+        if (*entry) out.suppressed.push_back({number, {.status = "5.7.1", .text = decide::told(**entry), .suppressed = true}});
     }
     out.known = true;
     return out;

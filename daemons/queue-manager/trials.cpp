@@ -46,7 +46,7 @@ TrialLine of_fate(const proto::categorize::Outcome& outcome) {
     case Fate::deferred:
         line.text = outcome.text;
         line.finding = outcome.fate == Fate::failed ? Finding::permanent : Finding::temporary;
-        line.advice = decide::advice({.where = decide::is_told(line.text) ? Where::suppression : Where::recipient,
+        line.advice = decide::advice({.where = outcome.suppressed ? Where::suppression : Where::recipient,
                                       .status = line.status,
                                       .recipient = line.recipient});
         break;

@@ -9,6 +9,7 @@
 namespace queue_manager {
 
 using namespace decide::queue;
+using common::DeliveryStatus;
 
 namespace {
 
@@ -33,7 +34,7 @@ void QueueManager::carry_out(const NoticeDiscarded& action, smtp::Now now) {
                                         .original_to = each->original_to,
                                         .delays = {.before_queue = now.wall - settling_->subject.arrival},
                                         .status = each->reason.status,
-                                        .outcome = "sent",
+                                        .outcome = DeliveryStatus::sent,
                                         .reason = each->reason.text};
         common::write(log_.as("discard"), line);
         common::count(around_.figures, common::Transport::none, line);
@@ -110,8 +111,10 @@ void QueueManager::write_untried(spool::QueueId id, const spool::MessageState& s
                                         .original_to = state.envelope_of(recipient).address,
                                         .delays = {.before_queue = common::Loop::now().wall - state.envelope.arrival},
                                         .status = lines.reason.status,
-                                        .outcome = good ? "deliverable" : verify ? "undeliverable"
-                                                   : lines.outcome == Outcome::failed ? "bounced" : "deferred",
+                                        .outcome = good                               ? DeliveryStatus::deliverable
+                                                   : verify                           ? DeliveryStatus::undeliverable
+                                                   : lines.outcome == Outcome::failed ? DeliveryStatus::bounced
+                                                                                      : DeliveryStatus::deferred,
                                         .reason = lines.reason.text};
         common::write(log_.as(good ? "local" : "error"), line);
         if (!good) common::count(around_.figures, common::Transport::none, line);

@@ -268,6 +268,7 @@ void Connection::write_line(const Job& job, std::size_t which, const smtp::Verdi
     // The first delivery pays for the connection, for as long as it waited for it.
     const auto waited = std::max(smtp::Duration(0), smtp::Duration(now - queued) - transmission);
     const auto setup = session_ && session_->offers().esmtp ? setup_ : Loop::now().monotonic - began_;
+    using common::DeliveryStatus;
     common::DeliveryLine line;
     line.queue_id = job.order.queue_id;
     line.to = recipient.address;
@@ -279,11 +280,11 @@ void Connection::write_line(const Job& job, std::size_t which, const smtp::Verdi
     line.status = verdict.status;
     const auto outcome = outcome_of(verdict);
     if (state.envelope.trace == spool::Trace::verify)
-        line.outcome = outcome == delivery::Outcome::delivered ? "deliverable" : "undeliverable";
+        line.outcome = outcome == delivery::Outcome::delivered ? DeliveryStatus::deliverable : DeliveryStatus::undeliverable;
     else
-        line.outcome = outcome == delivery::Outcome::delivered  ? "sent"
-                   : outcome == delivery::Outcome::deferred ? "deferred"
-                                                            : "bounced";
+        line.outcome = outcome == delivery::Outcome::delivered  ? DeliveryStatus::sent
+                       : outcome == delivery::Outcome::deferred ? DeliveryStatus::deferred
+                                                                : DeliveryStatus::bounced;
     line.reason = verdict.text;
     common::write(voice(), line);
     if (!office_.figures) return;

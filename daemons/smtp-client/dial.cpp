@@ -238,17 +238,17 @@ void Dial::open(Attempt& attempt) {
     auto wire = Wire::connect(office_.loop, to, source ? &source->address : nullptr,
                               {[this, &attempt](int error) { connected(attempt, error); },
                                [this] { owner_.readable(); }, [this] { owner_.writable(); }});
-    if (!wire && Socket::is_about_source(wire.error())) {
+    if (!wire && wire.error().cause == ConnectError::Cause::source_unavailable) {
         sources_->unusable(*source);
         return open(attempt); // from another
     }
     const auto now = Loop::now().monotonic;
-    if (!wire && spool::is_out_of_means(wire.error())) {
-        office_.say_starved(wire.error());
+    if (!wire && spool::is_out_of_means(wire.error().error)) {
+        office_.say_starved(wire.error().error);
         attempt.until = now + 1s; // as often as it takes
         return;
     }
-    if (!wire) return failed(attempt, wire.error().code);
+    if (!wire) return failed(attempt, wire.error().error.code);
     attempt.wire = *std::move(wire);
     attempt.until = now + office_.settings.connect_timeout;
 }

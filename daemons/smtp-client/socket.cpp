@@ -39,13 +39,14 @@ socklen_t fill(AnyAddress& out, const common::Endpoint& to) {
 
 } // namespace
 
-spool::Result<std::unique_ptr<Socket>> Socket::connect(common::Loop& loop, const common::Endpoint& to,
-                                                       const common::IpAddress* source,
-                                                       Callbacks callbacks) {
+std::expected<std::unique_ptr<Socket>, ConnectError> Socket::connect(common::Loop& loop, const common::Endpoint& to,
+                                                                     const common::IpAddress* source,
+                                                                     Callbacks callbacks) {
+    const auto refused = [](const char* action) { return std::unexpected(ConnectError{spool::Error::from_errno(action)}); };
     AnyAddress address;
     const auto size = fill(address, to);
     common::Fd fd(::socket(address.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (!fd) return std::unexpected(spool::Error::from_errno("socket"));
+    if (!fd) return refused("socket");
     const int on = 1; // a command behind a message must not wait for the message's acknowledgement
     if (to.path.empty()) ::setsockopt(fd.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     if (source) {
@@ -53,18 +54,17 @@ spool::Result<std::unique_ptr<Socket>> Socket::connect(common::Loop& loop, const
         ::setsockopt(fd.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
         AnyAddress own;
         const auto own_size = fill(own, {*source, 0});
-        if (::bind(fd.number(), &own.any, own_size) != 0) return std::unexpected(spool::Error::from_errno("bind"));
+        if (::bind(fd.number(), &own.any, own_size) != 0) {
+            auto error = spool::Error::from_errno("bind");
+            // connect() gives the same code when no port is left; that is not about the source.
+            const auto cause = error.code == EADDRNOTAVAIL ? ConnectError::Cause::source_unavailable : ConnectError::Cause::other;
+            return std::unexpected(ConnectError{std::move(error), cause});
+        }
     }
-    if (::connect(fd.number(), &address.any, size) != 0 && errno != EINPROGRESS)
-        return std::unexpected(spool::Error::from_errno("connect"));
+    if (::connect(fd.number(), &address.any, size) != 0 && errno != EINPROGRESS) return refused("connect");
     auto socket = std::unique_ptr<Socket>(new Socket(loop, std::move(fd), std::move(callbacks)));
-    if (!socket->poll_) return std::unexpected(spool::Error{ENOMEM, "the loop takes no further descriptor"});
+    if (!socket->poll_) return std::unexpected(ConnectError{{ENOMEM, "the loop takes no further descriptor"}});
     return socket;
-}
-
-// That no port is left says connect(), by the same code.
-bool Socket::is_about_source(const spool::Error& error) {
-    return error.code == EADDRNOTAVAIL && error.what.starts_with("bind");
 }
 
 Socket::Socket(common::Loop& loop, common::Fd fd, Callbacks callbacks)

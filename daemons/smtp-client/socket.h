@@ -6,6 +6,8 @@
 #include "daemons/common/network.h"
 #include "daemons/common/uv_handle.h"
 #include "libspool/result.h"
+#include <cstdint>
+#include <expected>
 #include <functional>
 #include <memory>
 #include <span>
@@ -14,6 +16,13 @@
 #include <vector>
 
 namespace smtp_client {
+
+// Why there is no connection.
+struct ConnectError {
+    enum class Cause : std::uint8_t { other, source_unavailable }; // the latter: this host does not have the source address
+    spool::Error error;
+    Cause cause = Cause::other;
+};
 
 class Socket {
 public:
@@ -25,11 +34,9 @@ public:
     // Every callback may destroy the socket, as the last thing it does. `source`: the address of this host that it
     // comes from, of the same family; null: the
     // kernel's choice.
-    static spool::Result<std::unique_ptr<Socket>> connect(common::Loop& loop, const common::Endpoint& to,
-                                                          const common::IpAddress* source,
-                                                          Callbacks callbacks);
-    // Of connect(): this host does not have the source address.
-    static bool is_about_source(const spool::Error& error);
+    static std::expected<std::unique_ptr<Socket>, ConnectError> connect(common::Loop& loop, const common::Endpoint& to,
+                                                                        const common::IpAddress* source,
+                                                                        Callbacks callbacks);
     Socket(const Socket&) = delete;
     Socket& operator=(const Socket&) = delete;
 

@@ -10,9 +10,9 @@ constexpr std::size_t plain_at_a_time = 64 * 1024; // sealed and waiting for the
 
 using Progress = tls::Session::Progress;
 
-spool::Result<std::unique_ptr<Wire>> Wire::connect(common::Loop& loop, const common::Endpoint& to,
-                                                   const common::IpAddress* source,
-                                                   Socket::Callbacks callbacks) {
+std::expected<std::unique_ptr<Wire>, ConnectError> Wire::connect(common::Loop& loop, const common::Endpoint& to,
+                                                                 const common::IpAddress* source,
+                                                                 Socket::Callbacks callbacks) {
     std::unique_ptr<Wire> wire(new Wire);
     auto writable = [self = wire.get(), tell = std::move(callbacks.writable)] {
         if (self->flush() != Flushed::some) tell();

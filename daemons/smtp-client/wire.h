@@ -9,9 +9,9 @@ namespace smtp_client {
 class Wire {
 public:
     // As Socket's, to which they belong. While hands are shaken only shake_hands() may be called.
-    static spool::Result<std::unique_ptr<Wire>> connect(common::Loop& loop, const common::Endpoint& to,
-                                                        const common::IpAddress* source,
-                                                        Socket::Callbacks callbacks);
+    static std::expected<std::unique_ptr<Wire>, ConnectError> connect(common::Loop& loop, const common::Endpoint& to,
+                                                                      const common::IpAddress* source,
+                                                                      Socket::Callbacks callbacks);
     ~Wire(); // says goodbye if that can go at once
     Wire(const Wire&) = delete;
     Wire& operator=(const Wire&) = delete;

@@ -88,7 +88,7 @@ bool Smtpd::make_room(const Rules& rules, const Client& newcomer) {
 
 // Never in silence.
 void Smtpd::turn_away(common::Fd socket, const Client& client, const smtp::Reply& reply, std::string_view limit) {
-    count_reject(service_.figures, "CONNECT", reply);
+    count_reject(service_.figures, smtp::Verb::connect, reply);
     std::string line;
     reply.append_to(line);
     static_cast<void>(::send(socket.number(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT));

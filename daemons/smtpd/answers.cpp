@@ -9,6 +9,7 @@
 namespace smtpd {
 
 using smtp::Reply;
+using smtp::Verb;
 using Verdict = proto::recipient_check::Verdict;
 
 static constexpr std::size_t most_announced = 100'000; // durable messages the queue-manager has not taken yet
@@ -30,15 +31,15 @@ std::string Connection::envelope_text(std::string_view to) const {
     return out + fmt::format("proto={} helo=<{}>", session_.protocol(), smtp::printable(session_.helo(), 255));
 }
 
-common::Voice Connection::voice_of(Adviser by, std::string_view command) {
-    const bool whole = command == command_of(Stage::end_of_data);
+common::Voice Connection::voice_of(Adviser by, Verb command) {
+    const bool whole = command == Verb::end_of_message;
     return whole && by != Adviser::policy ? service_.log.as("cleanup") : voice();
 }
 
-void Connection::log_reject(std::string_view command, const Reply& reply, std::string_view to, Adviser by) {
+void Connection::log_reject(Verb command, const Reply& reply, std::string_view to, Adviser by) {
     count_reject(service_.figures, command, reply);
     voice_of(by, command)
-        .info("{}: {}reject: {} from {}: {}; {}", log_id(), by == Adviser::milter ? "milter-" : "", command,
+        .info("{}: {}reject: {} from {}: {}; {}", log_id(), by == Adviser::milter ? "milter-" : "", word_of(command),
               client_.peer(), reply.line(), envelope_text(to));
 }
 
@@ -49,23 +50,23 @@ static bool breaks_protocol(const Reply& reply) {
 }
 
 // What a client says wrongly is no "reject": log analysers count those as messages refused.
-void Connection::log_refusal(std::string_view command, const Reply& reply, std::string_view to) {
+void Connection::log_refusal(Verb command, const Reply& reply, std::string_view to) {
     if (!breaks_protocol(reply)) return log_reject(command, reply, to);
     count_reject(service_.figures, command, reply);
     if (reply == last_refused_) return;
     last_refused_ = reply;
     const bool of_message = transaction_ && transaction_->client_logged;
     voice().warning("{}{}protocol error after {} from {}: {}", of_message ? transaction_->id_text : "",
-                    of_message ? ": " : "", command, client_.peer(), reply.line());
+                    of_message ? ": " : "", word_of(command), client_.peer(), reply.line());
 }
 
-void Connection::log_note(std::string_view command, const Note& note) {
+void Connection::log_note(Verb command, const Note& note) {
     const auto id = transaction_ ? std::string_view(transaction_->id_text) : "NOQUEUE";
     auto log = voice_of(note.by, command);
     if (note.by == Adviser::header_check)
         return log.info("{}: {}: {} from {}; {}: {}", id, note.verb, note.subject, client_.peer(),
                         envelope_text({}), note.text);
-    log.info("{}: {}{}: {} from {}: {}", id, note.by == Adviser::milter ? "milter-" : "", note.verb, command,
+    log.info("{}: {}{}: {} from {}: {}", id, note.by == Adviser::milter ? "milter-" : "", note.verb, word_of(command),
              client_.peer(), note.text);
 }
 
@@ -77,8 +78,8 @@ Reply Connection::softened(Reply reply) const {
     return reply;
 }
 
-void Connection::reject(std::string_view command, const Reply& reply, std::string_view to) {
-    const bool of_mail = command == "MAIL" || command == "RCPT" || command == "END-OF-MESSAGE";
+void Connection::reject(Verb command, const Reply& reply, std::string_view to) {
+    const bool of_mail = command == Verb::mail || command == Verb::rcpt || command == Verb::end_of_message;
     const Reply said = of_mail ? softened(reply) : reply;
     log_refusal(command, said, to);
     answer(said);
@@ -120,7 +121,7 @@ void Connection::greet() {
         voice().info("connect from {}", client_.peer());
     if (entry_ != Visitors::Entry::welcome) {
         const auto& reply = rules_->turned_away(entry_);
-        count_reject(service_.figures, "CONNECT", reply);
+        count_reject(service_.figures, Verb::connect, reply);
         voice().warning("{}", rules_->exceeded(entry_, client_.peer()));
         return answer(reply);
     }
@@ -199,7 +200,7 @@ void Connection::ask_around(Stage stage, std::function<void()> then) {
 }
 
 void Connection::heed(Stage stage, const Opinion& opinion, const std::function<void()>& then) {
-    const auto command = command_of(stage);
+    const auto command = verb_of(stage);
     for (const auto& note : opinion.notes) log_note(command, note);
     if (opinion.kind == Opinion::Kind::refuse) {
         const Reply said = softened(opinion.reply);
@@ -232,7 +233,7 @@ void Connection::end_transaction() {
 
 void Connection::operator()(smtp::event::Mail& mail) {
     auto judged = judge_sender(*rules_, client_, mail.path);
-    const auto refuse = [&](const Reply& reply) { reject("MAIL", reply); };
+    const auto refuse = [&](const Reply& reply) { reject(Verb::mail, reply); };
     if (judged.kind == Judgement::Kind::refuse) return refuse(judged.reply);
     if (service_.outbox.waiting() > most_announced)
         return refuse({451, {4, 3, 2}, "Error: the queue does not keep up, try again later"});
@@ -305,10 +306,10 @@ bool Connection::room_for_recipient() const {
 void Connection::operator()(smtp::event::Rcpt& rcpt) {
     if (!room_for_recipient()) {
         service_.intake.look_at_memory();
-        return reject("RCPT", reply_for(common::Shut::memory), rcpt.path.text());
+        return reject(Verb::rcpt, reply_for(common::Shut::memory), rcpt.path.text());
     }
     auto judged = judge_recipient(*rules_, client_, rcpt.path);
-    if (judged.kind == Judgement::Kind::refuse) return reject("RCPT", judged.reply, rcpt.path.text());
+    if (judged.kind == Judgement::Kind::refuse) return reject(Verb::rcpt, judged.reply, rcpt.path.text());
     rcpt_ = std::move(rcpt);
     const bool elsewhere = judged.kind == Judgement::Kind::accept; // only suppressed ones are refused there
     if (elsewhere && !service_.checker.any_suppressed()) return take_recipient(std::move(judged.address));
@@ -329,10 +330,10 @@ void Connection::recipient_checked(const RecipientChecker::Answer& checked) {
     switch (checked.verdict) {
     case Verdict::unknown: {
         const auto status = smtp::EnhancedStatus::parse(checked.status);
-        return reject("RCPT", {550, status.value_or(smtp::EnhancedStatus{5, 1, 1}), text("User unknown")}, to);
+        return reject(Verb::rcpt, {550, status.value_or(smtp::EnhancedStatus{5, 1, 1}), text("User unknown")}, to);
     }
-    case Verdict::not_ours: return reject("RCPT", {554, {5, 7, 1}, "<" + to + ">: Relay access denied"}, to);
-    default: return reject("RCPT", {450, {4, 3, 0}, text("unverified address, try again later")}, to);
+    case Verdict::not_ours: return reject(Verb::rcpt, {554, {5, 7, 1}, "<" + to + ">: Relay access denied"}, to);
+    default: return reject(Verb::rcpt, {450, {4, 3, 0}, text("unverified address, try again later")}, to);
     }
 }
 

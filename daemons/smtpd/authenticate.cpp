@@ -36,7 +36,7 @@ Lockouts::Limits Connection::lockout_limits() const {
 // `whom`: "from your network", "of this user from your network".
 void Connection::locked_out(std::string_view whom, smtp::Duration left) {
     const auto minutes = std::chrono::ceil<std::chrono::minutes>(left).count();
-    reject("AUTH", {421, {4, 7, 0},
+    reject(smtp::Verb::auth, {421, {4, 7, 0},
                     fmt::format("{} Error: too many failed authentications {}, try again in {} min",
                                 rules_->normal.hostname, whom, minutes)});
 }
@@ -68,7 +68,7 @@ void Connection::operator()(smtp::event::Auth& auth) {
 void Connection::operator()(smtp::event::AuthLine& line) {
     if (line.text.reveal() == "*") {
         authentication_.reset();
-        return reject("AUTH", {501, {5, 7, 0}, "Authentication aborted"});
+        return reject(smtp::Verb::auth, {501, {5, 7, 0}, "Authentication aborted"});
     }
     authentication_->respond(line.text, auth_step());
 }
@@ -117,7 +117,7 @@ void Connection::heed(const AuthStep& step) {
     case Kind::challenge: return answer({334, {}, step.text});
     case Kind::success:
         if (const auto over = too_many_connections_of(step.user)) {
-            reject("AUTH", *over);
+            reject(smtp::Verb::auth, *over);
             break;
         }
         count(common::AuthResult::succeeded);

@@ -121,13 +121,13 @@ private:
     void answer(const smtp::Reply& reply);
     // With the "reject:" line of the log.
     smtp::Reply softened(smtp::Reply reply) const;
-    void reject(std::string_view command, const smtp::Reply& reply, std::string_view to = {});
-    void log_refusal(std::string_view command, const smtp::Reply& reply, std::string_view to); // of our own
-    void log_reject(std::string_view command, const smtp::Reply& reply, std::string_view to,
+    void reject(smtp::Verb command, const smtp::Reply& reply, std::string_view to = {});
+    void log_refusal(smtp::Verb command, const smtp::Reply& reply, std::string_view to); // of our own
+    void log_reject(smtp::Verb command, const smtp::Reply& reply, std::string_view to,
                     Adviser by = Adviser::policy);
-    void log_note(std::string_view command, const Note& note);
+    void log_note(smtp::Verb command, const Note& note);
     // Of what concerns a whole message analysers hear from the cleanup service.
-    common::Voice voice_of(Adviser by, std::string_view command);
+    common::Voice voice_of(Adviser by, smtp::Verb command);
     std::string_view log_id() const;
     std::string envelope_text(std::string_view to) const;
     // Goes on with `then` unless somebody who is asked objects; then the client has been answered.

@@ -148,7 +148,7 @@ void Connection::operator()(smtp::event::EndOfData&) {
     if (!transaction.refusal) choose_pool();
     if (!transaction.refusal) read_key();
     if (transaction.refusal) {
-        reject("END-OF-MESSAGE", *transaction.refusal);
+        reject(smtp::Verb::end_of_message, *transaction.refusal);
         return end_transaction();
     }
     transaction.envelope.tls_optional = transaction.header.tls_optional();
@@ -202,7 +202,7 @@ void Connection::committed(spool::Result<spool::DurableReceipt> receipt, const s
         return taken();
     }
     voice().warning("{}: not queued: {}", transaction.id_text, receipt.error().what);
-    reject("END-OF-MESSAGE", reply_for(common::Intake::shut_by(receipt.error())));
+    reject(smtp::Verb::end_of_message, reply_for(common::Intake::shut_by(receipt.error())));
     end_transaction();
     pump();
 }

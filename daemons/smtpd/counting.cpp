@@ -6,21 +6,23 @@ using common::Ending;
 using common::Family;
 using common::RejectStage;
 
-static RejectStage stage_of(std::string_view command) {
-    constexpr struct {
-        std::string_view command;
-        RejectStage stage;
-    } table[] = {
-        {"CONNECT", RejectStage::connect}, {"HELO", RejectStage::helo}, {"EHLO", RejectStage::helo},
-        {"MAIL", RejectStage::mail},       {"RCPT", RejectStage::rcpt}, {"DATA", RejectStage::data},
-        {"BDAT", RejectStage::data},       {"AUTH", RejectStage::auth}, {"END-OF-MESSAGE", RejectStage::message},
-    };
-    for (const auto& row : table)
-        if (row.command == command) return row.stage;
-    return RejectStage::other;
+static RejectStage stage_of(smtp::Verb command) {
+    using smtp::Verb;
+    switch (command) {
+    case Verb::connect: return RejectStage::connect;
+    case Verb::helo:
+    case Verb::ehlo: return RejectStage::helo;
+    case Verb::mail: return RejectStage::mail;
+    case Verb::rcpt: return RejectStage::rcpt;
+    case Verb::data:
+    case Verb::bdat: return RejectStage::data;
+    case Verb::auth: return RejectStage::auth;
+    case Verb::end_of_message: return RejectStage::message;
+    default: return RejectStage::other;
+    }
 }
 
-void count_reject(common::Figures& figures, std::string_view command, const smtp::Reply& reply) {
+void count_reject(common::Figures& figures, smtp::Verb command, const smtp::Reply& reply) {
     figures.count(Family::rejects, stage_of(command),
                   reply.code < 500 ? common::RejectKind::temporary : common::RejectKind::permanent);
 }

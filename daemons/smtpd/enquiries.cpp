@@ -18,11 +18,11 @@ void Connection::operator()(smtp::event::Vrfy& vrfy) {
     const auto split = smtp::split_path(vrfy.argument);
     const auto path = split ? smtp::ForwardPath::parse(split->inside) : std::unexpected(split.error());
     if (!path || !split->parameters.empty())
-        return reject("VRFY", {501, {5, 1, 3}, argument + ": Bad address syntax"});
+        return reject(smtp::Verb::vrfy, {501, {5, 1, 3}, argument + ": Bad address syntax"});
     if (const auto sender = judge_sender(*rules_, client_, {}); sender.kind == Judgement::Kind::refuse)
-        return reject("VRFY", sender.reply);
+        return reject(smtp::Verb::vrfy, sender.reply);
     const auto judged = judge_recipient(*rules_, client_, *path);
-    if (judged.kind == Judgement::Kind::refuse) return reject("VRFY", judged.reply);
+    if (judged.kind == Judgement::Kind::refuse) return reject(smtp::Verb::vrfy, judged.reply);
     if (judged.kind == Judgement::Kind::accept)
         return answer({252, {2, 1, 5}, "<" + judged.address + ">: is not kept here, but its mail is taken"});
     check_recipient({judged.address, ""},
@@ -32,10 +32,10 @@ void Connection::operator()(smtp::event::Vrfy& vrfy) {
 void Connection::verified(const std::string& address, const RecipientChecker::Answer& checked) {
     switch (checked.verdict) {
     case Verdict::known: return answer({250, {2, 1, 5}, "<" + address + ">"});
-    case Verdict::unknown: return reject("VRFY", {550, {5, 1, 1}, "<" + address + ">: User unknown"});
-    case Verdict::not_ours: return reject("VRFY", {554, {5, 7, 1}, "<" + address + ">: Relay access denied"});
+    case Verdict::unknown: return reject(smtp::Verb::vrfy, {550, {5, 1, 1}, "<" + address + ">: User unknown"});
+    case Verdict::not_ours: return reject(smtp::Verb::vrfy, {554, {5, 7, 1}, "<" + address + ">: Relay access denied"});
     default:
-        return reject("VRFY", {450, {4, 3, 0}, "<" + address + ">: unverified address, try again later"});
+        return reject(smtp::Verb::vrfy, {450, {4, 3, 0}, "<" + address + ">: unverified address, try again later"});
     }
 }
 
@@ -45,10 +45,10 @@ void Connection::operator()(smtp::event::Etrn& etrn) {
     const auto& listener = rules_->listener;
     const bool may = (listener.etrn_users && !client_.user.empty()) ||
                      common::contains(listener.etrn_networks, client_.address);
-    if (!may) return reject("ETRN", {459, {4, 7, 1}, "Node " + etrn.name + " not allowed"});
+    if (!may) return reject(smtp::Verb::etrn, {459, {4, 7, 1}, "Node " + etrn.name + " not allowed"});
     const auto now = common::Loop::now().monotonic;
     if (!service_.rates.take("e" + client_.network, rules_->config->smtpd.etrn_per_hour, 1h, now))
-        return reject("ETRN", {458, {4, 7, 1}, unable(etrn.name, "asked for too often")});
+        return reject(smtp::Verb::etrn, {458, {4, 7, 1}, unable(etrn.name, "asked for too often")});
     try_ = service_.outbox.try_now(etrn.name, etrn.reach == smtp::event::Etrn::Reach::and_below,
                                    [this, node = etrn.name](const proto::submission::Tried* tried) {
                                        try_ = 0;
@@ -62,8 +62,8 @@ std::string Connection::unable(const std::string& node, std::string_view why) {
 }
 
 void Connection::etrn_done(const std::string& node, const proto::submission::Tried* tried) {
-    if (!tried) return reject("ETRN", {458, {4, 3, 0}, unable(node, "try again later")});
-    if (!tried->obstacle.empty()) return reject("ETRN", {458, {4, 3, 2}, unable(node, tried->obstacle)});
+    if (!tried) return reject(smtp::Verb::etrn, {458, {4, 3, 0}, unable(node, "try again later")});
+    if (!tried->obstacle.empty()) return reject(smtp::Verb::etrn, {458, {4, 3, 2}, unable(node, tried->obstacle)});
     voice().info("etrn: {} from {}: {} deliveries", node, client_.peer(), tried->deliveries);
     const auto reply = [&](int code, std::string text) { answer({code, {2, 0, 0}, std::move(text)}); };
     if (tried->deliveries == 0 && tried->loading)
@@ -80,8 +80,8 @@ void Connection::operator()(smtp::event::Unknown& unknown) {
         std::ranges::any_of(known, [&](auto verb) { return smtp::same_ignoring_case(verb, unknown.verb); });
     if (screen_) screen_->facts.command = unknown.verb + (unknown.argument.empty() ? "" : " " + unknown.argument);
     screened(Stage::unknown, [this, not_offered] { // a filter may have words of its own
-        if (not_offered) return reject("UNKNOWN", {502, {5, 5, 1}, "Error: command is not offered here"});
-        reject("UNKNOWN", {500, {5, 5, 2}, "Error: command not recognized"});
+        if (not_offered) return reject(smtp::Verb::unknown, {502, {5, 5, 1}, "Error: command is not offered here"});
+        reject(smtp::Verb::unknown, {500, {5, 5, 2}, "Error: command not recognized"});
     });
 }
 

@@ -42,7 +42,7 @@ void Connection::claim_key() {
                                  transaction.envelope.idempotency_key);
                     answer(decision.reply);
                 } else {
-                    reject("END-OF-MESSAGE", decision.reply);
+                    reject(smtp::Verb::end_of_message, decision.reply);
                 }
                 end_transaction();
             }

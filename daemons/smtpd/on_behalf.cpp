@@ -16,8 +16,8 @@ void Connection::grant_rights() {
 // Nothing of the former client stays: limits, lists, filters and policy are asked about the new one.
 void Connection::operator()(smtp::event::Xclient& xclient) {
     auto client = client_by_xclient(client_, xclient.attributes);
-    if (!client) return reject("XCLIENT", client.error());
-    if (auto over = too_many_connections_of(client->user)) return reject("XCLIENT", *over);
+    if (!client) return reject(smtp::Verb::xclient, client.error());
+    if (auto over = too_many_connections_of(client->user)) return reject(smtp::Verb::xclient, *over);
     client_ = *std::move(client);
     named_ = xclient.attributes.name || !xclient.attributes.address;
     name_lookup_.reset();

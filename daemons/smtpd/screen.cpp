@@ -3,10 +3,14 @@
 
 namespace smtpd {
 
-std::string_view command_of(Stage stage) {
-    constexpr std::string_view commands[] = {"CONNECT", "HELO", "MAIL", "RCPT", "DATA", "END-OF-MESSAGE", "UNKNOWN"};
-    return commands[static_cast<std::size_t>(stage)];
+smtp::Verb verb_of(Stage stage) {
+    using smtp::Verb;
+    constexpr Verb verbs[] = {Verb::connect, Verb::helo, Verb::mail,   Verb::rcpt,
+                              Verb::data,    Verb::end_of_message, Verb::unknown};
+    return verbs[static_cast<std::size_t>(stage)];
 }
+
+std::string_view command_of(Stage stage) { return smtp::word_of(verb_of(stage)); }
 
 std::optional<Opinion> Screen::ask(Stage stage, Check::Done done) {
     stage_ = stage;

@@ -5,6 +5,7 @@
 #pragma once
 #include "daemons/smtpd/policy.h"
 #include "libsmtp/reply.h"
+#include "libsmtp/server_session.h"
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,7 +21,8 @@ class Message;
 namespace smtpd {
 
 using config::Stage;
-std::string_view command_of(Stage stage); // "CONNECT", "HELO" … "END-OF-MESSAGE", "UNKNOWN", as logs have it
+smtp::Verb verb_of(Stage stage);
+std::string_view command_of(Stage stage); // its word: "CONNECT", "HELO" … "END-OF-MESSAGE", "UNKNOWN", as logs have it
 
 // What is known of the session when something is asked.
 struct Facts {

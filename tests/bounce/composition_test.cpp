@@ -89,9 +89,12 @@ TEST_CASE("a report is a message from nobody to the sender") {
 
 TEST_CASE("what our own suppression list stopped is not put on the recipient's system, whatever that may say") {
     const auto s = state({spool::Notify::unspecified});
-    const auto text_of = [&](std::string reply) {
+    const auto text_of = [&](std::string reply, bool suppressed = true) {
         auto asked = report(Kind::failed, {0});
-        asked.recipients[0] = {0, Kind::failed, "5.7.1", "on the suppression list since 2026-11-22: asked for", reply, "", 0};
+        asked.recipients[0] = {.status = "5.7.1",
+                               .diagnostic = "on the suppression list since 2026-11-22: asked for",
+                               .remote_reply = reply,
+                               .suppressed = suppressed};
         auto text = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
                             spool::QueueId{0x0A1B2C3D4E6002}, {smtp::WallTime(std::chrono::seconds(1795190098)), {}})
                         .content;
@@ -101,6 +104,24 @@ TEST_CASE("what our own suppression list stopped is not put on the recipient's s
     CHECK(has(text_of(""), "(postrider suppress remove r0@example.net)."));
     CHECK_FALSE(has(text_of(""), "refused the message by its rules"));
     CHECK(has(text_of("550 5.7.1 no"), "refused the message by its rules"));
+    CHECK_FALSE(has(text_of("", false), "postrider suppress remove")); // the words decide nothing
+}
+
+TEST_CASE("who used an idempotency key for other content is told what to change") {
+    const auto is_told = [](bool reused, std::string verdict) {
+        auto s = state({spool::Notify::unspecified});
+        s.envelope.idempotency_key_reused = reused;
+        s.envelope.verdict_reason = std::move(verdict);
+        auto asked = report(Kind::failed, {0});
+        asked.recipients[0] = {.status = "5.6.0", .diagnostic = "Error: Idempotency-Key was used for other content"};
+        const auto made = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
+                                  spool::QueueId{0x0A1B2C3D4E6002}, {});
+        return has(made.content, "The program that sent it names its messages by keys");
+    };
+    CHECK(is_told(true, "5.6.0 in other words"));
+    CHECK_FALSE(is_told(false, "5.6.0 in other words"));
+    // As files were written before there was the field.
+    CHECK(is_told(false, "5.6.0 Error: Idempotency-Key was used for other content, which was queued as 0A1B2C3D4E6000"));
 }
 
 TEST_CASE("a sender whose domain alone is beyond ASCII is told in ASCII, any other at the address as it is") {

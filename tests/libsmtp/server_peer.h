@@ -115,7 +115,7 @@ public:
     }
     void operator()(event::Unknown&) { answer({502, {5, 5, 2}, "Error: command not recognized"}); }
     void operator()(event::Refused& refused) {
-        log += "refused " + std::string(refused.command) + ": " + refused.reply.line() + "\n";
+        log += "refused " + std::string(word_of(refused.command)) + ": " + refused.reply.line() + "\n";
     }
     void operator()(event::Reset&) { log += "reset\n"; }
     void operator()(event::Quit&) { log += "quit\n"; }

@@ -331,6 +331,33 @@ TEST_CASE("why an added recipient failed outlives a restart") {
     CHECK(again.settled[0].reason.text == "no such user");
 }
 
+TEST_CASE("that an address is on the suppression list outlives a restart, whatever the words are") {
+    auto state = message({"b@example.net", "c@example.net"});
+    const auto failed = [](std::uint32_t number, bool suppressed) {
+        return answer::Outcome{.index = number,
+                               .fate = answer::Fate::failed,
+                               .status = "5.7.1",
+                               .text = "no mail for that address",
+                               .suppressed = suppressed};
+    };
+    const auto judgement = judge(Subject::of(state, 1000), {1, {failed(0, true), failed(1, false)}});
+    REQUIRE(judgement);
+    CHECK(judgement->recipients[0].reason.suppressed);
+    CHECK_FALSE(judgement->recipients[1].reason.suppressed);
+    for (const auto& record : judgement->records) REQUIRE(state.apply(record));
+    const auto again = Subject::of(state, 1000);
+    REQUIRE(again.settled.size() == 2);
+    CHECK(again.settled[0].reason.suppressed);
+    CHECK_FALSE(again.settled[1].reason.suppressed);
+
+    auto former = message({"b@example.net"}); // as files were written before there was the field
+    REQUIRE(former.apply(spool::Decided{.recipients = {0},
+                                        .status = spool::Status::failed,
+                                        .reply = {.status = "5.7.1", .text = "on the suppression list since 2026-11-22"},
+                                        .who = "categorizer"}));
+    CHECK(Subject::of(former, 1000).settled[0].reason.suppressed);
+}
+
 TEST_CASE("an answer that does not fit the question is not believed") {
     auto subject = Subject::of(message({"b@example.net"}), 1000);
     CHECK_FALSE(judge(subject, {1, {}}));

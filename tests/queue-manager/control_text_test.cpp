@@ -66,15 +66,18 @@ TEST_CASE("explain: where each gate comes from") {
             return said({.gate = gate, .reason = std::move(reason)})["advice"];
         };
         CHECK(advice(Gate::route, {"4.4.3", "try again", "", ""}).find("/etc/resolv.conf") != std::string::npos);
-        const auto no_answer = [&](std::string_view what) {
-            return advice(Gate::route, {"4.4.3",
-                                        "Host or domain name not found. Name service error for " + std::string(what) +
-                                            ": Host not found, try again (timeout)", "", ""});
+        const auto not_found = [&](std::string status, std::string name, bool by_srv) {
+            return advice(Gate::route, {.status = std::move(status),
+                                        .text = "Name service error for name=words.example type=SRV: they decide nothing",
+                                        .at = std::move(name),
+                                        .by_srv = by_srv});
         };
-        CHECK(no_answer("name=other.example type=MX").find("dig MX other.example.") != std::string::npos);
-        CHECK(no_answer("name=_submission._tcp.provider.example type=SRV")
-                  .find("dig SRV _submissions._tcp.provider.example.") != std::string::npos);
-        CHECK(no_answer("name=").find("dig MX") != std::string::npos);
+        CHECK(not_found("4.4.3", "other.example", false).find("dig MX other.example.") != std::string::npos);
+        CHECK(not_found("4.4.3", "provider.example", true).find("dig SRV _submissions._tcp.provider.example.") !=
+              std::string::npos);
+        CHECK(not_found("4.4.4", "provider.example", true).find("its DNS names no host that takes submitted mail") !=
+              std::string::npos);
+        CHECK(not_found("4.4.3", "", false).find("dig MX") != std::string::npos);
         using smtp::Stage;
         const std::string at = "mx[192.0.2.1]:25";
         CHECK(advice(Gate::link, {"4.7.4", "we are to authenticate, but AUTH was not offered by host mx[192.0.2.1]", "", "",

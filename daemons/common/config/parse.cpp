@@ -217,6 +217,7 @@ void Reader::check_route(const decide::RouteRule& rule, const std::string& path)
 struct Parsed {
     Draft draft;
     bool is_toml = false;
+    bool spool_is_known = false; // no problem concerns [spool], nor a word that probably meant it
 };
 
 Parsed parse_all(std::string_view text, std::string_view file, const System& system) {
@@ -231,6 +232,7 @@ Parsed parse_all(std::string_view text, std::string_view file, const System& sys
         out.is_toml = reader.read(text);
         if (out.is_toml) settle(config, toml, reader.listeners_named(), system);
     }
+    out.spool_is_known = !toml.in_doubt("spool");
     out.draft.problems = toml.problems();
     return out;
 }
@@ -248,9 +250,7 @@ std::expected<Draft, std::vector<Problem>> load_draft(const std::string& file, c
     const auto text = read_text(file);
     if (!text) return std::unexpected(std::vector<Problem>{text.error()});
     auto parsed = parse_all(*text, file, system);
-    const bool spool_is_known = std::ranges::none_of(
-        parsed.draft.problems, [](const Problem& each) { return each.message.find("spool") != std::string::npos; });
-    if (!parsed.is_toml || !spool_is_known) return std::unexpected(std::move(parsed.draft.problems));
+    if (!parsed.is_toml || !parsed.spool_is_known) return std::unexpected(std::move(parsed.draft.problems));
     return std::move(parsed.draft);
 }
 

@@ -88,9 +88,11 @@ struct TomlReader::Inside {
     std::string key_of_any_section(std::string_view name) const;
     void wrong_type(const toml::node& node, const std::string& path, std::string_view expected) {
         problem(place_of(node.source()),
-                fmt::format("{} is {}; expected {}", path, type_name(node), expected));
+                fmt::format("{} is {}; expected {}", path, type_name(node), expected), path);
     }
-    void problem(Place place, std::string message) { reader.problem(place, std::move(message)); }
+    void problem(Place place, std::string message, std::string_view about) {
+        reader.problem(place, std::move(message), about);
+    }
 
     std::span<Section> fixed;
     std::span<const NamedSections> named;
@@ -102,8 +104,9 @@ void TomlReader::resolve(std::string& path) const {
         path.insert(0, file_.substr(0, slash + 1));
 }
 
-void TomlReader::problem(Place place, std::string message) {
+void TomlReader::problem(Place place, std::string message, std::string_view about) {
     make_printable(message);
+    in_doubt_.emplace(about.substr(0, about.find('.')));
     problems_.push_back({file_, place.line, place.column, std::move(message)});
 }
 
@@ -131,7 +134,7 @@ bool TomlReader::read(std::string_view text, std::span<Section> fixed, std::span
         std::string what(error.description());
         if (what.find("could not determine value type") != what.npos)
             what += ": a text stands in quotation marks, as in hostname = \"mail.example.com\"";
-        problem(place_of(error.source()), std::move(what));
+        problem(place_of(error.source()), std::move(what), {});
         return false;
     }
 }
@@ -150,11 +153,13 @@ void TomlReader::Inside::read(const toml::table& root) {
             named_sections(node, *several);
         else if (const auto elsewhere = key_of_any_section(name); !node.is_table() && !elsewhere.empty())
             problem(place_of(key.source()),
-                    fmt::format("unknown key {} outside of all sections: did you mean {}?", name, elsewhere));
-        else
+                    fmt::format("unknown key {} outside of all sections: did you mean {}?", name, elsewhere), elsewhere);
+        else {
+            const auto meant = nearest(name, known);
             problem(place_of(key.source()),
-                    fmt::format("unknown {} {}: did you mean [{}]?", node.is_table() ? "section" : "key",
-                                name, nearest(name, known)));
+                    fmt::format("unknown {} {}: did you mean [{}]?", node.is_table() ? "section" : "key", name, meant),
+                    meant);
+        }
     }
 }
 
@@ -167,13 +172,14 @@ void TomlReader::Inside::named_sections(const toml::node& node, const NamedSecti
                                        : fmt::format("{}.{}", named.name, word);
         if (!inner.is_table()) {
             problem(place_of(key.source()),
-                    fmt::format("{} stands outside of a section {}", path, named.pattern));
+                    fmt::format("{} stands outside of a section {}", path, named.pattern), path);
             continue;
         }
         if (const auto whole = dotted(inner); named.quoted && !whole.empty()) {
             problem(place_of(key.source()), fmt::format("{}.{}{}: a name with dots goes in quotation marks: "
                                                         "[{}.\"{}{}\"]",
-                                                        named.name, word, whole, named.name, word, whole));
+                                                        named.name, word, whole, named.name, word, whole),
+                    path);
             continue;
         }
         reader.places_[path] = place_of(key.source());
@@ -196,7 +202,7 @@ void TomlReader::Inside::section(const toml::node& node, const Section& section,
         // [pools.bulk] is [pool.bulk].
         const auto alike = std::ranges::find_if(named, [&](auto& n) { return distance(n.name, name) <= 1; });
         if (inner.is_table() && alike != named.end()) {
-            problem(place_of(key.source()), fmt::format("unknown section {}: did you mean [{}.{}]?", path, alike->name, key.str()));
+            problem(place_of(key.source()), fmt::format("unknown section {}: did you mean [{}.{}]?", path, alike->name, key.str()), path);
             continue;
         }
         // A key in the wrong section is likelier than a misspelt one.
@@ -205,13 +211,14 @@ void TomlReader::Inside::section(const toml::node& node, const Section& section,
         for (const auto& k : section.keys) names.emplace_back(k.name);
         const auto close = nearest(key.str(), names);
         if (meant.empty() || distance(key.str(), close) <= 2) meant = close;
-        problem(place_of(key.source()), fmt::format("unknown key {}: did you mean {}?", path, meant));
+        problem(place_of(key.source()), fmt::format("unknown key {}: did you mean {}?", path, meant), path);
+        reader.in_doubt_.emplace(meant.substr(0, meant.find('.'))); // names no section where it is of this one
     }
 }
 
 void TomlReader::Inside::value(const toml::node& node, const Key& key, const std::string& path) {
     const auto refuse = [&](const toml::node& where, std::string_view why) {
-        problem(place_of(where.source()), fmt::format("{}: {}", path, why));
+        problem(place_of(where.source()), fmt::format("{}: {}", path, why), path);
     };
     std::visit(
         Overloaded{
@@ -305,7 +312,7 @@ void TomlReader::Inside::next_hops(const toml::node& node, std::vector<std::vect
     out.clear();
     add_hops(node, out, 0, path);
     if (out.empty() && node.is_array())
-        problem(place_of(node.source()), fmt::format("{}: the list is empty", path));
+        problem(place_of(node.source()), fmt::format("{}: the list is empty", path), path);
 }
 
 // Level 0: the value itself; 1: in the list, by preference; 2: in a list inside it, equals of the last.
@@ -326,18 +333,19 @@ void TomlReader::Inside::add_hops(const toml::node& node, std::vector<std::vecto
         if (lmtp && given->get().size() - 5 > decide::NextHop::longest_path)
             return problem(place_of(node.source()),
                            fmt::format("{}: \"{}\": a socket's path has at most {} bytes", path, given->get(),
-                                       decide::NextHop::longest_path));
+                                       decide::NextHop::longest_path), path);
         if (lmtp)
             return problem(place_of(node.source()),
                            fmt::format("{}: \"{}\" is not a next hop; write \"lmtp:[host]:port\" or "
                                        "\"lmtp:/path/of/the/socket\"",
-                                       path, given->get()));
+                                       path, given->get()), path);
         const bool bare = common::IpAddress::parse(given->get()) || common::Endpoint::parse(given->get(), 25);
         return problem(
             place_of(node.source()),
             bare ? fmt::format("{}: an address goes in brackets: \"[192.0.2.1]:25\"", path)
                  : fmt::format("{}: \"{}\" is not a next hop; write \"[host]:port\", \"name\", \"mx\" or \"srv:name\"",
-                               path, given->get()));
+                               path, given->get()),
+            path);
     }
     if (level < 2) out.emplace_back();
     out.back().push_back(*hop);

@@ -6,6 +6,7 @@
 #include "daemons/common/config/tables.h"
 #include <functional>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,10 +43,13 @@ public:
         const auto found = places_.find(path);
         return found == places_.end() ? Place{} : found->second;
     }
-    void problem(Place place, std::string message);
+    // `about`: the key or section it concerns ("spool.directory", "spool"), or that was probably meant; "" none.
+    void problem(Place place, std::string message, std::string_view about = {});
     void problem_at(const std::string& path, std::string message) {
-        problem(place(path), std::move(message));
+        problem(place(path), std::move(message), path);
     }
+    // Does a problem concern that section, or is it likely that the section was meant?
+    bool in_doubt(std::string_view section) const { return in_doubt_.contains(section); }
     // The lookup tables that were named, in the order of the text.
     const std::vector<TableReference>& tables_named() const { return tables_named_; }
     bool good_so_far() const { return problems_.empty(); }
@@ -57,6 +61,7 @@ private:
     std::string file_;
     std::map<std::string, Place> places_; // of the keys that the text sets
     std::vector<TableReference> tables_named_;
+    std::set<std::string, std::less<>> in_doubt_; // sections
     std::vector<Problem> problems_;
 };
 

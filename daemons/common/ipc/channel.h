@@ -47,6 +47,7 @@ public:
     std::size_t unsent() const { return connection_->unsent(); }
     bool congested() const { return connection_->congested(); }
     bool open() const { return connection_->open(); }
+    Connection::Closing closing() const { return connection_->closing(); } // once on_closed is called
     void stop_reading() { connection_->stop_reading(); }
     void resume_reading() { connection_->resume_reading(); }
     // What the peer said makes no sense here: on_closed follows with this reason.

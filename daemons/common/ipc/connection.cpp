@@ -4,8 +4,6 @@
 
 namespace ipc {
 
-static constexpr char closed_by_peer[] = "closed by the peer";
-
 struct Connection::Write {
     uv_write_t request;
     std::string bytes;
@@ -50,14 +48,17 @@ Connection::Ended Connection::end() {
     return Ended::framed;
 }
 
-bool Connection::is_ordinary(std::string_view reason) {
-    return reason == closed_by_peer || reason == uv_strerror(UV_EPIPE) || reason == uv_strerror(UV_ECONNRESET);
+void Connection::fail(std::string reason) { close(std::move(reason), Closing::failure); }
+
+void Connection::close(int error) {
+    close(uv_strerror(error), error == UV_EPIPE || error == UV_ECONNRESET ? Closing::peer_gone : Closing::failure);
 }
 
-void Connection::fail(std::string reason) {
+void Connection::close(std::string reason, Closing closing) {
     if (!open_) return;
     open_ = false;
     reason_ = std::move(reason);
+    closing_ = closing;
     pipe_.reset();
     hook_.schedule();
 }
@@ -72,8 +73,9 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer)
     auto* self = common::owner_of<Connection>(stream);
     if (!self || n == 0) return;
     if (n > 0) return self->take({buffer->base, static_cast<std::size_t>(n)});
-    if (n != UV_EOF) return self->fail(uv_strerror(static_cast<int>(n)));
-    self->fail(self->reader_.left_over() ? "closed by the peer within a message" : closed_by_peer);
+    if (n != UV_EOF) return self->close(static_cast<int>(n));
+    if (self->reader_.left_over()) return self->fail("closed by the peer within a message");
+    self->close("closed by the peer", Closing::peer_gone);
 }
 
 void Connection::take(std::string_view bytes) {
@@ -106,7 +108,7 @@ void Connection::flush() {
     auto whole = uv_buf_init(out_.data(), static_cast<unsigned>(out_.size()));
     int n = uv_try_write(stream_of(pipe_), &whole, 1);
     if (n == UV_EAGAIN) n = 0;
-    if (n < 0) return fail(uv_strerror(n));
+    if (n < 0) return close(n);
     if (static_cast<std::size_t>(n) == out_.size()) {
         if (out_.capacity() > high_water) out_ = {};
         else out_.clear();
@@ -125,7 +127,7 @@ void Connection::on_written(uv_write_t* request, int status) {
     if (!self) return;
     self->write_ = nullptr;
     self->in_flight_ = 0;
-    if (status < 0) return self->fail(uv_strerror(status));
+    if (status < 0) return self->close(status);
     self->flush();
     self->check_drained();
 }

@@ -56,14 +56,20 @@ public:
     void resume_reading();
     // Closes with a reason that on_closed() will tell at the end of the turn.
     void fail(std::string reason);
-    // Of such a reason: does it say no more than that the peer has gone, as processes do?
-    static bool is_ordinary(std::string_view reason);
+    // Once it is dead: why.
+    enum class Closing : std::uint8_t {
+        failure,
+        peer_gone, // no more than that the peer has gone, as processes do
+    };
+    Closing closing() const { return closing_; }
 
 private:
     static void on_alloc(uv_handle_t* handle, std::size_t, uv_buf_t* buffer);
     static void on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer);
     static void on_written(uv_write_t* request, int status);
     void take(std::string_view bytes);
+    void close(std::string reason, Closing closing);
+    void close(int error); // libuv's
     void end_turn();
     void flush();
     void check_drained();
@@ -77,6 +83,7 @@ private:
     std::size_t in_flight_ = 0; // bytes of a write under way
     std::size_t begun_ = 0;
     std::string reason_;
+    Closing closing_ = Closing::failure;
     bool open_ = true, told_ = false, was_congested_ = false;
     bool* destroyed_ = nullptr; // set while a callback runs
     struct Write;

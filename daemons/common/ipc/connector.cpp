@@ -29,8 +29,8 @@ void Dialer::again() {
     retry_.start(wait);
 }
 
-void Dialer::lost(const std::string& reason) {
-    if (!Connection::is_ordinary(reason)) log_.error("\"{}\" connection ended: {}", conversation_, reason);
+void Dialer::lost(const std::string& reason, Connection::Closing closing) {
+    if (closing == Connection::Closing::failure) log_.error("\"{}\" connection ended: {}", conversation_, reason);
     again();
 }
 

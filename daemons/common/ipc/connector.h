@@ -22,7 +22,7 @@ public:
     void start() { dial(); }
     void again();
     // What was connected has come to its end: again, and a line in the log unless the peer just went.
-    void lost(const std::string& reason);
+    void lost(const std::string& reason, Connection::Closing closing);
 
 private:
     void dial();
@@ -98,7 +98,7 @@ private:
     }
     void down_now(std::string reason) { // a copy: the channel that names it goes now
         auto dead = std::move(channel_);
-        dialer_.lost(reason);
+        dialer_.lost(reason, dead->closing());
         if (callbacks_.on_down) callbacks_.on_down(reason);
         // The closure that is running belongs to `dead`: it may only go when the turn ends.
         loop_.later([keep = std::shared_ptr<Channel<Message>>(std::move(dead))] {});

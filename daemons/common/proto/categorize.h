@@ -68,6 +68,7 @@ struct Outcome {
     std::string reverse_path; // "" = the message's own; else e.g. <owner-list@…> of a list with an owner
     std::string status;       // failed, deferred: "5.1.1"
     std::string text;         // failed, deferred: one line for NDR and log
+    bool suppressed = false;  // failed: the address is on the suppression list
     static void fields(auto& m, auto& f) {
         f("index", m.index);
         f("fate", m.fate);
@@ -81,6 +82,7 @@ struct Outcome {
         f("reverse_path", m.reverse_path);
         f("status", m.status);
         f("text", m.text);
+        f("suppressed", m.suppressed);
     }
 };
 

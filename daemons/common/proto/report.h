@@ -34,6 +34,7 @@ struct Recipient {
     std::string remote_reply;    // "550 5.1.1 No such user" as the peer said it; "" where no peer spoke
     std::string remote_host;     // "mx.example.org"; "" where no peer spoke
     std::int64_t last_attempt = 0; // µs since 1970; 0: none
+    bool suppressed = false;       // the address is on the suppression list: we tried nothing
     static void fields(auto& m, auto& f) {
         f("recipient", m.recipient);
         f("fared", m.fared);
@@ -42,6 +43,7 @@ struct Recipient {
         f("remote_reply", m.remote_reply);
         f("remote_host", m.remote_host);
         f("last_attempt", m.last_attempt);
+        f("suppressed", m.suppressed);
     }
 };
 

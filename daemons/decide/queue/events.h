@@ -31,7 +31,11 @@ struct Reason {
     smtp::Stage stage = smtp::Stage::none; // of the conversation, where there was one or should have been
     std::uint16_t code = 0;                // of the peer's reply; 0: it said nothing
     smtp::Circumstances seen = {};
-    std::string at; // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]": where it was met; "" no host was tried
+    // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]": where it was met; "" no host was tried. Of a route that was
+    // not found: the name whose MX records were asked for, or its SRV records where by_srv; "" none's.
+    std::string at;
+    bool by_srv = false;
+    bool suppressed = false; // a recipient that is on the suppression list
     bool operator==(const Reason&) const = default;
 };
 

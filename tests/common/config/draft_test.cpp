@@ -20,6 +20,9 @@ TEST_CASE("mistakes elsewhere leave the rest as it stands") {
     CHECK(draft->config.spool.directory == "/srv/spool");
     CHECK(draft->config.master.stop_timeout == std::chrono::seconds(7));
     CHECK(draft->problems.size() == 2);
+    const auto named_alike = draft_of("[spool]\ndirectory = \"/srv/spool\"\n[smtp_client]\nown_names = [\"spool\"]\n[log]\nlevel = \"spool\"\n");
+    REQUIRE(named_alike); // the words of a problem decide nothing
+    CHECK(named_alike->config.spool.directory == "/srv/spool");
     const auto good = draft_of("[mta]\nhostname = \"mx.example.com\"\n");
     REQUIRE(good);
     CHECK(good->problems.empty());
@@ -28,7 +31,8 @@ TEST_CASE("mistakes elsewhere leave the rest as it stands") {
 
 TEST_CASE("where the spool lies must be known, and the text be TOML") {
     for (const auto* text : {"[spool]\ndirectory = 3\n", "[spol]\ndirectory = \"/srv/spool\"\n", "[spool]\ndirectry = \"/srv/spool\"\n",
-                             "[spool]\ndirectory = \"\"\n", "[spool\n", "hostname = mail.example.com\n"}) {
+                             "[spool]\ndirectory = \"\"\n", "spool = 1\n", "directory = \"/srv/spool\"\n",
+                             "[smtpd]\ndirectory = \"/srv/spool\"\n", "[spool]\nminimum_free = true\n", "[spool\n", "hostname = mail.example.com\n"}) {
         const auto draft = draft_of(text);
         CHECK_MESSAGE(!draft, text);
         if (!draft) CHECK(!draft.error().empty());
