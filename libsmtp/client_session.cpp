@@ -35,10 +35,10 @@ std::string shown(Stage stage, std::string_view line) {
     return line.starts_with("AUTH ") ? std::string(line.substr(0, line.find(' ', 5))) : "...";
 }
 
-Verdict::Outcome outcome_of(int code) {
-    return code >= 500   ? Verdict::Outcome::permanent
-           : code >= 400 ? Verdict::Outcome::temporary
-                         : Verdict::Outcome::delivered;
+Outcome outcome_of(int code) {
+    return code >= 500   ? Outcome::failed
+           : code >= 400 ? Outcome::deferred
+                         : Outcome::delivered;
 }
 
 } // namespace
@@ -293,7 +293,7 @@ Verdict ClientSession::said(Stage stage, const Reply& reply) const {
     if (sasl_ && sasl_->is_revealed_by(reply.text))
         out.said = fmt::format("{} (its words are not shown: they repeat the password)", reply.code);
     const std::string_view line = out.said;
-    if (out.outcome == Verdict::Outcome::delivered) {
+    if (out.outcome == Outcome::delivered) {
         out.text = line;
     } else if (stage == Stage::banner || stage == Stage::ehlo) {
         out.text =

@@ -16,6 +16,7 @@
 // exchange (RFC 4954), the driver says who we are.
 // Wrapped, StartTls is the first event, before the greeting (RFC 8314).
 #pragma once
+#include "libsmtp/outcome.h"
 #include "libsmtp/outgoing_content.h"
 #include "libsmtp/parameters.h"
 #include "libsmtp/protocol.h"
@@ -36,8 +37,7 @@ namespace smtp {
 
 // What became of a recipient, or of a connection, and why.
 struct Verdict {
-    enum class Outcome : std::uint8_t { delivered, temporary, permanent };
-    Outcome outcome = Outcome::temporary;
+    Outcome outcome = Outcome::deferred;
     Stage stage = Stage::none;
     int code = 0;          // the server's; 0: it said nothing, or nothing intelligible
     std::string status;    // "4.4.2": the server's, else our own

@@ -31,7 +31,7 @@ bool is_important(const HeaderField& field) {
 Returned returned_of(const Report& report) {
     Returned out;
     // Only failures may carry the whole message (RFC 3461, 4.3).
-    out.full = report.returns == Return::full && report.kind == Kind::failed && report.content_complete &&
+    out.full = report.returns == Return::full && report.kind == ReportKind::failed && report.content_complete &&
                report.content.size() <= report.full_content_limit;
     const HeaderBlock header = scan_header(report.content);
     if (out.full) {

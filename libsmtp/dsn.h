@@ -2,6 +2,7 @@
 // with CRLF line ends. Pure: facts, time and wording are passed in. Who is told, and whether at all, is
 // decided by the caller.
 #pragma once
+#include "libsmtp/report_kind.h"
 #include "libsmtp/time.h"
 #include <chrono>
 #include <cstddef>
@@ -13,27 +14,24 @@
 
 namespace smtp::dsn {
 
-// What a report is about.
-enum class Kind : std::uint8_t {
-    failed,
-    delayed,
-    delivered,
-    relayed,
-    expanded,
-    status, // of recipients that fared differently: each says its own
-    last_ = status,
-};
-constexpr std::string_view name_of(Kind kind) {
-    constexpr std::string_view names[] = {"failed", "delayed", "delivered", "relayed", "expanded", "status"};
-    return names[static_cast<std::size_t>(kind)];
-}
-
 // RFC 3464, 2.3.3; the last two, of mail that nobody sent (sendmail -bv), are Postfix's.
 enum class Action : std::uint8_t { failed, delayed, delivered, relayed, expanded, deliverable, undeliverable };
 constexpr std::string_view name_of(Action action) {
     constexpr std::string_view names[] = {"failed",   "delayed",     "delivered",    "relayed",
                                           "expanded", "deliverable", "undeliverable"};
     return names[static_cast<std::size_t>(action)];
+}
+// Of a recipient in a report of that kind; in a status each has its own.
+constexpr Action action_of(ReportKind kind) {
+    switch (kind) {
+    case ReportKind::delayed: return Action::delayed;
+    case ReportKind::delivered: return Action::delivered;
+    case ReportKind::relayed: return Action::relayed;
+    case ReportKind::expanded: return Action::expanded;
+    case ReportKind::failed:
+    case ReportKind::status: break;
+    }
+    return Action::failed;
 }
 
 struct Recipient {
@@ -61,12 +59,12 @@ struct Wording {
     std::string subject;
     std::string text;
 };
-Wording default_wording(Kind kind);
+Wording default_wording(ReportKind kind);
 // Is it one of the words that are replaced, without its braces?
 bool is_placeholder(std::string_view word);
 
 struct Report {
-    Kind kind = Kind::failed;
+    ReportKind kind = ReportKind::failed;
     std::string host;                                  // who reports: the MTA's host name
     std::string from;                                  // header From, "MAILER-DAEMON@example.org"
     std::string display_name = "Mail Delivery System"; // before it; UTF-8

@@ -47,7 +47,7 @@ struct RecipientState {
     std::string delivered_to; // as in AddedRecipient
     bool redo = false; // came of an expansion that an operator wants done anew
     bool reported = false; // NDR or report of success issued, or none wanted
-    Success success = Success::untold; // delivered: what the sender is owed until `reported`
+    SuccessReport success = SuccessReport::none; // delivered: what the sender is owed until `reported`
     bool in_doubt = false; // may have been served already
     bool delay_noticed = false;
     std::uint32_t failures = 0;    // that count on its ladder

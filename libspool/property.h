@@ -5,6 +5,7 @@
 #include "libsmtp/circumstances.h"
 #include "libsmtp/stage.h"
 #include "libsmtp/time.h"
+#include "libspool/delivery_facts.h"
 #include "libspool/envelope.h"
 #include "libspool/queue_id.h"
 #include <cstdint>
@@ -106,16 +107,6 @@ struct Categorized {
     bool operator==(const Categorized&) const = default;
 };
 
-enum class Outcome : std::uint8_t { delivered, deferred, failed, last_ = failed };
-
-// What a sender who asked to be told of success (RFC 3461) is owed by us for a delivery.
-enum class Success : std::uint8_t {
-    untold,    // did not ask, or a server further on has taken it over
-    delivered, // it is where it was going
-    relayed,   // it has left for where nobody reports success
-    last_ = relayed,
-};
-
 // One try, for the recipients it went the same way for.
 struct Attempt {
     std::vector<std::uint32_t> recipients;
@@ -128,7 +119,7 @@ struct Attempt {
     std::uint32_t failures = 0;    // deferred: failures that count, this one included
     std::string tls;               // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
     std::string source;            // "192.0.2.1": of a pool, the address it came from; "" none
-    Success success = Success::untold; // delivered: what is to be reported
+    SuccessReport success = SuccessReport::none; // delivered: what is to be reported
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.time);

@@ -157,7 +157,7 @@ void Bounce::tell_next(const Shared& work) {
     work->audiences.pop_back();
     if (audience.postmaster || !audience.reverse_path.empty()) return write_report(work, audience);
     // Nobody can be told: only what failed for good is worth keeping.
-    if (work->report.kind == proto::report::Kind::failed) return keep_in_bad(work, audience);
+    if (work->report.kind == smtp::ReportKind::failed) return keep_in_bad(work, audience);
     tell_next(work);
 }
 
@@ -193,7 +193,7 @@ void Bounce::write_report(const Shared& work, const Audience& audience) {
     }
     const Composition made =
         compose(settings_, work->report, audience, *work->state, work->material, *id, clock);
-    if (settings_.dry && work->report.kind != proto::report::Kind::status)
+    if (settings_.dry && work->report.kind != smtp::ReportKind::status)
         return keep_dry(work, audience, *id, made);
     spool::MessageWriter writer = intake_->write(*id, made.envelope);
     writer.append(made.content);

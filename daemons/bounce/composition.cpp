@@ -14,29 +14,23 @@
 namespace bounce {
 namespace {
 
-using proto::report::Kind;
+using smtp::ReportKind;
 
-// The same kinds in the same order.
-smtp::dsn::Kind dsn_kind(Kind kind) { return static_cast<smtp::dsn::Kind>(kind); }
-static_assert(static_cast<int>(Kind::failed) == static_cast<int>(smtp::dsn::Kind::failed) &&
-              static_cast<int>(Kind::status) == static_cast<int>(smtp::dsn::Kind::status));
-
-bool wanted(Kind kind, spool::Notify notify) {
+bool wanted(ReportKind kind, spool::Notify notify) {
     switch (kind) {
-    case Kind::failed: return spool::wants_failure(notify);
-    case Kind::delayed: return spool::wants_delay(notify);
-    case Kind::status: return true; // asked for in another way
+    case ReportKind::failed: return spool::wants_failure(notify);
+    case ReportKind::delayed: return spool::wants_delay(notify);
+    case ReportKind::status: return true; // asked for in another way
     default: return spool::wants_success(notify);
     }
 }
 
-smtp::dsn::Action action_of(Kind fared, spool::Trace trace) {
+smtp::dsn::Action action_of(ReportKind fared, spool::Trace trace) {
     using smtp::dsn::Action;
-    if (trace != spool::Trace::verify) return static_cast<Action>(fared); // the same in the same order
-    const bool good = fared == Kind::delivered || fared == Kind::relayed;
-    return good ? Action::deliverable : fared == Kind::expanded ? Action::expanded : Action::undeliverable;
+    if (trace != spool::Trace::verify) return smtp::dsn::action_of(fared);
+    const bool good = fared == ReportKind::delivered || fared == ReportKind::relayed;
+    return good ? Action::deliverable : fared == ReportKind::expanded ? Action::expanded : Action::undeliverable;
 }
-static_assert(static_cast<int>(Kind::expanded) == static_cast<int>(smtp::dsn::Action::expanded));
 
 smtp::WallTime time_of(std::int64_t microseconds) {
     return smtp::WallTime(std::chrono::microseconds(microseconds));
@@ -48,7 +42,7 @@ smtp::dsn::Return returns_of(const Settings& settings, const Audience& audience,
         return r.status == "4.2.2" || r.status == "5.2.2";
     });
     if (over_quota && settings.over_quota_few_headers) return smtp::dsn::Return::few_headers;
-    const bool headers = (!of_list && envelope.ret == spool::Return::headers) || envelope.require_tls;
+    const bool headers = (!of_list && envelope.ret == smtp::Ret::headers) || envelope.require_tls;
     return headers ? smtp::dsn::Return::headers : smtp::dsn::Return::full;
 }
 
@@ -106,7 +100,7 @@ std::vector<Audience> audiences_of(const proto::report::Report& report, const sp
         const spool::RecipientState& recipient = state.recipients[reported.recipient];
         if (!wanted(report.kind, wishes.notify(reported.recipient))) continue;
         // How an address stands is told to who asked, not to the owner of a list on the way.
-        std::string path = report.kind == Kind::status ? state.envelope.reverse_path : state.reverse_path_of(recipient);
+        std::string path = report.kind == ReportKind::status ? state.envelope.reverse_path : state.reverse_path_of(recipient);
         if (path == "<>") path.clear();
         auto audience =
             std::find_if(out.begin(), out.end(), [&](const Audience& a) { return a.reverse_path == path; });
@@ -116,13 +110,13 @@ std::vector<Audience> audiences_of(const proto::report::Report& report, const sp
     return out;
 }
 
-std::vector<Audience> postmaster_copies(const Settings& settings, Kind kind, const std::vector<Audience>& audiences) {
+std::vector<Audience> postmaster_copies(const Settings& settings, ReportKind kind, const std::vector<Audience>& audiences) {
     std::vector<Audience> out;
     const auto& wants = settings.postmaster_copy;
     for (const Audience& each : audiences) {
         const bool told = !each.reverse_path.empty();
-        const bool wanted = kind == Kind::failed ? (told ? wants.failed : wants.undeliverable)
-                                                 : kind == Kind::delayed && told && wants.delayed;
+        const bool wanted = kind == ReportKind::failed ? (told ? wants.failed : wants.undeliverable)
+                                                 : kind == ReportKind::delayed && told && wants.delayed;
         const bool is_itself = told && each.reverse_path == fmt::format("postmaster@{}", settings.origin);
         if (wanted && !is_itself) out.push_back({each.reverse_path, each.recipients, true});
     }
@@ -133,7 +127,7 @@ bool wants_content(const proto::report::Report& report, const spool::MessageStat
     const bool of_list = std::ranges::any_of(report.recipients, [&](const auto& each) {
         return each.recipient < state.recipients.size() && state.recipients[each.recipient].list;
     });
-    return report.kind == Kind::failed && (of_list || state.envelope.ret != spool::Return::headers);
+    return report.kind == ReportKind::failed && (of_list || state.envelope.ret != smtp::Ret::headers);
 }
 
 Composition compose(const Settings& settings, const proto::report::Report& report, const Audience& audience,
@@ -142,7 +136,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     const decide::ReportWishes wishes(state);
     const bool of_list = wishes.is_of_list(audience.recipients.front().recipient);
     smtp::dsn::Report dsn;
-    dsn.kind = dsn_kind(report.kind);
+    dsn.kind = report.kind;
     dsn.host = settings.hostname;
     dsn.from = fmt::format("MAILER-DAEMON@{}", settings.origin);
     dsn.display_name = settings.display_name;
@@ -159,7 +153,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     if (report.retry_until != 0) dsn.retry_until = time_of(report.retry_until);
     for (const auto& recipient : audience.recipients) {
         auto& described = dsn.recipients.emplace_back(describe(recipient, state, wishes));
-        if (report.kind == Kind::status) described.action = action_of(recipient.fared, state.envelope.trace);
+        if (report.kind == ReportKind::status) described.action = action_of(recipient.fared, state.envelope.trace);
     }
     dsn.content = material.content;
     dsn.content_complete = material.content_complete;
@@ -191,10 +185,10 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     return out;
 }
 
-std::string_view kind_of(Kind kind) {
+std::string_view kind_of(ReportKind kind) {
     switch (kind) {
-    case Kind::failed: return "sender non-delivery notification";
-    case Kind::delayed: return "sender delay notification";
+    case ReportKind::failed: return "sender non-delivery notification";
+    case ReportKind::delayed: return "sender delay notification";
     default: return "sender delivery status notification";
     }
 }

@@ -41,7 +41,7 @@ struct Audience {
 std::vector<Audience> audiences_of(const proto::report::Report& report, const spool::MessageState& state);
 
 // The copies that the postmaster wants of what those are told, and of what they cannot be told.
-std::vector<Audience> postmaster_copies(const Settings& settings, proto::report::Kind kind,
+std::vector<Audience> postmaster_copies(const Settings& settings, smtp::ReportKind kind,
                                         const std::vector<Audience>& audiences);
 
 // How much of the message is needed: its content up to the limit, or only its header.
@@ -69,6 +69,6 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
                     Clock clock);
 
 // "sender non-delivery notification", "sender delay notification" …: for the log.
-std::string_view kind_of(proto::report::Kind kind);
+std::string_view kind_of(smtp::ReportKind kind);
 
 } // namespace bounce

@@ -10,11 +10,9 @@ using proto::categorize::Outcome;
 namespace {
 
 Outcome outcome_of(FinalRecipient&& recipient) {
-    using Fate = proto::categorize::Fate;
-    constexpr Fate fates[] = {Fate::remote, Fate::local, Fate::discard, Fate::failed, Fate::deferred};
     Outcome out;
     out.index = recipient.index;
-    out.fate = fates[static_cast<std::size_t>(recipient.fate)];
+    out.fate = recipient.fate;
     out.changed = recipient.changed;
     out.list = recipient.list;
     out.address = std::move(recipient.address);

@@ -11,7 +11,7 @@ namespace decide {
 
 namespace {
 
-using Fate = FinalRecipient::Fate;
+using spool::Fate;
 
 // The message's sender, as canonical tables have it.
 struct Sender {
@@ -59,7 +59,7 @@ public:
             const bool alone = used_ == 0;
             FinalRecipient later;
             later.index = from.index;
-            later.fate = Fate::deferred;
+            later.fate = Fate::unknown;
             later.address = from.address;
             later.status = alone ? "4.3.5" : "4.3.2";
             later.text = alone ? "the recipients of this address are too many to be handled at once"
@@ -179,7 +179,7 @@ bool Expansion::go_on(std::size_t steps) {
         if (sender.said == TableAnswer::Said::unreadable) {
             FinalRecipient waiting;
             waiting.index = recipient.index;
-            waiting.fate = Fate::deferred;
+            waiting.fate = Fate::unknown;
             waiting.address = recipient.address;
             waiting.status = "4.3.0";
             waiting.text = sender.why;

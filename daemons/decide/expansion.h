@@ -7,6 +7,7 @@
 #include "daemons/decide/address_class.h"
 #include "daemons/decide/expansion_tables.h"
 #include "libsmtp/text.h"
+#include "libspool/delivery_facts.h"
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -64,9 +65,8 @@ struct EnvelopeRecipient {
 };
 
 struct FinalRecipient {
-    enum class Fate { remote, local, discard, failed, deferred };
     std::uint32_t index = 0;
-    Fate fate = Fate::remote;
+    spool::Fate fate = spool::Fate::remote;
     bool changed = false;     // false: the address is the envelope's own
     bool list = false;        // reached through a list with an owner, whose the reverse-path is
     std::string address;      // only if changed
@@ -76,7 +76,7 @@ struct FinalRecipient {
     std::string delivered_to; // remote: the address here whose list or .forward sends it on, for a field of that
                               // name; "" none, or one that is not ASCII
     std::string reverse_path; // "" the message's own
-    std::string status, text; // failed, deferred, discard
+    std::string status, text; // failed, unknown, discard
     bool operator==(const FinalRecipient&) const = default;
 };
 

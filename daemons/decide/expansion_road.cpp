@@ -9,7 +9,7 @@
 
 namespace decide {
 
-using Fate = FinalRecipient::Fate;
+using spool::Fate;
 using Said = TableAnswer::Said;
 
 namespace {
@@ -62,7 +62,7 @@ std::vector<FinalRecipient> Road::end() {
              cut_ ? "the aliases of this address lead back to itself" : "the alias for this address leads nowhere");
     if (found_.size() == 1) {
         auto& one = found_.front();
-        if (one.fate == Fate::deferred && is_envelopes(one)) return std::move(found_);
+        if (one.fate == Fate::unknown && is_envelopes(one)) return std::move(found_);
         one.changed = one.list || !one.delivered_to.empty() || !is_envelopes(one);
         if (!one.changed) one.address.clear();
     } else {
@@ -125,7 +125,7 @@ void Road::no_address(const std::string& address, const Via& via, std::string_vi
 // It waits under the envelope's address, which is looked up again: from the beginning, as the first time.
 void Road::wrong_member(const Via& via, std::string text, std::string status) {
     if (wrong_members_++ != 0) return;
-    wrong_ = base(Fate::deferred, envelope_.address, via);
+    wrong_ = base(Fate::unknown, envelope_.address, via);
     wrong_.status = std::move(status);
     wrong_.text = std::move(text);
 }
@@ -134,7 +134,7 @@ void Road::defer(std::string status, std::string text) {
     if (is_deferred_) return;
     is_deferred_ = true;
     deferred_.index = envelope_.index;
-    deferred_.fate = Fate::deferred;
+    deferred_.fate = Fate::unknown;
     deferred_.address = envelope_.address;
     deferred_.status = std::move(status);
     deferred_.text = std::move(text);

@@ -85,7 +85,7 @@ private:
     void leave() { open_.pop_back(); }
     bool is_open(const std::string& key) const;
 
-    FinalRecipient base(FinalRecipient::Fate fate, const std::string& address, const Via& via) const;
+    FinalRecipient base(spool::Fate fate, const std::string& address, const Via& via) const;
     void add(FinalRecipient one);
     void no_address(const std::string& address, const Via& via, std::string_view why);
     // One member of a list that cannot be meant: the others get their mail, what it was meant for waits.

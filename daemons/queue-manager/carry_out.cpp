@@ -19,11 +19,6 @@ spool::Reply reply_of(const Reason& reason) {
     return {.code = 0, .status = reason.status, .text = reason.text};
 }
 
-// The same kinds in the same order.
-proto::report::Kind kind_of(ReportKind kind) { return static_cast<proto::report::Kind>(kind); }
-static_assert(static_cast<int>(ReportKind::failed) == static_cast<int>(proto::report::Kind::failed) &&
-              static_cast<int>(ReportKind::status) == static_cast<int>(proto::report::Kind::status));
-
 } // namespace
 
 // The engine's views live until its next call: nothing in here may call it. What must, goes to next_.
@@ -146,7 +141,7 @@ void QueueManager::carry_out(const OpenConnection& action, smtp::Now now) {
 }
 
 QueueManager::LinkHosts QueueManager::hosts_of(const proto::route::Routed& answer) {
-    return {answer.kind == proto::route::Kind::mx, answer.rule, answer.hosts};
+    return {answer.kind == decide::RouteKind::mx, answer.rule, answer.hosts};
 }
 
 proto::delivery::Connect QueueManager::connect_to(const std::string& link, const LinkHosts& hosts,
@@ -305,11 +300,11 @@ void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
     proto::report::Report out{.request = action.request,
                               .queue_id = action.id,
                               .location = action.location,
-                              .kind = kind_of(action.kind),
+                              .kind = action.kind,
                               .retry_until = to_wire(action.retry_until)};
     bool reasons_missing = false;
     for (const ReportRecipient& each : action.recipients) {
-        out.recipients.push_back({each.number, kind_of(each.fared), each.reason.status, each.reason.text, each.reason.remote_reply,
+        out.recipients.push_back({each.number, each.fared, each.reason.status, each.reason.text, each.reason.remote_reply,
                                   each.reason.remote_host, each.expired ? 0 : to_wire(now.wall)});
         reasons_missing = reasons_missing || each.expired || each.reason.status.empty();
     }

@@ -2,6 +2,7 @@
 #include "daemons/common/idn.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/common/suppression_list.h"
+#include "daemons/decide/report_wishes.h"
 #include "daemons/queue-manager/records.h"
 #include "libsmtp/reply.h"
 #include "libsmtp/text.h"
@@ -12,7 +13,7 @@
 
 namespace queue_manager {
 
-using decide::queue::Fate;
+using spool::Fate;
 
 namespace {
 
@@ -54,14 +55,14 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
     if (recipient.status == spool::Status::failed || recipient.status == spool::Status::expired) {
         out.fate = Fate::failed; // known to have failed, not yet reported
         out.reason = {recipient.reply.status, recipient.reply.text, {}, recipient.host};
-    } else if (recipient.fate == spool::Fate::failed) {
+    } else if (recipient.fate == Fate::failed) {
         out.fate = Fate::failed;
         out.reason = refused_at_the_door(verdict);
         out.unsaid = true;
-    } else if (recipient.fate == spool::Fate::local) {
+    } else if (recipient.fate == Fate::local) {
         out.fate = Fate::local;
         out.destination = store_of(recipient.address, recipient.user, recipient.target);
-    } else if (recipient.fate == spool::Fate::discard) {
+    } else if (recipient.fate == Fate::discard) {
         out.fate = Fate::discard;
     } else {
         out.fate = Fate::remote;
@@ -70,28 +71,17 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
     return out;
 }
 
-spool::Fate recorded(proto::categorize::Fate fate) {
-    switch (fate) {
-    case proto::categorize::Fate::remote: return spool::Fate::remote;
-    case proto::categorize::Fate::local: return spool::Fate::local;
-    case proto::categorize::Fate::discard: return spool::Fate::discard;
-    case proto::categorize::Fate::deferred: return spool::Fate::unknown; // asked about again, by itself
-    case proto::categorize::Fate::failed: break;
-    }
-    return spool::Fate::failed;
-}
-
 Settled settled_by_answer(std::uint32_t number, const std::string& address,
                           const proto::categorize::Outcome& outcome, const Subject& subject) {
     Settled out{.number = number,
-                .fate = static_cast<Fate>(outcome.fate), // the same fates in the same order
+                .fate = outcome.fate,
                 .delivered_to = outcome.delivered_to,
                 .unsaid = true};
     out.address_number = decide::address_number(address, common::name_folding());
     if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
     if (out.fate == Fate::local)
         out.destination = store_of(address, outcome.user, outcome.target);
-    if (out.fate == Fate::failed || out.fate == Fate::deferred)
+    if (out.fate == Fate::failed || out.fate == Fate::unknown)
         out.reason = {outcome.status, outcome.text, {}, {}};
     else if (subject.trace == spool::Trace::verify && out.fate == Fate::local)
         out.reason = {"2.1.5", fmt::format("is delivered on this system, to {}", place_here(outcome)), {}, {}};
@@ -111,7 +101,7 @@ told_of_expansion(const Subject& subject, std::uint32_t number,
                   const std::vector<const proto::categorize::Outcome*>& outcomes) {
     using decide::queue::ReportKind;
     const auto of_list = std::ranges::count_if(outcomes, [](auto* each) { return each->list; });
-    auto kind = kind_of(decide::ReportWishes::expansion(outcomes.size(), static_cast<std::size_t>(of_list)));
+    auto kind = decide::ReportWishes::expansion(outcomes.size(), static_cast<std::size_t>(of_list));
     if (!kind) return {};
     if (subject.trace != spool::Trace::none)
         kind = ReportKind::expanded;
@@ -119,8 +109,6 @@ told_of_expansion(const Subject& subject, std::uint32_t number,
         return {};
     return decide::queue::Unreported{number, *kind, false, nullptr};
 }
-
-static_assert(static_cast<int>(Fate::deferred) == static_cast<int>(proto::categorize::Fate::deferred));
 
 // Who has it already, or has its place in a queue: what is only found out now must not send it to them again.
 std::set<std::string> copies_of(const spool::MessageState& state, const Subject& subject) {
@@ -134,7 +122,7 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
         if (std::ranges::binary_search(subject.redone, number)) continue;
         const auto& recipient = state.recipients[number];
         const bool gets_it = recipient.status == spool::Status::pending || recipient.status == spool::Status::delivered;
-        if (gets_it && recipient.fate != spool::Fate::failed && recipient.fate != spool::Fate::discard)
+        if (gets_it && recipient.fate != Fate::failed && recipient.fate != Fate::discard)
             out.insert(decide::copy_key(
                 {recipient.address, recipient.user, recipient.target, recipient.transport, state.envelope_of(recipient).address},
                 subject.mailboxes, idn::folded));
@@ -154,7 +142,7 @@ std::set<std::string> ends_of(const spool::MessageState& state, const Subject& s
     for (std::uint32_t number = static_cast<std::uint32_t>(subject.addressed); number < subject.total; ++number) {
         const auto& recipient = state.recipients[number];
         using spool::Status;
-        const bool ended = recipient.fate == spool::Fate::failed || recipient.fate == spool::Fate::discard ||
+        const bool ended = recipient.fate == Fate::failed || recipient.fate == Fate::discard ||
                            recipient.status == Status::failed || recipient.status == Status::expired ||
                            recipient.status == Status::discarded || recipient.status == Status::removed;
         if (ended)
@@ -176,8 +164,7 @@ std::vector<const proto::categorize::Outcome*> without_copies(const Subject& sub
     const bool again = asked.index >= subject.addressed || !origin.redone.empty();
     const auto envelope = origin.envelope;
     std::erase_if(outcomes, [&](const auto* outcome) {
-        using proto::categorize::Fate;
-        if (outcome->fate == Fate::deferred) return false;
+        if (outcome->fate == Fate::unknown) return false;
         const auto& address = outcome->changed ? outcome->address : asked.address;
         const bool gets_it = outcome->fate == Fate::local || outcome->fate == Fate::remote;
         const decide::Copy copy{address, outcome->user, outcome->target, outcome->transport,
@@ -211,7 +198,7 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
     std::map<std::uint32_t, std::vector<std::uint32_t>> redone; // by origin in the envelope
     for (std::uint32_t number = static_cast<std::uint32_t>(out.addressed); number < out.total; ++number) {
         const auto& recipient = state.recipients[number];
-        const bool again = recipient.redo || (anew && recipient.fate != spool::Fate::failed);
+        const bool again = recipient.redo || (anew && recipient.fate != Fate::failed);
         const bool expanded = state.recipients[recipient.envelope].status == spool::Status::expanded;
         if (!again || !expanded || recipient.status != spool::Status::pending || !meant(number)) continue;
         redone[recipient.envelope].push_back(number);
@@ -226,8 +213,8 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
         }
         if (!meant(number)) continue;
         if (std::ranges::binary_search(out.redone, number)) continue;
-        const bool unsettled = recipient.fate == spool::Fate::unknown ||
-                               (anew && recipient.origin == number && recipient.fate != spool::Fate::failed);
+        const bool unsettled = recipient.fate == Fate::unknown ||
+                               (anew && recipient.origin == number && recipient.fate != Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled) {
             out.open.push_back({number, recipient.address});
             const auto& written = state.envelope_of(recipient).address;
@@ -265,7 +252,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     const auto settled = [&](std::uint32_t number, const std::string& address, const auto& outcome, std::size_t i) {
         out.recipients.push_back(settled_by_answer(number, address, outcome, subject));
         out.recipients.back().reverse_path = path_of(outcome, subject.origins[i]);
-        if (outcome.fate == proto::categorize::Fate::discard)
+        if (outcome.fate == Fate::discard)
             out.discarded.push_back({number, address, subject.written(i), {outcome.status, outcome.text, {}, {}}});
     };
     for (std::size_t i = 0; i < subject.open.size(); ++i) {
@@ -275,7 +262,7 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         if (found == by_origin.end()) return {};
         ++answered;
         proto::categorize::Outcome nobody;
-        nobody.fate = proto::categorize::Fate::discard;
+        nobody.fate = Fate::discard;
         nobody.status = "2.1.5";
         nobody.text = fmt::format("<{}> leads to recipients that have the message already", asked.address);
         const auto outcomes = without_copies(subject, asked, origin, std::move(found->second), nobody);
@@ -284,17 +271,17 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             const auto& outcome = *outcomes.front();
             if (!outcome.target.empty()) out.expanded = true; // no other place after a crash
             std::array where = {outcome.user, outcome.target, outcome.transport, outcome.reverse_path};
-            if (outcome.fate == proto::categorize::Fate::local) local[std::move(where)].push_back(asked.index);
-            else if (outcome.fate == proto::categorize::Fate::remote && where == decltype(where){})
+            if (outcome.fate == Fate::local) local[std::move(where)].push_back(asked.index);
+            else if (outcome.fate == Fate::remote && where == decltype(where){})
                 out.unchanged.push_back(asked.index);
-            else if (outcome.fate == proto::categorize::Fate::remote)
+            else if (outcome.fate == Fate::remote)
                 sent_on[std::move(where)].push_back(asked.index);
-            else if (outcome.fate == proto::categorize::Fate::failed)
+            else if (outcome.fate == Fate::failed)
                 failed[{outcome.status, outcome.text}].push_back(asked.index);
             settled(asked.index, asked.address, outcome, i);
             continue;
         }
-        const auto waits = [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; };
+        const auto waits = [](auto* outcome) { return outcome->fate == Fate::unknown; };
         if (again && std::ranges::any_of(outcomes, waits)) { // what was found before stands until all of it is known
             for (const auto number : origin.redone) settled(number, asked.address, **std::ranges::find_if(outcomes, waits), i);
             continue;
@@ -311,22 +298,22 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
         const auto address_of = [&](const auto* outcome) { return again && !outcome->changed ? asked.address : outcome->address; };
         if (std::ranges::any_of(outcomes, [&](auto* outcome) { return address_of(outcome).empty(); })) return {};
         for (const auto* outcome : outcomes) { // those that wait (bounce.soft_bounce) do so by themselves
-            expansion.added.push_back({asked.index, recorded(outcome->fate), address_of(outcome), outcome->user,
+            expansion.added.push_back({asked.index, outcome->fate, address_of(outcome), outcome->user,
                                        path_of(*outcome, origin), outcome->target, outcome->transport,
                                        outcome->list || origin.list, outcome->delivered_to});
             settled(next_number, address_of(outcome), *outcome, i);
-            if (outcome->fate == proto::categorize::Fate::failed)
+            if (outcome->fate == Fate::failed)
                 failed[{outcome->status, outcome->text}].push_back(next_number);
             ++next_number;
         }
     }
     if (answered != by_origin.size()) return {};
-    const auto record = [&out](auto& found, spool::Fate fate) {
+    const auto record = [&out](auto& found, Fate fate) {
         for (auto& [where, numbers] : found)
             out.records.push_back(spool::Categorized{std::move(numbers), fate, where[0], where[1], where[2], where[3]});
     };
-    record(local, spool::Fate::local);
-    record(sent_on, spool::Fate::remote);
+    record(local, Fate::local);
+    record(sent_on, Fate::remote);
     if (!expansion.replaced.empty()) {
         out.expanded = true;
         out.records.push_back(std::move(expansion));
@@ -344,7 +331,7 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
     for (const Settled& each : recipients) {
         const auto next = static_cast<std::uint32_t>(groups.size());
         const auto group = groups.try_emplace({each.reverse_path, each.delivered_to}, next).first->second;
-        const bool reasoned = !each.reason.status.empty() || each.fate == Fate::failed || each.fate == Fate::deferred;
+        const bool reasoned = !each.reason.status.empty() || each.fate == Fate::failed || each.fate == Fate::unknown;
         const bool elsewhere = each.fate == Fate::remote && !rerouted_to.empty();
         out.push_back({each.number, each.fate, elsewhere ? rerouted_to : std::string_view(each.destination),
                        group, reasoned ? &each.reason : nullptr, each.address_number, each.by_file});

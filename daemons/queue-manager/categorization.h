@@ -17,7 +17,7 @@ namespace queue_manager {
 // One recipient's end, owning what it names.
 struct Settled {
     decide::queue::RecipientNumber number = 0;
-    decide::queue::Fate fate = decide::queue::Fate::remote;
+    spool::Fate fate = spool::Fate::remote;
     std::string destination;  // remote: the domain, lower case; local: "local/ann"
     std::string reverse_path; // of its own; "" = the message's
     std::string delivered_to; // as in spool::AddedRecipient

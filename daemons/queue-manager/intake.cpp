@@ -26,9 +26,9 @@ std::optional<decide::queue::ReportKind> owed(const spool::RecipientState& recip
                                               const decide::ReportWishes& wishes) {
     using decide::queue::ReportKind;
     if (recipient.reported) return {};
-    if (recipient.status == spool::Status::delivered && recipient.success != spool::Success::untold)
-        return recipient.success == spool::Success::delivered ? ReportKind::delivered : ReportKind::relayed;
-    return kind_of(wishes.expansion(number));
+    if (recipient.status == spool::Status::delivered && recipient.success != spool::SuccessReport::none)
+        return recipient.success == spool::SuccessReport::delivered ? ReportKind::delivered : ReportKind::relayed;
+    return wishes.expansion(number);
 }
 
 } // namespace
@@ -55,9 +55,7 @@ Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
     }
     event_.recipients = static_cast<std::uint32_t>(state.recipients.size());
     event_.delay_notice_sent = state.delay_notice_sent;
-    event_.trace = static_cast<decide::queue::Trace>(envelope.trace); // the same in the same order
-    static_assert(static_cast<int>(spool::Trace::first_try) == static_cast<int>(decide::queue::Trace::first_try) &&
-                  static_cast<int>(spool::Trace::verify) == static_cast<int>(decide::queue::Trace::verify));
+    event_.trace = envelope.trace;
     event_.held = state.held; // by its filter's verdict at first
 
     std::optional<decide::ReportWishes> wishes; // rarely needed: what is new is open

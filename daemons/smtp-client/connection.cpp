@@ -409,7 +409,7 @@ void Connection::first_failed(const Failed& failed, Tell tell) {
 void Connection::requirement_failed() {
     auto failed = *unmet_;
     if (others_failed_) {
-        failed.why.outcome = smtp::Verdict::Outcome::temporary;
+        failed.why.outcome = smtp::Outcome::deferred;
         failed.why.status = "4.7.30";
         failed.why.text += "; other hosts cannot be reached";
     }
@@ -427,11 +427,11 @@ void Connection::link_failed() {
     const bool loop = looped_ && !somewhere_ && !office_.soft_bounce;
     const bool nowhere = loop || leads_nowhere();
     if (nowhere) {
-        why.outcome = smtp::Verdict::Outcome::permanent;
+        why.outcome = smtp::Outcome::failed;
         why.status = loop ? "5.4.6" : "5.4.4";
-    } else if (why.outcome == smtp::Verdict::Outcome::permanent) {
+    } else if (why.outcome == smtp::Outcome::failed) {
         // What a server says of itself is no verdict on the mail: that waits.
-        why.outcome = smtp::Verdict::Outcome::temporary;
+        why.outcome = smtp::Outcome::deferred;
         if (why.status.starts_with('5')) why.status[0] = '4';
     }
     if (nowhere && !jobs_.empty() && jobs_.front()->probe) {

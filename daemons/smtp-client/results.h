@@ -26,7 +26,6 @@ std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts
 void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict);
 // bounce.soft_bounce: what failed is tried again.
 void soften(smtp::Verdict& verdict);
-proto::delivery::Outcome outcome_of(const smtp::Verdict& verdict);
 
 // `result` is of the order's recipients, in order.
 proto::delivery::Done make_done(const proto::delivery::Deliver& order, const spool::MessageState& state,

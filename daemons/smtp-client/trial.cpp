@@ -20,9 +20,9 @@ Finding finding_of(int code) {
 }
 Finding finding_of(const smtp::Verdict& verdict) {
     switch (verdict.outcome) {
-    case smtp::Verdict::Outcome::delivered: return Finding::good;
-    case smtp::Verdict::Outcome::temporary: return Finding::temporary;
-    case smtp::Verdict::Outcome::permanent: return Finding::permanent;
+    case smtp::Outcome::delivered: return Finding::good;
+    case smtp::Outcome::deferred: return Finding::temporary;
+    case smtp::Outcome::failed: return Finding::permanent;
     }
     return Finding::temporary;
 }
@@ -305,10 +305,10 @@ void Trial::probed(const std::string& relay, const smtp::TransactionResult& resu
     for (std::size_t i = 0; i < result.of_recipient.size(); ++i) {
         const auto& verdict = result.verdicts[result.of_recipient[i]];
         const auto reply = reply_of(verdict);
-        worse(outcome_of(verdict), reply, relay);
+        worse(verdict.outcome, reply, relay);
         const bool reread = verdict.code != 0 && finding_of(verdict) != finding_of(verdict.code);
         // What this side refused, or reads otherwise, has not been told yet; lost connections have.
-        const bool ours = verdict.code == 0 && verdict.outcome == smtp::Verdict::Outcome::permanent;
+        const bool ours = verdict.code == 0 && verdict.outcome == smtp::Outcome::failed;
         if (!ours && !reread) continue;
         auto out = step(step_of(verdict.stage), relay);
         out.finding = finding_of(verdict);

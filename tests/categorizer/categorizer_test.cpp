@@ -12,7 +12,7 @@
 
 using proto::categorize::Categorize;
 using proto::categorize::Categorized;
-using proto::categorize::Fate;
+using spool::Fate;
 using proto::recipient_check::Verdict;
 
 namespace {
@@ -56,7 +56,7 @@ struct World {
         CHECK(answer.request == 5);
         std::string out;
         for (const auto& o : answer.outcomes) {
-            constexpr std::string_view fates[] = {"remote", "local", "discard", "failed", "deferred"};
+            constexpr std::string_view fates[] = {"deferred", "remote", "local", "discard", "failed"};
             out += fmt::format("{}{}:{}{}{}{}", out.empty() ? "" : "; ", o.index,
                                fates[static_cast<int>(o.fate)], o.user.empty() ? "" : " " + o.user,
                                o.changed && o.user.empty() ? " " + o.address : "",

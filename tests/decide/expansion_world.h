@@ -123,11 +123,11 @@ struct World {
     }
     // "0:local alice", "0:remote x@y by [hop]:25 via owner-l@here.example", "1:failed 5.1.1", in order.
     static std::string shown(const FinalRecipient& r) {
-        constexpr std::string_view fates[] = {"remote", "local", "discard", "failed", "deferred"};
+        constexpr std::string_view fates[] = {"deferred", "remote", "local", "discard", "failed"};
         auto out = fmt::format("{}:{}", r.index, fates[static_cast<int>(r.fate)]);
         if (!r.user.empty()) out += " " + r.user;
         if (!r.target.empty()) out += " " + r.target;
-        if (r.changed && (r.user.empty() || r.fate == FinalRecipient::Fate::remote)) out += " " + r.address;
+        if (r.changed && (r.user.empty() || r.fate == spool::Fate::remote)) out += " " + r.address;
         if (!r.status.empty()) out += " " + r.status;
         if (!r.transport.empty()) out += " by " + r.transport;
         if (!r.reverse_path.empty()) out += (r.list ? " via " : " from ") + r.reverse_path;

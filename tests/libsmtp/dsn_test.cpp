@@ -109,7 +109,7 @@ TEST_CASE("how much is returned") {
     r.content_complete = false;
     CHECK_FALSE(has(compose(r), "body\r\n"));
     r.content_complete = true;
-    r.kind = Kind::delayed;
+    r.kind = ReportKind::delayed;
     CHECK_FALSE(has(compose(r), "\r\nbody\r\n"));
     r.headers_limit = 40;
     CHECK(has(compose(r), "Message-ID: <orig@example.com>\r\n\r\n--"));
@@ -133,7 +133,7 @@ TEST_CASE("8-bit content is labelled as such") {
 
 TEST_CASE("delays, successes and the sender's own words") {
     Report r = report();
-    r.kind = Kind::delayed;
+    r.kind = ReportKind::delayed;
     r.retry_until = r.arrival + std::chrono::hours(120);
     r.envelope_id = "QQ314159";
     r.recipients[0].status = "4.4.1";
@@ -148,7 +148,7 @@ TEST_CASE("delays, successes and the sender's own words") {
     CHECK(has(out, "Action: delayed\r\nStatus: 4.4.1\r\nDiagnostic-Code: X-Postrider; connect to"));
     CHECK(has(out, "Will-Retry-Until: Wed, 25 Nov 2026 15:53:20 +0000\r\n"));
     CHECK_FALSE(has(out, "Remote-MTA"));
-    r.kind = Kind::relayed;
+    r.kind = ReportKind::relayed;
     out = compose(r);
     CHECK(has(out, "Action: relayed\r\nStatus: 2.0.0\r\n"));
     CHECK_FALSE(has(out, "Will-Retry-Until"));

@@ -50,7 +50,7 @@ Envelope full_envelope() {
     e.tls_peer = "mail.example.org";
     e.body = Body::eight_bit;
     e.smtputf8 = e.require_tls = e.tls_optional = true;
-    e.ret = Return::headers;
+    e.ret = smtp::Ret::headers;
     e.envid = "QQ314159";
     e.not_before = at(1'700'000'100);
     e.deliver_by = at(0);
@@ -222,7 +222,7 @@ TEST_CASE("state: requeued begins anew, but what an expansion brought is not exp
 
 TEST_CASE("state: what was promised of a policy and a lifetime, and what changes it") {
     RetryValues values;
-    values.kind = RetryValues::Kind::steps;
+    values.kind = RetryKind::steps;
     values.waits = {1000, 60'000};
     values.jitter = 200'000;
     Envelope e = full_envelope();
@@ -238,7 +238,7 @@ TEST_CASE("state: what was promised of a policy and a lifetime, and what changes
     CHECK(state.retry_values == values);
 
     RetryValues other;
-    other.kind = RetryValues::Kind::fixed;
+    other.kind = RetryKind::fixed;
     other.interval = 5000;
     other.attempts = 3;
     ExpiryChanged routes{.policy = "other", .time = at(1), .who = "route"};

@@ -37,7 +37,7 @@ TEST_CASE("an alias becomes new recipients behind the envelope's, and the old on
         {1,
          {{.index = 0, .changed = true, .address = "x@example.com", .reverse_path = "owner-list@example.org"},
           {.index = 0,
-           .fate = answer::Fate::local,
+           .fate = spool::Fate::local,
            .changed = true,
            .address = "ann@example.org",
            .user = "ann",
@@ -71,7 +71,7 @@ TEST_CASE("an alias becomes new recipients behind the envelope's, and the old on
 
 TEST_CASE("a local user is written down, without a sync") {
     auto subject = Subject::of(message({"ann@example.org"}), 1000);
-    auto judgement = judge(subject, {1, {{.index = 0, .fate = answer::Fate::local, .user = "ann"}}});
+    auto judgement = judge(subject, {1, {{.index = 0, .fate = spool::Fate::local, .user = "ann"}}});
     REQUIRE(judgement);
     CHECK_FALSE(judgement->expanded);
     REQUIRE(judgement->records.size() == 1);
@@ -82,9 +82,9 @@ TEST_CASE("a local user is written down, without a sync") {
 TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as it takes") {
     auto state = message({"list@example.org"});
     const auto subject = Subject::of(state, 1000);
-    const answer::Outcome good{.index = 0, .fate = answer::Fate::remote, .changed = true, .list = true,
+    const answer::Outcome good{.index = 0, .fate = spool::Fate::remote, .changed = true, .list = true,
                                .address = "x@example.com", .reverse_path = "owner-list@example.org"};
-    const answer::Outcome bad{.index = 0, .fate = answer::Fate::failed, .changed = true, .list = true,
+    const answer::Outcome bad{.index = 0, .fate = spool::Fate::failed, .changed = true, .list = true,
                               .address = "gone@example.org", .reverse_path = "owner-list@example.org",
                               .status = "5.1.1", .text = "unknown user"};
     auto judgement = judge(subject, softened({1, {good, bad}}));
@@ -92,7 +92,7 @@ TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as
     CHECK(judgement->expanded);
     REQUIRE(judgement->recipients.size() == 2);
     CHECK(judgement->recipients[0].destination == "example.com");
-    CHECK(judgement->recipients[1].fate == Fate::deferred);
+    CHECK(judgement->recipients[1].fate == Fate::unknown);
     CHECK(judgement->recipients[1].reason.status == "4.1.1");
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
 
@@ -101,15 +101,15 @@ TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as
     REQUIRE(again.open.size() == 1);
     CHECK(again.open[0].index == 2);
     CHECK(again.open[0].address == "gone@example.org");
-    judgement = judge(again, softened({1, {{.index = 2, .fate = answer::Fate::failed, .status = "5.1.1"}}}));
+    judgement = judge(again, softened({1, {{.index = 2, .fate = spool::Fate::failed, .status = "5.1.1"}}}));
     REQUIRE(judgement);
     CHECK(judgement->records.empty());
     REQUIRE(judgement->recipients.size() == 2);
     CHECK(judgement->recipients[1].number == 2);
-    CHECK(judgement->recipients[1].fate == Fate::deferred);
+    CHECK(judgement->recipients[1].fate == Fate::unknown);
     // It is a member of the list still when it is found.
-    judgement = judge(again, {1, {{.index = 2, .fate = answer::Fate::remote, .changed = true, .address = "new@example.net"},
-                                  {.index = 2, .fate = answer::Fate::remote, .changed = true, .address = "x@example.com"}}});
+    judgement = judge(again, {1, {{.index = 2, .fate = spool::Fate::remote, .changed = true, .address = "new@example.net"},
+                                  {.index = 2, .fate = spool::Fate::remote, .changed = true, .address = "x@example.com"}}});
     REQUIRE(judgement);
     REQUIRE(judgement->recipients.size() == 2); // x has it
     CHECK(judgement->recipients[1].destination == "example.net");
@@ -122,7 +122,7 @@ TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as
     judgement = judge(Subject::of(whole, 1000), softened({1, {bad, bad}}));
     REQUIRE(judgement);
     CHECK(judgement->records.empty());
-    CHECK(judgement->recipients[0].fate == Fate::deferred);
+    CHECK(judgement->recipients[0].fate == Fate::unknown);
 }
 
 TEST_CASE("whatever of an expiry a crash has left in the file, its sender is told, and nobody is asked about") {
@@ -146,14 +146,14 @@ TEST_CASE("whatever of an expiry a crash has left in the file, its sender is tol
 TEST_CASE("what waits of a list is looked up again whole: nobody is served twice, nor told twice") {
     auto state = message({"list@example.org", "ann@example.org"});
     std::uint32_t index = 0;
-    const auto of_list = [&](answer::Fate fate, std::string address, std::string status = "") {
+    const auto of_list = [&](spool::Fate fate, std::string address, std::string status = "") {
         return answer::Outcome{.index = index, .fate = fate, .changed = true, .address = std::move(address), .status = std::move(status)};
     };
     // What is categorized again and again; `more` is what the mended list has.
     const auto whole = [&](std::vector<answer::Outcome> more) {
-        auto out = std::vector{of_list(answer::Fate::remote, "x@example.com"), of_list(answer::Fate::remote, "y@example.com"),
-                               of_list(answer::Fate::failed, "gone@example.org", "5.1.1"),
-                               of_list(answer::Fate::discard, "list@example.org", "2.0.0")};
+        auto out = std::vector{of_list(spool::Fate::remote, "x@example.com"), of_list(spool::Fate::remote, "y@example.com"),
+                               of_list(spool::Fate::failed, "gone@example.org", "5.1.1"),
+                               of_list(spool::Fate::discard, "list@example.org", "2.0.0")};
         out.insert(out.end(), more.begin(), more.end());
         return out;
     };
@@ -164,8 +164,8 @@ TEST_CASE("what waits of a list is looked up again whole: nobody is served twice
         for (const auto& record : judgement->records) REQUIRE(state.apply(record));
         return *std::move(judgement);
     };
-    auto outcomes = whole({of_list(answer::Fate::deferred, "list@example.org", "4.3.5")});
-    outcomes.push_back({.index = 1, .fate = answer::Fate::remote});
+    auto outcomes = whole({of_list(spool::Fate::unknown, "list@example.org", "4.3.5")});
+    outcomes.push_back({.index = 1, .fate = spool::Fate::remote});
     const auto first = step(outcomes);
     CHECK(first.expanded);
     REQUIRE(state.recipients.size() == 7);
@@ -176,13 +176,13 @@ TEST_CASE("what waits of a list is looked up again whole: nobody is served twice
     REQUIRE(state.apply(spool::Decided{{3}, spool::Status::failed, {}, {}, "test"}));
     REQUIRE(state.apply(spool::Decided{{2}, spool::Status::delivered, {}, {}, "test"}));
     REQUIRE(state.apply(spool::Decided{{5}, spool::Status::discarded, {}, {}, "test"}));
-    outcomes = whole({of_list(answer::Fate::deferred, "list@example.org", "4.3.5")});
-    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.index = 1, .fate = answer::Fate::remote});
+    outcomes = whole({of_list(spool::Fate::unknown, "list@example.org", "4.3.5")});
+    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.index = 1, .fate = spool::Fate::remote});
     CHECK(step(outcomes).records.empty());
     CHECK(state.recipients.size() == 7);
     // Mended: the new one alone gets it.
-    outcomes = whole({of_list(answer::Fate::remote, "z@example.com")});
-    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.index = 1, .fate = answer::Fate::remote});
+    outcomes = whole({of_list(spool::Fate::remote, "z@example.com")});
+    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.index = 1, .fate = spool::Fate::remote});
     step(outcomes);
     REQUIRE(state.recipients.size() == 8);
     CHECK(state.recipients[7].address == "z@example.com");
@@ -191,7 +191,7 @@ TEST_CASE("what waits of a list is looked up again whole: nobody is served twice
 
 TEST_CASE("a command runs for each address that names it, once, however often it is asked about") {
     auto state = message({"a@example.org", "b@example.org"});
-    const answer::Outcome command{.index = 0, .fate = answer::Fate::local, .changed = true, .address = "a@example.org",
+    const answer::Outcome command{.index = 0, .fate = spool::Fate::local, .changed = true, .address = "a@example.org",
                                   .user = "ann", .target = "|sort"};
     const std::uint32_t first[] = {0}, second[] = {1};
     auto judgement = judge(Subject::of(state, 1000, false, first), {1, {command}});
@@ -207,7 +207,7 @@ TEST_CASE("a command runs for each address that names it, once, however often it
 TEST_CASE("mail sent on under different names goes separately, and after a restart, too") {
     auto state = message({"ann@example.org", "bob@example.org", "x@example.com"});
     const auto sent_on = [](std::uint32_t index, std::string by, std::string to) {
-        return answer::Outcome{.index = index, .fate = answer::Fate::remote, .changed = true, .address = std::move(to),
+        return answer::Outcome{.index = index, .fate = spool::Fate::remote, .changed = true, .address = std::move(to),
                                .delivered_to = std::move(by)};
     };
     const auto judgement = judge(Subject::of(state, 1000), {1,
@@ -231,11 +231,11 @@ TEST_CASE("a user's commands have a queue of their own, now and after a restart"
     const auto judged = [&](Mailboxes mailboxes) {
         const auto subject = Subject::of(state, 1000, false, {}, mailboxes);
         auto judgement = judge(subject, {1,
-                                         {{.index = 0, .fate = answer::Fate::local, .user = "ann"},
-                                          {.index = 1, .fate = answer::Fate::local, .user = "lists", .target = "|/bin/list"},
-                                          {.index = 2, .fate = answer::Fate::local, .user = "bob", .target = "/home/bob/file"},
-                                          {.index = 3, .fate = answer::Fate::local},
-                                          {.index = 4, .fate = answer::Fate::local, .user = "vmail", .target = "mbox:/v/dora"}}});
+                                         {{.index = 0, .fate = spool::Fate::local, .user = "ann"},
+                                          {.index = 1, .fate = spool::Fate::local, .user = "lists", .target = "|/bin/list"},
+                                          {.index = 2, .fate = spool::Fate::local, .user = "bob", .target = "/home/bob/file"},
+                                          {.index = 3, .fate = spool::Fate::local},
+                                          {.index = 4, .fate = spool::Fate::local, .user = "vmail", .target = "mbox:/v/dora"}}});
         REQUIRE(judgement);
         return *judgement;
     };
@@ -255,7 +255,7 @@ TEST_CASE("a user's commands have a queue of their own, now and after a restart"
 
 TEST_CASE("who failed without a try has failed in the file, with the reason, and nobody is asked again") {
     auto state = message({"nosuch@example.org", "b@example.net", "gone@example.org", "closed@example.com"});
-    const answer::Outcome unknown = {.fate = answer::Fate::failed, .status = "5.1.1", .text = "unknown user"};
+    const answer::Outcome unknown = {.fate = spool::Fate::failed, .status = "5.1.1", .text = "unknown user"};
     auto second = unknown, third = unknown;
     third.text = "mailbox closed";
     second.index = 2, third.index = 3;
@@ -281,9 +281,9 @@ TEST_CASE("where a recipient goes by the word of a table is in the file, and ask
     auto judgement = judge(
         Subject::of(state, 1000),
         {1,
-         {{.index = 0, .fate = answer::Fate::local, .user = "vmail", .target = "maildir:/mail/ann/"},
+         {{.index = 0, .fate = spool::Fate::local, .user = "vmail", .target = "maildir:/mail/ann/"},
           {.index = 1, .transport = "lmtp:/run/lmtp"},
-          {.index = 2, .fate = answer::Fate::local, .changed = true, .address = "list@example.org", .user = "ann",
+          {.index = 2, .fate = spool::Fate::local, .changed = true, .address = "list@example.org", .user = "ann",
            .target = "|/usr/bin/vacation"},
           {.index = 2, .changed = true, .address = "c@example.com", .transport = "[relay.example]:26"}}});
     REQUIRE(judgement);
@@ -318,7 +318,7 @@ TEST_CASE("why an added recipient failed outlives a restart") {
     auto state = message({"list@example.org"});
     auto judgement = judge(Subject::of(state, 1000), {1,
                                                       {{.index = 0,
-                                                        .fate = answer::Fate::failed,
+                                                        .fate = spool::Fate::failed,
                                                         .changed = true,
                                                         .address = "nobody@example.org",
                                                         .status = "5.1.1",
@@ -378,7 +378,7 @@ TEST_CASE("requeue redoes an alias: who has it or has failed does not get it aga
     CHECK(subject.open[0].address == "list@example.org");
     auto judgement = judge(subject, {1,
                                      {leads_to("bob@example.net"), leads_to("carl@example.net"), leads_to("dora@example.net"),
-                                      leads_to("eve@example.net"), {.index = 1, .fate = answer::Fate::local, .user = "ann"}}});
+                                      leads_to("eve@example.net"), {.index = 1, .fate = spool::Fate::local, .user = "ann"}}});
     REQUIRE(judgement);
     CHECK(judgement->expanded); // durable before its first attempt
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
@@ -410,7 +410,7 @@ TEST_CASE("requeue redoes an alias: it is none any more, cannot be read, or is u
     const std::vector<std::uint32_t> numbers = {4, 5};
     const auto subject = Subject::of(state, 1000, false, numbers);
     SUBCASE("it is a user's address now") {
-        auto judgement = judge(subject, {1, {{.index = 0, .fate = answer::Fate::local, .user = "list"}}});
+        auto judgement = judge(subject, {1, {{.index = 0, .fate = spool::Fate::local, .user = "list"}}});
         REQUIRE(judgement);
         for (const auto& record : judgement->records) REQUIRE(state.apply(record));
         REQUIRE(judgement->recipients.size() == 1);
@@ -420,16 +420,16 @@ TEST_CASE("requeue redoes an alias: it is none any more, cannot be read, or is u
     }
     SUBCASE("the table does not answer: what was found before waits, and is asked about again") {
         auto judgement = judge(
-            subject, {1, {{.index = 0, .fate = answer::Fate::deferred, .status = "4.3.0", .text = "no answer"}}});
+            subject, {1, {{.index = 0, .fate = spool::Fate::unknown, .status = "4.3.0", .text = "no answer"}}});
         REQUIRE(judgement);
         CHECK(judgement->records.empty());
         REQUIRE(judgement->recipients.size() == 2);
         CHECK(judgement->recipients[0].number == 4);
-        CHECK(judgement->recipients[0].fate == Fate::deferred);
+        CHECK(judgement->recipients[0].fate == Fate::unknown);
     }
     SUBCASE("unknown") {
         auto judgement = judge(
-            subject, {1, {{.index = 0, .fate = answer::Fate::failed, .status = "5.1.1", .text = "unknown user"}}});
+            subject, {1, {{.index = 0, .fate = spool::Fate::failed, .status = "5.1.1", .text = "unknown user"}}});
         REQUIRE(judgement);
         for (const auto& record : judgement->records) REQUIRE(state.apply(record));
         CHECK(state.recipients[4].status == spool::Status::expanded);
@@ -474,12 +474,12 @@ TEST_CASE("who is thrown away is known by name to the log, from the answer and f
                                      {{.index = 0},
                                       {.index = 1, .changed = true, .address = "x@example.com"},
                                       {.index = 1,
-                                       .fate = answer::Fate::discard,
+                                       .fate = spool::Fate::discard,
                                        .changed = true,
                                        .address = "null@example.org",
                                        .status = "2.0.0",
                                        .text = "discarded: alias null: /dev/null"},
-                                      {.index = 2, .fate = answer::Fate::discard, .status = "2.0.0", .text = "discarded: x"}}});
+                                      {.index = 2, .fate = spool::Fate::discard, .status = "2.0.0", .text = "discarded: x"}}});
     REQUIRE(judgement);
     REQUIRE(judgement->discarded.size() == 2);
     const auto& [number, to, original_to, reason] = judgement->discarded[0];

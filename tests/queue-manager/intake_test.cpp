@@ -79,7 +79,7 @@ TEST_CASE("what senders are still to be told of success is known from the file")
         each.notify = Notify::success;
     }
     spool::MessageState state(envelope);
-    spool::Attempt delivered{.recipients = {0}, .outcome = spool::Outcome::delivered, .success = spool::Success::relayed};
+    spool::Attempt delivered{.recipients = {0}, .outcome = spool::Outcome::delivered, .success = spool::SuccessReport::relayed};
     REQUIRE(state.apply(delivered));
     REQUIRE(state.apply(spool::Expanded{{1}, {{1, spool::Fate::local, "b@example.org", "b", ""},
                                               {1, spool::Fate::local, "c@example.org", "c", ""}}}));

@@ -26,7 +26,7 @@ proto::delivery::Done answered(const Handed& handed, int code, std::string statu
 }
 
 void answer(Bench& b, const Handed& handed, const proto::delivery::Done& done) {
-    const queue_manager::Result result(done, queue_manager::Agent::smtp_client);
+    const queue_manager::Result result(done, queue_manager::AgentKind::smtp);
     std::erase_if(b.handed, [&](const Handed& each) { return each.delivery == handed.delivery; });
     b.engine.done(result.event(), b.now(), b.out);
     b.run();

@@ -2,6 +2,7 @@
 // answers may come in any order. Long questions and answers come in parts (ipc/parts.h), with others between them. The
 // categorizer keeps nothing between questions.
 #pragma once
+#include "libspool/delivery_facts.h"
 #include "libspool/queue_id.h"
 #include <cstddef>
 #include <cstdint>
@@ -45,19 +46,12 @@ struct Categorize { // queue-manager → categorizer
 // recipients of ordinary length.
 inline constexpr std::size_t largest_questions = 256 << 20;
 
-enum class Fate : std::uint8_t {
-    remote,   // address is to be routed by its domain
-    local,    // delivered by `local` for `user`
-    discard,  // accepted and thrown away by explicit configuration
-    failed,   // permanent: status and text say why
-    deferred, // a table could not be read …: ask again later
-    last_ = deferred,
-};
-
 // One final recipient. Several may come of one envelope recipient (an alias); each names where it comes from.
 struct Outcome {
     std::uint32_t index = 0; // of the envelope recipient it comes from
-    Fate fate = Fate::remote;
+    // remote: to be routed by its domain. local: delivered by `local` for `user`. discard: accepted and thrown away by
+    // explicit configuration. failed: permanently, status and text say why. unknown: a table could not be read …: ask again later.
+    spool::Fate fate = spool::Fate::remote;
     bool changed = false;     // false: the address is the envelope's own
     bool list = false;        // through a list with an owner, whose the reverse-path is
     std::string address;      // final address
@@ -66,8 +60,8 @@ struct Outcome {
     std::string transport;    // remote: as in spool::AddedRecipient
     std::string delivered_to; // remote: as in spool::AddedRecipient
     std::string reverse_path; // "" = the message's own; else e.g. <owner-list@…> of a list with an owner
-    std::string status;       // failed, deferred: "5.1.1"
-    std::string text;         // failed, deferred: one line for NDR and log
+    std::string status;       // failed, unknown: "5.1.1"
+    std::string text;         // failed, unknown: one line for NDR and log
     static void fields(auto& m, auto& f) {
         f("index", m.index);
         f("fate", m.fate);

@@ -26,6 +26,7 @@
 #pragma once
 #include "daemons/common/proto/route.h"
 #include "libsmtp/circumstances.h"
+#include "libsmtp/outcome.h"
 #include "libsmtp/stage.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
@@ -166,7 +167,7 @@ struct Reply {
     }
 };
 
-enum class Outcome : std::uint8_t { delivered, deferred, failed, last_ = failed };
+using smtp::Outcome;
 
 struct RecipientResult {
     std::uint32_t recipient = 0; // number in spool::MessageState::recipients

@@ -2,6 +2,7 @@
 // durable and Submitted before Reported is said; only then does the queue-manager mark the recipients. A question about many
 // comes in parts (ipc/parts.h); how many one may be about the queue-manager bounds (decide/queue/reports.cpp).
 #pragma once
+#include "libsmtp/report_kind.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
 #include <cstdint>
@@ -14,21 +15,13 @@ namespace proto::report {
 
 inline constexpr std::string_view conversation = "report";
 
-enum class Kind : std::uint8_t {
-    failed, // an NDR
-    delayed,
-    delivered,
-    relayed,
-    expanded,
-    status, // what became, or would become, of recipients that fared differently (spool::Envelope::trace)
-    last_ = status,
-};
+using smtp::ReportKind;
 
 inline constexpr std::size_t longest_text = 2000; // bytes of a recipient's diagnostic, reply …; longer ones are cut
 
 struct Recipient {
     std::uint32_t recipient = 0;  // number in spool::MessageState::recipients
-    Kind fared = Kind::failed;    // as the report's kind; in a status its own, never status
+    ReportKind fared = ReportKind::failed;    // as the report's kind; in a status its own, never status
     std::string status;          // "5.1.1"
     std::string diagnostic;      // "host mx[192.0.2.1] said: 550 5.1.1 … (in reply to RCPT TO command)"
     std::string remote_reply;    // "550 5.1.1 No such user" as the peer said it; "" where no peer spoke
@@ -49,7 +42,7 @@ struct Report { // queue-manager → bounce
     std::uint64_t request = 0;
     spool::QueueId queue_id;
     spool::Location location = spool::Location::messages;
-    Kind kind = Kind::failed;
+    ReportKind kind = ReportKind::failed;
     std::vector<Recipient> recipients;
     std::int64_t retry_until = 0; // delayed: µs since 1970
     std::uint32_t part = 0;

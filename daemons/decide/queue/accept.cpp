@@ -299,7 +299,7 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
         }
         if (m.trace == Trace::verify && each.fate != Fate::remote) { // this is the answer
             const Reason reason = each.reason ? *each.reason : Reason{};
-            if (each.fate == Fate::deferred) {
+            if (each.fate == Fate::unknown) {
                 verified(message, {Entry{each.number, 0}}, reason);
                 continue;
             }
@@ -309,7 +309,7 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
             continue;
         }
         switch (each.fate) {
-        case Fate::deferred:
+        case Fate::unknown:
             deferred.push_back(Entry{each.number, 0});
             if (each.reason) undecided(message, each.number, *each.reason);
             break;

@@ -1,11 +1,15 @@
 // What the engine is told. Plain values; views need live only as long as the call. The driver (queue-manager)
 // makes them from the hand-off messages and the spool; the engine knows neither.
 #pragma once
-#include "libsmtp/circumstances.h"
-#include "libsmtp/stage.h"
 #include "daemons/decide/failure.h"
 #include "daemons/decide/queue/settings.h"
+#include "daemons/decide/route_kind.h"
+#include "libsmtp/circumstances.h"
+#include "libsmtp/outcome.h"
+#include "libsmtp/report_kind.h"
+#include "libsmtp/stage.h"
 #include "libsmtp/time.h"
+#include "libspool/delivery_facts.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
 #include <cstdint>
@@ -14,6 +18,13 @@
 #include <string_view>
 
 namespace decide::queue {
+
+using decide::RouteKind;
+using smtp::Outcome;
+using smtp::ReportKind;
+using spool::Fate;
+using spool::SuccessReport;
+using spool::Trace;
 
 using RecipientNumber = std::uint32_t; // place in spool::MessageState::recipients
 using AgentId = std::uint32_t;         // the driver's number for a connected agent
@@ -51,15 +62,6 @@ struct Restored {
     smtp::WallTime next_attempt{}; // {}: now
 };
 
-enum class ReportKind : std::uint8_t {
-    failed,
-    delayed,
-    delivered,
-    relayed,
-    expanded,
-    status, // of recipients that fared differently (Accepted::trace)
-    last_ = status,
-};
 // A recipient that is done with, and whose sender is still to be told.
 struct Unreported {
     RecipientNumber number = 0;
@@ -67,10 +69,6 @@ struct Unreported {
     bool expired = false;
     const Reason* reason = nullptr;
 };
-
-// The sender wants to know of the first try; or only what would become of the message: nothing is delivered, and
-// what a try comes to is all there is (sendmail -v, -bv).
-enum class Trace : std::uint8_t { none, first_try, verify };
 
 enum class Sender : std::uint8_t { ordinary, null }; // null: an NDR, expires sooner, never gets reports
 
@@ -104,8 +102,6 @@ struct Accepted {
     std::string_view pool;         // of source addresses; "" the usual one
 };
 
-enum class Fate : std::uint8_t { remote, local, discard, failed, deferred, last_ = deferred };
-
 // One recipient after categorization. Expansion records are durable before this is said.
 struct FinalRecipient {
     RecipientNumber number = 0;
@@ -114,7 +110,7 @@ struct FinalRecipient {
     // ("local/ann")
     std::string_view destination;
     std::uint32_t sender_group = 0; // recipients of different groups never share a transaction
-    const Reason* reason = nullptr; // failed, deferred; where it is only verified, also local and discard
+    const Reason* reason = nullptr; // failed, unknown; where it is only verified, also local and discard
     std::uint32_t address_key = 0;  // the same for the same address (SuppressionChanged); 0: not known
     bool unchecked = false; // remote, local: the suppression list is asked about it before its first try
 };
@@ -126,8 +122,6 @@ struct Categorized {
     std::span<const FinalRecipient> recipients;
     std::span<const Unreported> expanded; // those replaced whose sender is owed a word of it
 };
-
-enum class RouteKind : std::uint8_t { mx, configured, temporary, permanent, last_ = permanent };
 
 struct Routed {
     std::string_view domain;
@@ -170,10 +164,6 @@ enum class Departure : std::uint8_t {
     orderly, // stopped, killed from outside, connection lost for another reason: nobody is suspect
     crashed, // died of itself, hung (master killed it for that), or took all the memory: what was in flight is suspect
 };
-
-enum class Outcome : std::uint8_t { delivered, deferred, failed };
-// The sender asked to be told of success (RFC 3461), and how it ended.
-enum class SuccessReport : std::uint8_t { none, delivered, relayed };
 
 struct Result {
     RecipientNumber number = 0;
