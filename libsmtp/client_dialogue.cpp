@@ -254,7 +254,7 @@ void ClientSession::chunk_refused(const Reply& reply) {
     verdict.outcome = Outcome::deferred;
     verdict.status[0] = '4';
     verdict.text =
-        printable(fmt::format("host {} offers CHUNKING, but answered to BDAT: {}", options_.peer, verdict.said));
+        printable(fmt::format("host {} offers CHUNKING, but answered to BDAT: {}", options_.peer, verdict.remote_reply));
     fail(std::move(verdict));
     std::get<client_event::Ended>(events_.back()).distrust_chunking = true;
 }

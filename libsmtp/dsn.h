@@ -2,6 +2,7 @@
 // with CRLF line ends. Pure: facts, time and wording are passed in. Who is told, and whether at all, is
 // decided by the caller.
 #pragma once
+#include "libsmtp/remote_reply.h"
 #include "libsmtp/report_kind.h"
 #include "libsmtp/time.h"
 #include <chrono>
@@ -38,10 +39,7 @@ struct Recipient {
     std::string original_recipient; // ORCPT, decoded: "rfc822;user@example.org", "utf-8;…"; "" for none
     std::string final_recipient;    // "user@example.org"
     std::optional<Action> action = {}; // in a status; unset: the report's kind
-    std::string status;             // "5.1.1"; made fit for the action where it is not
-    std::string diagnostic;         // in words: "host mx[192.0.2.1] said: 550 …"
-    std::string remote_reply;       // the peer's own words, "550 5.1.1 No such user"; "" where none spoke
-    std::string remote_mta;         // host name of that peer; "" for none
+    RemoteReply reason;             // its status is made fit for the action where it is not
     std::optional<WallTime> last_attempt;
     std::string advice = {};        // what to do about it, where whoever reports knows better than its status tells
 };

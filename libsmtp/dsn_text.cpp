@@ -76,12 +76,12 @@ std::string recipient_list(const Report& report) {
         if (const auto alias = alias_of(r); !alias.empty())
             line += fmt::format(" (you wrote to <{}>)", alias);
         if (report.kind == ReportKind::status) line += fmt::format(" is {}", name_of(action_of(r, report)));
-        const std::string& why = r.diagnostic.empty() ? r.remote_reply : r.diagnostic;
+        const std::string& why = r.reason.text.empty() ? r.reason.remote_reply : r.reason.text;
         if (!why.empty()) line += ": " + why;
         append_wrapped(out, printable(line, Charset::utf8), "    ");
         out += "\r\n";
         if (action_of(r, report) == Action::failed) {
-            if (const auto hint = r.advice.empty() ? advice(r.status) : r.advice; !hint.empty()) {
+            if (const auto hint = r.advice.empty() ? advice(r.reason.status) : r.advice; !hint.empty()) {
                 out += "    -> ";
                 append_wrapped(out, hint, "       ");
                 out += "\r\n";

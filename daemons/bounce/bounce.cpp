@@ -165,7 +165,7 @@ void Bounce::keep_in_bad(const Shared& work, const Audience& audience) {
     std::string why;
     for (const auto& r : audience.recipients)
         why += fmt::format("{}<{}>: {} {}", why.empty() ? "" : "\n",
-                           work->state->recipients[r.recipient].address, r.status, r.diagnostic);
+                           work->state->recipients[r.recipient].address, r.reason.status, r.reason.text);
     intake_->pool().post([this, work, audience, why = std::move(why), share = share_] {
         const auto copied = copy_to_bad(intake_->disk(), work->report.queue_id, work->report.location, why, share);
         KILL_POINT("bounce.kept_in_bad");

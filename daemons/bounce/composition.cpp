@@ -39,7 +39,7 @@ smtp::WallTime time_of(std::int64_t microseconds) {
 smtp::dsn::Return returns_of(const Settings& settings, const Audience& audience, const spool::Envelope& envelope,
                              bool of_list) {
     const bool over_quota = std::all_of(audience.recipients.begin(), audience.recipients.end(), [](const auto& r) {
-        return r.status == "4.2.2" || r.status == "5.2.2";
+        return r.reason.status == "4.2.2" || r.reason.status == "5.2.2";
     });
     if (over_quota && settings.over_quota_few_headers) return smtp::dsn::Return::few_headers;
     const bool headers = (!of_list && envelope.ret == smtp::Ret::headers) || envelope.require_tls;
@@ -51,15 +51,12 @@ smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const sp
     smtp::dsn::Recipient out;
     out.final_recipient = state.recipients[reported.recipient].address;
     out.original_recipient = wishes.original_recipient(reported.recipient);
-    out.status = reported.status;
-    out.diagnostic = reported.diagnostic;
-    out.remote_reply = reported.remote_reply;
-    out.remote_mta = reported.remote_host;
-    if (reported.remote_reply.empty() && decide::is_told(reported.diagnostic))
+    out.reason = reported.reason;
+    if (reported.reason.remote_reply.empty() && decide::is_told(reported.reason.text))
         out.advice = fmt::format("This mail system itself sends nothing to that address: it is on its suppression list. Its "
                                  "administrator can take it off (postrider suppress remove {}).",
                                  out.final_recipient);
-    if (reported.remote_reply.empty() && reported.diagnostic.starts_with("Error: Idempotency-Key"))
+    if (reported.reason.remote_reply.empty() && reported.reason.text.starts_with("Error: Idempotency-Key"))
         out.advice = "The program that sent it names its messages by keys (Idempotency-Key:), and has used this one for another "
                      "message. It has to name each by a key of its own.";
     if (reported.last_attempt != 0) out.last_attempt = time_of(reported.last_attempt);

@@ -16,9 +16,9 @@ spool::Decided failed_untried(std::vector<std::uint32_t> recipients, const decid
 
 std::string host_name_of(const std::string& host) { return host.substr(0, host.find('[')); }
 
-decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::string& host) {
-    return {reply.status, reply.text, reply.said, reply.said.empty() ? std::string() : host_name_of(host),
-            reply.stage, reply.code, reply.seen, reply.at};
+decide::queue::Reason reason_of(smtp::RemoteReply reply, const std::string& host) {
+    if (!reply.remote_reply.empty()) reply.remote_host = host_name_of(host);
+    return reply;
 }
 
 smtp::WallTime from_wire(std::int64_t microseconds) { return smtp::WallTime(smtp::Duration(microseconds)); }

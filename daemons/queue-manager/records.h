@@ -43,7 +43,8 @@ private:
 spool::Decided failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
                               std::string_view who, smtp::WallTime now);
 
-decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::string& host);
+// With whose words they are, by the host of the delivery.
+decide::queue::Reason reason_of(smtp::RemoteReply reply, const std::string& host);
 // "mx.example.org" of "mx.example.org[192.0.2.1]:25".
 std::string host_name_of(const std::string& host);
 

@@ -45,7 +45,7 @@ bool Connection::again_from_another(smtp::TransactionResult& result) {
     if (!from || !job) return false;
     const auto source = from->address.to_string();
     const auto speaks = [&](const smtp::Verdict& verdict) {
-        return decide::blames_source({verdict.stage, verdict.code, verdict.status}, verdict.said, {source, from->helo});
+        return decide::blames_source({verdict.stage, verdict.code, verdict.status}, verdict.remote_reply, {source, from->helo});
     };
     const auto blames = [&](const smtp::Verdict& verdict) { return !speaks(verdict).empty(); };
     const auto why = std::ranges::find_if(result.verdicts, blames);

@@ -45,18 +45,6 @@ void describe(const Content& content, smtp::Transaction& out) {
     out.unconvertible = content.unconvertible();
 }
 
-Reply reply_of(const smtp::Verdict& verdict) {
-    Reply out;
-    out.code = static_cast<std::uint16_t>(verdict.code);
-    out.status = verdict.status;
-    out.text = verdict.text;
-    out.said = verdict.said;
-    out.stage = verdict.stage;
-    out.in_doubt = verdict.in_doubt;
-    out.seen.silent = verdict.silent;
-    return out;
-}
-
 std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts) {
     std::vector<decide::ReplyRule> out;
     for (const auto& text : texts)
@@ -84,7 +72,7 @@ Done make_done(const Deliver& order, const spool::MessageState& state,
     out.delivery = order.delivery;
     out.queue_id = order.queue_id;
     out.replies.reserve(result.verdicts.size());
-    for (const auto& verdict : result.verdicts) out.replies.push_back(reply_of(verdict));
+    for (const auto& verdict : result.verdicts) out.replies.push_back(verdict);
     out.results.reserve(order.recipients.size());
     const decide::ReportWishes wishes(state);
     const bool traced = state.envelope.trace != spool::Trace::none; // every result is told
@@ -103,7 +91,7 @@ Done make_done(const Deliver& order, const smtp::Verdict& verdict) {
     Done out;
     out.delivery = order.delivery;
     out.queue_id = order.queue_id;
-    out.replies.push_back(reply_of(verdict));
+    out.replies.push_back(verdict);
     for (const auto number : order.recipients) out.results.push_back({number, verdict.outcome, 0, false});
     return out;
 }

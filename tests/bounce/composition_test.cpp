@@ -24,7 +24,7 @@ proto::report::Report report(ReportKind kind, std::vector<std::uint32_t> recipie
     proto::report::Report r;
     r.queue_id = spool::QueueId{0x0A1B2C3D4E5F01};
     r.kind = kind;
-    for (auto n : recipients) r.recipients.push_back({n, kind, "5.1.1", "host mx said: 550 no", "550 no", "mx", 0});
+    for (auto n : recipients) r.recipients.push_back({n, kind, {"5.1.1", "host mx said: 550 no", "550 no", "mx"}, 0});
     return r;
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("what our own suppression list stopped is not put on the recipient's s
     const auto s = state({spool::Notify::unspecified});
     const auto text_of = [&](std::string reply) {
         auto asked = report(ReportKind::failed, {0});
-        asked.recipients[0] = {0, ReportKind::failed, "5.7.1", "on the suppression list since 2026-11-22: asked for", reply, "", 0};
+        asked.recipients[0] = {0, ReportKind::failed, {"5.7.1", "on the suppression list since 2026-11-22: asked for", reply, ""}, 0};
         auto text = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
                             spool::QueueId{0x0A1B2C3D4E6002}, {smtp::WallTime(std::chrono::seconds(1795190098)), {}})
                         .content;
@@ -147,7 +147,7 @@ TEST_CASE("RET and a full mailbox limit what is returned") {
     CHECK_FALSE(has(content(), "\r\n\r\nbody\r\n"));
     CHECK(has(content(), "Received: x\r\nSubject: s\r\n"));
     CHECK_FALSE(wants_content(asked, s));
-    asked.recipients[0].status = "5.2.2";
+    asked.recipients[0].reason.status = "5.2.2";
     CHECK_FALSE(has(content(), "Received: x\r\n"));
     CHECK(has(content(), "Subject: s\r\n"));
 }

@@ -30,10 +30,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     report.sender = piece(rest);
     Recipient recipient;
     recipient.final_recipient = piece(rest);
-    recipient.status = piece(rest);
-    recipient.diagnostic = piece(rest);
-    recipient.remote_reply = piece(rest);
-    recipient.remote_mta = piece(rest);
+    recipient.reason.status = piece(rest);
+    recipient.reason.text = piece(rest);
+    recipient.reason.remote_reply = piece(rest);
+    recipient.reason.remote_host = piece(rest);
     recipient.original_recipient = piece(rest);
     report.recipients = {recipient, recipient};
     report.envelope_id = piece(rest);

@@ -18,7 +18,7 @@ struct Bench {
     std::vector<std::uint64_t> ended;
     std::vector<std::string> hindrances;
     bool agent = true;
-    delivery::Reply failed = {.stage = delivery::Stage::rcpt}; // how
+    smtp::RemoteReply failed = {.stage = delivery::Stage::rcpt}; // how
     std::string advice; // the last
     std::string pool;
     std::string told; // a line per step: "finding step text"

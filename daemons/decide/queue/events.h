@@ -4,8 +4,8 @@
 #include "daemons/decide/failure.h"
 #include "daemons/decide/queue/settings.h"
 #include "daemons/decide/route_kind.h"
-#include "libsmtp/circumstances.h"
 #include "libsmtp/outcome.h"
+#include "libsmtp/remote_reply.h"
 #include "libsmtp/report_kind.h"
 #include "libsmtp/stage.h"
 #include "libsmtp/time.h"
@@ -34,17 +34,7 @@ using DeliveryId = std::uint64_t;      // the engine's
 enum class Lane : std::uint8_t { high, normal, bulk, last_ = bulk };
 
 // Why a recipient, a queue or a link waits or failed. Carried from a result to records, reports and listings.
-struct Reason {
-    std::string status;       // "4.4.1"
-    std::string text;         // one line for logs, listings and NDRs: "connect to mx[192.0.2.1]:25: refused"
-    std::string remote_reply; // as the peer said it; "" where no peer spoke
-    std::string remote_host;  // "" where no peer spoke
-    smtp::Stage stage = smtp::Stage::none; // of the conversation, where there was one or should have been
-    std::uint16_t code = 0;                // of the peer's reply; 0: it said nothing
-    smtp::Circumstances seen = {};
-    std::string at; // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]": where it was met; "" no host was tried
-    bool operator==(const Reason&) const = default;
-};
+using Reason = smtp::RemoteReply;
 
 // Does the answer also say "not so many connections" (421, 452, 4.7.x after EHLO)?
 enum class PushBack : std::uint8_t { no, yes };
