@@ -102,7 +102,7 @@ void Bounce::tell(Reported reported) {
 
 void Bounce::asked(proto::report::Report&& report) {
     Question question{report.queue_id, report.kind, {}};
-    for (const auto& recipient : report.recipients) question.recipients.push_back(recipient.recipient);
+    for (const auto& recipient : report.recipients) question.recipients.push_back(recipient.number);
     if (const auto before = answered_.find(question); before != answered_.end()) {
         before->second.request = report.request;
         return tell(before->second);
@@ -165,7 +165,7 @@ void Bounce::keep_in_bad(const Shared& work, const Audience& audience) {
     std::string why;
     for (const auto& r : audience.recipients)
         why += fmt::format("{}<{}>: {} {}", why.empty() ? "" : "\n",
-                           work->state->recipients[r.recipient].address, r.reason.status, r.reason.text);
+                           work->state->recipients[r.number].address, r.reason.status, r.reason.text);
     intake_->pool().post([this, work, audience, why = std::move(why), share = share_] {
         const auto copied = copy_to_bad(intake_->disk(), work->report.queue_id, work->report.location, why, share);
         KILL_POINT("bounce.kept_in_bad");

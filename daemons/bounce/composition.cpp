@@ -46,11 +46,11 @@ smtp::dsn::Return returns_of(const Settings& settings, const Audience& audience,
     return headers ? smtp::dsn::Return::headers : smtp::dsn::Return::full;
 }
 
-smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const spool::MessageState& state,
+smtp::dsn::Recipient describe(const spool::ReportRecipient& reported, const spool::MessageState& state,
                               const decide::ReportWishes& wishes) {
     smtp::dsn::Recipient out;
-    out.final_recipient = state.recipients[reported.recipient].address;
-    out.original_recipient = wishes.original_recipient(reported.recipient);
+    out.final_recipient = state.recipients[reported.number].address;
+    out.original_recipient = wishes.original_recipient(reported.number);
     out.reason = reported.reason;
     if (reported.reason.remote_reply.empty() && decide::is_told(reported.reason.text))
         out.advice = fmt::format("This mail system itself sends nothing to that address: it is on its suppression list. Its "
@@ -92,10 +92,10 @@ Settings settings_of(const config::Config& config, Wordings wordings) {
 std::vector<Audience> audiences_of(const proto::report::Report& report, const spool::MessageState& state) {
     std::vector<Audience> out;
     const decide::ReportWishes wishes(state);
-    for (const proto::report::Recipient& reported : report.recipients) {
-        if (reported.recipient >= state.recipients.size()) continue;
-        const spool::RecipientState& recipient = state.recipients[reported.recipient];
-        if (!wanted(report.kind, wishes.notify(reported.recipient))) continue;
+    for (const spool::ReportRecipient& reported : report.recipients) {
+        if (reported.number >= state.recipients.size()) continue;
+        const spool::RecipientState& recipient = state.recipients[reported.number];
+        if (!wanted(report.kind, wishes.notify(reported.number))) continue;
         // How an address stands is told to who asked, not to the owner of a list on the way.
         std::string path = report.kind == ReportKind::status ? state.envelope.reverse_path : state.reverse_path_of(recipient);
         if (path == "<>") path.clear();
@@ -122,7 +122,7 @@ std::vector<Audience> postmaster_copies(const Settings& settings, ReportKind kin
 
 bool wants_content(const proto::report::Report& report, const spool::MessageState& state) {
     const bool of_list = std::ranges::any_of(report.recipients, [&](const auto& each) {
-        return each.recipient < state.recipients.size() && state.recipients[each.recipient].list;
+        return each.number < state.recipients.size() && state.recipients[each.number].list;
     });
     return report.kind == ReportKind::failed && (of_list || state.envelope.ret != smtp::Ret::headers);
 }
@@ -131,7 +131,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
                     const spool::MessageState& state, const Material& material, spool::QueueId report_id,
                     Clock clock) {
     const decide::ReportWishes wishes(state);
-    const bool of_list = wishes.is_of_list(audience.recipients.front().recipient);
+    const bool of_list = wishes.is_of_list(audience.recipients.front().number);
     smtp::dsn::Report dsn;
     dsn.kind = report.kind;
     dsn.host = settings.hostname;
@@ -150,7 +150,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     if (report.retry_until != 0) dsn.retry_until = time_of(report.retry_until);
     for (const auto& recipient : audience.recipients) {
         auto& described = dsn.recipients.emplace_back(describe(recipient, state, wishes));
-        if (report.kind == ReportKind::status) described.action = action_of(recipient.fared, state.envelope.trace);
+        if (report.kind == ReportKind::status) described.action = action_of(recipient.kind, state.envelope.trace);
     }
     dsn.content = material.content;
     dsn.content_complete = material.content_complete;

@@ -33,7 +33,7 @@ Settings settings_of(const config::Config& config, Wordings wordings);
 // One reverse-path and the recipients its owner is told about.
 struct Audience {
     std::string reverse_path; // "": the null one, so that nobody can be told
-    std::vector<proto::report::Recipient> recipients;
+    std::vector<spool::ReportRecipient> recipients;
     bool postmaster = false; // who gets a copy, whatever the reverse-path
 };
 // Those who want to know (NOTIFY); recipients nobody wants to hear of are in none. A recipient that does not

@@ -53,7 +53,7 @@ void Road::go_through(std::vector<AliasTarget>&& targets, std::optional<Reading>
     levels_.push_back({std::move(targets), std::move(reading), via});
 }
 
-std::vector<FinalRecipient> Road::end() {
+std::vector<ResolvedRecipient> Road::end() {
     if (is_deferred_) return {std::move(deferred_)}; // all or nothing: the others would get it again
     if (wrong_members_ > 1) wrong_.text += fmt::format(" (and {} more like this)", wrong_members_ - 1);
     if (wrong_members_ != 0) found_.push_back(std::move(wrong_));
@@ -71,7 +71,7 @@ std::vector<FinalRecipient> Road::end() {
     return std::move(found_);
 }
 
-bool Road::is_envelopes(const FinalRecipient& one) const {
+bool Road::is_envelopes(const ResolvedRecipient& one) const {
     const auto& own = envelope_.address;
     if (lower_domain(one.address) == lower_domain(own)) return true;
     return own.rfind('@') == own.npos && one.fate != Fate::remote && one.address == own + "@" + settings_.origin;
@@ -79,9 +79,9 @@ bool Road::is_envelopes(const FinalRecipient& one) const {
 
 // --- what a road comes to
 
-FinalRecipient Road::base(Fate fate, const std::string& address, const Via& via) const {
-    FinalRecipient one;
-    one.index = envelope_.index;
+ResolvedRecipient Road::base(Fate fate, const std::string& address, const Via& via) const {
+    ResolvedRecipient one;
+    one.origin = envelope_.number;
     one.fate = fate;
     one.address = address;
     one.reverse_path = via.owner;
@@ -90,7 +90,7 @@ FinalRecipient Road::base(Fate fate, const std::string& address, const Via& via)
     return one;
 }
 
-void Road::add(FinalRecipient one) {
+void Road::add(ResolvedRecipient one) {
     if (found_.size() >= settings_.recipients)
         return defer("4.3.5", fmt::format("the alias for this address has more than {} recipients",
                                           settings_.recipients));
@@ -133,7 +133,7 @@ void Road::wrong_member(const Via& via, std::string text, std::string status) {
 void Road::defer(std::string status, std::string text) {
     if (is_deferred_) return;
     is_deferred_ = true;
-    deferred_.index = envelope_.index;
+    deferred_.origin = envelope_.number;
     deferred_.fate = Fate::unknown;
     deferred_.address = envelope_.address;
     deferred_.status = std::move(status);

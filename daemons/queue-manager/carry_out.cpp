@@ -303,8 +303,9 @@ void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
                               .kind = action.kind,
                               .retry_until = to_wire(action.retry_until)};
     bool reasons_missing = false;
-    for (const ReportRecipient& each : action.recipients) {
-        out.recipients.push_back({each.number, each.fared, each.reason, each.expired ? 0 : to_wire(now.wall)});
+    out.recipients = action.recipients;
+    for (ReportRecipient& each : out.recipients) {
+        if (!each.expired) each.last_attempt = to_wire(now.wall);
         reasons_missing = reasons_missing || each.expired || each.reason.status.empty();
     }
     reports_[action.request] = action.id;
@@ -312,8 +313,8 @@ void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
     readings_.read(action.id, action.location,
                    [this, out = std::move(out)](const spool::MessageState& state, std::uint64_t) mutable {
                        for (auto& recipient : out.recipients) {
-                           if (recipient.recipient >= state.recipients.size()) continue;
-                           const auto& last = state.recipients[recipient.recipient];
+                           if (recipient.number >= state.recipients.size()) continue;
+                           const auto& last = state.recipients[recipient.number];
                            if (recipient.reason.text.empty()) recipient.reason.text = last.reply.text;
                            if (recipient.reason.status.empty()) recipient.reason.status = last.reply.status;
                            if (recipient.last_attempt == 0) recipient.last_attempt = to_wire(last.last_attempt);
@@ -334,8 +335,10 @@ void QueueManager::ask_bounce(proto::report::Report question) {
         while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end; // not within a character
         text.replace(end, text.npos, "...");
     };
-    for (auto& [number, fared, reason, last_attempt] : question.recipients)
+    for (auto& each : question.recipients) {
+        auto& reason = each.reason;
         for (auto* text : {&reason.status, &reason.text, &reason.remote_reply, &reason.remote_host, &reason.at}) shorten(*text);
+    }
     const auto request = question.request;
     bounce_.ask_in_parts(request, [this, request, id = question.queue_id, parts = Parts(std::move(question))]() mutable {
         if (bounce_.ask(parts.next()) == ipc::Sent::too_long) { // not with texts so short

@@ -72,7 +72,7 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
 }
 
 Settled settled_by_answer(std::uint32_t number, const std::string& address,
-                          const proto::categorize::Outcome& outcome, const Subject& subject) {
+                          const spool::ResolvedRecipient& outcome, const Subject& subject) {
     Settled out{.number = number,
                 .fate = outcome.fate,
                 .delivered_to = outcome.delivered_to,
@@ -91,14 +91,14 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
 }
 
 // Whom reports go to: who comes out of a list keeps the list's.
-const std::string& path_of(const proto::categorize::Outcome& outcome, const Subject::Origin& origin) {
+const std::string& path_of(const spool::ResolvedRecipient& outcome, const Subject::Origin& origin) {
     return outcome.reverse_path.empty() ? origin.reverse_path : outcome.reverse_path;
 }
 
 // What the sender is told of one that others came for.
-std::optional<decide::queue::Unreported>
+std::optional<spool::ReportRecipient>
 told_of_expansion(const Subject& subject, std::uint32_t number,
-                  const std::vector<const proto::categorize::Outcome*>& outcomes) {
+                  const std::vector<const spool::ResolvedRecipient*>& outcomes) {
     using decide::queue::ReportKind;
     const auto of_list = std::ranges::count_if(outcomes, [](auto* each) { return each->list; });
     auto kind = decide::ReportWishes::expansion(outcomes.size(), static_cast<std::size_t>(of_list));
@@ -107,7 +107,7 @@ told_of_expansion(const Subject& subject, std::uint32_t number,
         kind = ReportKind::expanded;
     else if (!std::ranges::binary_search(subject.tell_success, number))
         return {};
-    return decide::queue::Unreported{number, *kind, false, nullptr};
+    return spool::ReportRecipient{.number = number, .kind = *kind};
 }
 
 // Who has it already, or has its place in a queue: what is only found out now must not send it to them again.
@@ -115,7 +115,7 @@ std::set<std::string> copies_of(const spool::MessageState& state, const Subject&
     std::set<std::string> out;
     auto open = subject.open.begin();
     for (std::uint32_t number = 0; number < subject.total; ++number) {
-        if (open != subject.open.end() && open->index == number) {
+        if (open != subject.open.end() && open->number == number) {
             ++open;
             continue;
         }
@@ -138,7 +138,7 @@ std::string ended_key(std::uint32_t envelope, const decide::Copy& copy, Mailboxe
 
 std::set<std::string> ends_of(const spool::MessageState& state, const Subject& subject) {
     std::set<std::string> out;
-    if (subject.redone.empty() && subject.open.back().index < subject.addressed) return out; // in the order of their numbers
+    if (subject.redone.empty() && subject.open.back().number < subject.addressed) return out; // in the order of their numbers
     for (std::uint32_t number = static_cast<std::uint32_t>(subject.addressed); number < subject.total; ++number) {
         const auto& recipient = state.recipients[number];
         using spool::Status;
@@ -155,13 +155,13 @@ std::set<std::string> ends_of(const spool::MessageState& state, const Subject& s
 }
 
 // The outcomes for one recipient without those who have the message; nobody left is told as `nobody`.
-std::vector<const proto::categorize::Outcome*> without_copies(const Subject& subject,
-                                                              const proto::categorize::Recipient& asked,
+std::vector<const spool::ResolvedRecipient*> without_copies(const Subject& subject,
+                                                              const spool::UnresolvedRecipient& asked,
                                                               const Subject::Origin& origin,
-                                                              std::vector<const proto::categorize::Outcome*> outcomes,
-                                                              const proto::categorize::Outcome& nobody) {
+                                                              std::vector<const spool::ResolvedRecipient*> outcomes,
+                                                              const spool::ResolvedRecipient& nobody) {
     if (subject.copies.empty() && subject.ended.empty()) return outcomes;
-    const bool again = asked.index >= subject.addressed || !origin.redone.empty();
+    const bool again = asked.number >= subject.addressed || !origin.redone.empty();
     const auto envelope = origin.envelope;
     std::erase_if(outcomes, [&](const auto* outcome) {
         if (outcome->fate == Fate::unknown) return false;
@@ -238,8 +238,8 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
 
 std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer,
                                smtp::WallTime now) {
-    std::map<std::uint32_t, std::vector<const proto::categorize::Outcome*>> by_origin;
-    for (const auto& outcome : answer.outcomes) by_origin[outcome.index].push_back(&outcome);
+    std::map<std::uint32_t, std::vector<const spool::ResolvedRecipient*>> by_origin;
+    for (const auto& outcome : answer.outcomes) by_origin[outcome.origin].push_back(&outcome);
 
     Judgement out;
     out.recipients = subject.settled;
@@ -258,10 +258,10 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     for (std::size_t i = 0; i < subject.open.size(); ++i) {
         const auto& asked = subject.open[i];
         const auto& origin = subject.origins[i];
-        auto found = by_origin.find(asked.index);
+        auto found = by_origin.find(asked.number);
         if (found == by_origin.end()) return {};
         ++answered;
-        proto::categorize::Outcome nobody;
+        spool::ResolvedRecipient nobody;
         nobody.fate = Fate::discard;
         nobody.status = "2.1.5";
         nobody.text = fmt::format("<{}> leads to recipients that have the message already", asked.address);
@@ -271,14 +271,14 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             const auto& outcome = *outcomes.front();
             if (!outcome.target.empty()) out.expanded = true; // no other place after a crash
             std::array where = {outcome.user, outcome.target, outcome.transport, outcome.reverse_path};
-            if (outcome.fate == Fate::local) local[std::move(where)].push_back(asked.index);
+            if (outcome.fate == Fate::local) local[std::move(where)].push_back(asked.number);
             else if (outcome.fate == Fate::remote && where == decltype(where){})
-                out.unchanged.push_back(asked.index);
+                out.unchanged.push_back(asked.number);
             else if (outcome.fate == Fate::remote)
-                sent_on[std::move(where)].push_back(asked.index);
+                sent_on[std::move(where)].push_back(asked.number);
             else if (outcome.fate == Fate::failed)
-                failed[{outcome.status, outcome.text}].push_back(asked.index);
-            settled(asked.index, asked.address, outcome, i);
+                failed[{outcome.status, outcome.text}].push_back(asked.number);
+            settled(asked.number, asked.address, outcome, i);
             continue;
         }
         const auto waits = [](auto* outcome) { return outcome->fate == Fate::unknown; };
@@ -287,20 +287,22 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             continue;
         }
         if (std::ranges::all_of(outcomes, waits)) { // the address as it stands is asked about again
-            settled(asked.index, asked.address, *outcomes.front(), i);
+            settled(asked.number, asked.address, *outcomes.front(), i);
             continue;
         }
         if (again)
             expansion.replaced.insert(expansion.replaced.end(), origin.redone.begin(), origin.redone.end());
         else
-            expansion.replaced.push_back(asked.index);
-        if (const auto told = told_of_expansion(subject, asked.index, outcomes); told && !again) out.told.push_back(*told);
+            expansion.replaced.push_back(asked.number);
+        if (const auto told = told_of_expansion(subject, asked.number, outcomes); told && !again) out.told.push_back(*told);
         const auto address_of = [&](const auto* outcome) { return again && !outcome->changed ? asked.address : outcome->address; };
         if (std::ranges::any_of(outcomes, [&](auto* outcome) { return address_of(outcome).empty(); })) return {};
         for (const auto* outcome : outcomes) { // those that wait (bounce.soft_bounce) do so by themselves
-            expansion.added.push_back({asked.index, outcome->fate, address_of(outcome), outcome->user,
-                                       path_of(*outcome, origin), outcome->target, outcome->transport,
-                                       outcome->list || origin.list, outcome->delivered_to});
+            auto& added = expansion.added.emplace_back(*outcome);
+            added.origin = asked.number;
+            added.address = address_of(outcome);
+            added.reverse_path = path_of(*outcome, origin);
+            added.list = outcome->list || origin.list;
             settled(next_number, address_of(outcome), *outcome, i);
             if (outcome->fate == Fate::failed)
                 failed[{outcome->status, outcome->text}].push_back(next_number);
@@ -339,7 +341,7 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
     return out;
 }
 
-std::string place_here(const proto::categorize::Outcome& outcome) {
+std::string place_here(const spool::ResolvedRecipient& outcome) {
     const auto& target = outcome.target;
     if (target.empty()) return "the mailbox of " + outcome.user;
     const auto as = outcome.user.empty() ? "" : ", as " + outcome.user;

@@ -62,14 +62,12 @@ Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const spool::RecipientState& recipient = state.recipients[number];
         if (recipient.accounted_for()) {
-            if (!wishes) {
-                wishes.emplace(state);
-                reasons_.reserve(state.recipients.size()); // they are pointed to
-            }
+            if (!wishes) wishes.emplace(state);
             if (const auto kind = owed(recipient, number, *wishes)) {
                 const auto& reply = recipient.reply;
-                reasons_.push_back({reply.status, reply.text, {}, reply.code == 0 ? "" : host_name_of(recipient.host)});
-                unreported_.push_back({number, *kind, false, &reasons_.back()});
+                unreported_.push_back({.number = number,
+                                       .kind = *kind,
+                                       .reason = {reply.status, reply.text, {}, reply.code == 0 ? "" : host_name_of(recipient.host)}});
             }
             continue;
         }

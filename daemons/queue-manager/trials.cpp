@@ -26,7 +26,7 @@ Finding finding_of(proto::delivery::Outcome outcome) {
                                           : Finding::permanent;
 }
 
-TrialLine of_fate(const proto::categorize::Outcome& outcome) {
+TrialLine of_fate(const spool::ResolvedRecipient& outcome) {
     using spool::Fate;
     TrialLine line{.step = "categorize", .recipient = outcome.address, .status = outcome.status};
     switch (outcome.fate) {

@@ -208,7 +208,7 @@ TEST_CASE("of two who are to be told one is told once, whatever becomes of the o
     std::ofstream(bad) << "in the way";
     rp::Report report = world.report(id, rp::Kind::failed);
     report.recipients.push_back(report.recipients[0]);
-    report.recipients[1].recipient = 1;
+    report.recipients[1].number = 1;
     static_cast<void>(world.reports->send(report));
     world.wait([&] { return world.answers.size() == 1 && world.submitted.size() == 1; });
     CHECK(world.answers[0].outcome == rp::Outcome::try_later);

@@ -24,14 +24,14 @@ proto::report::Report report(ReportKind kind, std::vector<std::uint32_t> recipie
     proto::report::Report r;
     r.queue_id = spool::QueueId{0x0A1B2C3D4E5F01};
     r.kind = kind;
-    for (auto n : recipients) r.recipients.push_back({n, kind, {"5.1.1", "host mx said: 550 no", "550 no", "mx"}, 0});
+    for (auto n : recipients) r.recipients.push_back({.number = n, .kind = kind, .reason = {"5.1.1", "host mx said: 550 no", "550 no", "mx"}});
     return r;
 }
 
 std::vector<std::uint32_t> told(ReportKind kind, const spool::MessageState& s, std::vector<std::uint32_t> of) {
     std::vector<std::uint32_t> out;
     for (const auto& audience : audiences_of(report(kind, std::move(of)), s))
-        for (const auto& r : audience.recipients) out.push_back(r.recipient);
+        for (const auto& r : audience.recipients) out.push_back(r.number);
     return out;
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("what our own suppression list stopped is not put on the recipient's s
     const auto s = state({spool::Notify::unspecified});
     const auto text_of = [&](std::string reply) {
         auto asked = report(ReportKind::failed, {0});
-        asked.recipients[0] = {0, ReportKind::failed, {"5.7.1", "on the suppression list since 2026-11-22: asked for", reply, ""}, 0};
+        asked.recipients[0] = {.number = 0, .kind = ReportKind::failed, .reason = {"5.7.1", "on the suppression list since 2026-11-22: asked for", reply, ""}};
         auto text = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
                             spool::QueueId{0x0A1B2C3D4E6002}, {smtp::WallTime(std::chrono::seconds(1795190098)), {}})
                         .content;
@@ -186,9 +186,9 @@ TEST_CASE("what follows an alias of several is not told of success; what follows
 TEST_CASE("a status says of each recipient what became of it, whatever NOTIFY says") {
     auto s = state({spool::Notify::never, spool::Notify::never, spool::Notify::never});
     auto asked = report(ReportKind::status, {0, 1, 2});
-    asked.recipients[0].fared = ReportKind::delivered;
-    asked.recipients[1].fared = ReportKind::failed;
-    asked.recipients[2].fared = ReportKind::expanded;
+    asked.recipients[0].kind = ReportKind::delivered;
+    asked.recipients[1].kind = ReportKind::failed;
+    asked.recipients[2].kind = ReportKind::expanded;
     const auto text = [&] {
         return compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
                        spool::QueueId{0x0A1B2C3D4E6002}, {})

@@ -15,7 +15,7 @@ Audience audience(std::string reverse_path, std::initializer_list<std::uint32_t>
     out.reverse_path = std::move(reverse_path);
     for (const auto number : numbers) {
         auto& each = out.recipients.emplace_back();
-        each.recipient = number;
+        each.number = number;
     }
     return out;
 }
@@ -40,7 +40,7 @@ std::string shown(const std::vector<Audience>& audiences) {
     std::string out;
     for (const auto& each : audiences) {
         out += (out.empty() ? "" : "; ") + each.reverse_path + ":";
-        for (const auto& recipient : each.recipients) out += " " + std::to_string(recipient.recipient);
+        for (const auto& recipient : each.recipients) out += " " + std::to_string(recipient.number);
     }
     return out;
 }

@@ -147,11 +147,11 @@ TEST_CASE("random aliases: all who are meant get it, nobody else, and nobody twi
         std::set<std::uint32_t> indexes;
         bool waits = false;
         for (const auto& one : got.recipients) {
-            indexes.insert(one.index);
+            indexes.insert(one.origin);
             waits = waits || one.fate == spool::Fate::unknown;
             if (one.fate != spool::Fate::local && one.fate != spool::Fate::remote) continue;
-            const auto& address = one.changed ? one.address : to[one.index];
-            CHECK_MESSAGE(keys.insert(decide::copy_key({address, one.user, one.target, one.transport, to[one.index]}, decide::Mailboxes::files, smtp::lowered)).second, "twice in run ", run);
+            const auto& address = one.changed ? one.address : to[one.origin];
+            CHECK_MESSAGE(keys.insert(decide::copy_key({address, one.user, one.target, one.transport, to[one.origin]}, decide::Mailboxes::files, smtp::lowered)).second, "twice in run ", run);
             copies.insert(!one.target.empty()  ? one.target
                           : !one.user.empty() ? "user " + one.user
                                                : address);
@@ -168,8 +168,8 @@ std::map<std::string, std::string> copies_by(const decide::Expanded& got, const 
     std::map<std::string, std::string> out;
     for (const auto& one : got.recipients) {
         if (one.fate != spool::Fate::local && one.fate != spool::Fate::remote) continue;
-        const auto& address = one.changed ? one.address : to[one.index];
-        out.emplace(decide::copy_key({address, one.user, one.target, one.transport, to[one.index]}, decide::Mailboxes::files, smtp::lowered),
+        const auto& address = one.changed ? one.address : to[one.origin];
+        out.emplace(decide::copy_key({address, one.user, one.target, one.transport, to[one.origin]}, decide::Mailboxes::files, smtp::lowered),
                     !one.target.empty() ? one.target : !one.user.empty() ? "user " + one.user : address);
     }
     return out;

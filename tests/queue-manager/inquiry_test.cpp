@@ -19,8 +19,8 @@ struct Bench {
     }
 };
 
-categorize::Outcome outcome(spool::Fate fate, std::string address) {
-    categorize::Outcome out;
+spool::ResolvedRecipient outcome(spool::Fate fate, std::string address) {
+    spool::ResolvedRecipient out;
     out.fate = fate;
     out.address = std::move(address);
     return out;

@@ -4,8 +4,8 @@
 using namespace queue_manager;
 
 TEST_CASE("with soft_bounce nothing fails for good, and why stays readable") {
-    proto::categorize::Categorized found{1, {{.index = 0, .fate = spool::Fate::failed, .status = "5.1.1", .text = "unknown user"},
-                                             {.index = 1, .fate = spool::Fate::local, .user = "ann"}}};
+    proto::categorize::Categorized found{1, {{.origin = 0, .fate = spool::Fate::failed, .status = "5.1.1", .text = "unknown user"},
+                                             {.origin = 1, .fate = spool::Fate::local, .user = "ann"}}};
     found = softened(std::move(found));
     CHECK(found.outcomes[0].fate == spool::Fate::unknown);
     CHECK(found.outcomes[0].status == "4.1.1");

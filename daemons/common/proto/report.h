@@ -2,10 +2,10 @@
 // durable and Submitted before Reported is said; only then does the queue-manager mark the recipients. A question about many
 // comes in parts (ipc/parts.h); how many one may be about the queue-manager bounds (decide/queue/reports.cpp).
 #pragma once
-#include "libsmtp/remote_reply.h"
 #include "libsmtp/report_kind.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
+#include "libspool/report_recipient.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -20,25 +20,12 @@ using smtp::ReportKind;
 
 inline constexpr std::size_t longest_text = 2000; // bytes of each text of a recipient's reason; longer ones are cut
 
-struct Recipient {
-    std::uint32_t recipient = 0;  // number in spool::MessageState::recipients
-    ReportKind fared = ReportKind::failed;    // as the report's kind; in a status its own, never status
-    smtp::RemoteReply reason;
-    std::int64_t last_attempt = 0; // µs since 1970; 0: none
-    static void fields(auto& m, auto& f) {
-        f("recipient", m.recipient);
-        f("fared", m.fared);
-        f("reason", m.reason);
-        f("last_attempt", m.last_attempt);
-    }
-};
-
 struct Report { // queue-manager → bounce
     std::uint64_t request = 0;
     spool::QueueId queue_id;
     spool::Location location = spool::Location::messages;
     ReportKind kind = ReportKind::failed;
-    std::vector<Recipient> recipients;
+    std::vector<spool::ReportRecipient> recipients;
     std::int64_t retry_until = 0; // delayed: µs since 1970
     std::uint32_t part = 0;
     bool more = false;

@@ -100,9 +100,9 @@ bool Core::accepted(const Accepted& event) {
         }
         place(first, End::back);
     }
-    for (const Unreported& each : event.unreported) {
+    for (const ReportRecipient& each : event.unreported) {
         ++m.open;
-        report(slot, each.kind, each.number, each.expired, each.reason ? *each.reason : Reason{});
+        report(slot, each.kind, each.number, each.expired, each.reason);
     }
     if (m.location == spool::Location::incoming) {
         m.young = true;
@@ -271,9 +271,9 @@ void Core::categorized(const Categorized& event) {
     if (slot == none) return; // removed or held meanwhile: a stale answer
     take_out(slot);
     categorizer_answered();
-    for (const Unreported& each : event.expanded) {
+    for (const ReportRecipient& each : event.expanded) {
         ++messages_[message].open;
-        report(message, each.kind, each.number, each.expired, each.reason ? *each.reason : Reason{});
+        report(message, each.kind, each.number, each.expired, each.reason);
     }
     sort_out(message, slot, event);
     pump_categorizer();

@@ -12,6 +12,7 @@
 #include "libspool/delivery_facts.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
+#include "libspool/report_recipient.h"
 #include <cstdint>
 #include <span>
 #include <string>
@@ -23,6 +24,7 @@ using decide::RouteKind;
 using smtp::Outcome;
 using smtp::ReportKind;
 using spool::Fate;
+using spool::ReportRecipient;
 using spool::SuccessReport;
 using spool::Trace;
 
@@ -52,14 +54,6 @@ struct Restored {
     smtp::WallTime next_attempt{}; // {}: now
 };
 
-// A recipient that is done with, and whose sender is still to be told.
-struct Unreported {
-    RecipientNumber number = 0;
-    ReportKind kind = ReportKind::failed; // neither delayed nor status
-    bool expired = false;
-    const Reason* reason = nullptr;
-};
-
 enum class Sender : std::uint8_t { ordinary, null }; // null: an NDR, expires sooner, never gets reports
 
 // Whether the log has had a chance to tell of it.
@@ -81,7 +75,7 @@ struct Accepted {
     std::span<const RecipientNumber>
         open; // … unless these are listed: the ones still open (restored messages)
     std::span<const Restored> restored;
-    std::span<const Unreported> unreported; // beside the open ones
+    std::span<const ReportRecipient> unreported; // beside the open ones: done with, their sender is still to be told
     bool delay_notice_sent = false;
     Trace trace = Trace::none;
     bool held = false;             // by an operator, or as poison: nothing happens until release()
@@ -110,7 +104,7 @@ struct FinalRecipient {
 struct Categorized {
     spool::QueueId id;
     std::span<const FinalRecipient> recipients;
-    std::span<const Unreported> expanded; // those replaced whose sender is owed a word of it
+    std::span<const ReportRecipient> expanded; // those replaced whose sender is owed a word of it
 };
 
 struct Routed {
