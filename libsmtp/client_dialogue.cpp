@@ -251,10 +251,10 @@ void ClientSession::take_early(const Reply& reply) {
 // What was offered is not understood. What it has made of the message's lines nobody knows: the conversation ends.
 void ClientSession::chunk_refused(const Reply& reply) {
     Verdict verdict = said(Stage::final_dot, reply);
-    verdict.outcome = Verdict::Outcome::temporary;
+    verdict.outcome = Outcome::deferred;
     verdict.status[0] = '4';
     verdict.text =
-        printable(fmt::format("host {} offers CHUNKING, but answered to BDAT: {}", options_.peer, verdict.said));
+        printable(fmt::format("host {} offers CHUNKING, but answered to BDAT: {}", options_.peer, verdict.remote_reply));
     fail(std::move(verdict));
     std::get<client_event::Ended>(events_.back()).distrust_chunking = true;
 }

@@ -27,7 +27,7 @@ bool needs_smtputf8(const Transaction& message) {
 
 Verdict refusal(Stage stage, std::string_view status, std::string_view text) {
     Verdict out;
-    out.outcome = Verdict::Outcome::permanent;
+    out.outcome = Outcome::failed;
     out.stage = stage;
     out.status = status;
     out.text = printable(text);

@@ -35,10 +35,10 @@ std::string shown(Stage stage, std::string_view line) {
     return line.starts_with("AUTH ") ? std::string(line.substr(0, line.find(' ', 5))) : "...";
 }
 
-Verdict::Outcome outcome_of(int code) {
-    return code >= 500   ? Verdict::Outcome::permanent
-           : code >= 400 ? Verdict::Outcome::temporary
-                         : Verdict::Outcome::delivered;
+Outcome outcome_of(int code) {
+    return code >= 500   ? Outcome::failed
+           : code >= 400 ? Outcome::deferred
+                         : Outcome::delivered;
 }
 
 } // namespace
@@ -158,7 +158,7 @@ void ClientSession::expired(Monotonic now) {
     if (over_ || !deadline_ || now < *deadline_) return;
     now_ = now;
     Verdict why = lost("conversation with");
-    why.silent = bound_ == Bound::silence;
+    why.seen.silent = bound_ == Bound::silence;
     why.text = bound_ == Bound::rate
                    ? fmt::format("{} takes the message too slowly: {} bytes in {} s", options_.peer, written_ - content_from_,
                                  std::chrono::duration_cast<std::chrono::seconds>(now - content_began_).count())
@@ -287,13 +287,13 @@ Verdict ClientSession::said(Stage stage, const Reply& reply) const {
     Verdict out;
     out.outcome = outcome_of(reply.code);
     out.stage = stage;
-    out.code = reply.code;
+    out.code = static_cast<std::uint16_t>(reply.code);
     out.status = reply.status.given() ? reply.status.text() : fmt::format("{}.0.0", reply.code / 100);
-    out.said = printable(reply.line(), text_limit);
+    out.remote_reply = printable(reply.line(), text_limit);
     if (sasl_ && sasl_->is_revealed_by(reply.text))
-        out.said = fmt::format("{} (its words are not shown: they repeat the password)", reply.code);
-    const std::string_view line = out.said;
-    if (out.outcome == Verdict::Outcome::delivered) {
+        out.remote_reply = fmt::format("{} (its words are not shown: they repeat the password)", reply.code);
+    const std::string_view line = out.remote_reply;
+    if (out.outcome == Outcome::delivered) {
         out.text = line;
     } else if (stage == Stage::banner || stage == Stage::ehlo) {
         out.text =

@@ -19,6 +19,7 @@
 #include "libsmtp/outgoing_content.h"
 #include "libsmtp/parameters.h"
 #include "libsmtp/protocol.h"
+#include "libsmtp/remote_reply.h"
 #include "libsmtp/reply.h"
 #include "libsmtp/reply_parser.h"
 #include "libsmtp/sasl_client.h"
@@ -33,20 +34,6 @@
 #include <vector>
 
 namespace smtp {
-
-// What became of a recipient, or of a connection, and why.
-struct Verdict {
-    enum class Outcome : std::uint8_t { delivered, temporary, permanent };
-    Outcome outcome = Outcome::temporary;
-    Stage stage = Stage::none;
-    int code = 0;          // the server's; 0: it said nothing, or nothing intelligible
-    std::string status;    // "4.4.2": the server's, else our own
-    std::string text;      // one printable line for log and NDR: "host NAME[IP] said: 550 … (in reply to …)"
-    std::string said;      // the server's own words, "550 5.1.1 No such user"; "": it said nothing
-    bool in_doubt = false; // all of the message had been sent, its reply never came
-    bool silent = false;   // nothing came in the time it had
-    bool operator==(const Verdict&) const = default;
-};
 
 // One message for some recipients of one host.
 struct Transaction {

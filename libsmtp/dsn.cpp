@@ -31,7 +31,7 @@ bool is_important(const HeaderField& field) {
 Returned returned_of(const Report& report) {
     Returned out;
     // Only failures may carry the whole message (RFC 3461, 4.3).
-    out.full = report.returns == Return::full && report.kind == Kind::failed && report.content_complete &&
+    out.full = report.returns == Return::full && report.kind == ReportKind::failed && report.content_complete &&
                report.content.size() <= report.full_content_limit;
     const HeaderBlock header = scan_header(report.content);
     if (out.full) {
@@ -94,13 +94,13 @@ std::string delivery_status(const Report& report, Charset charset) {
         field(out, "Final-Recipient", typed("rfc822", r.final_recipient, charset), charset);
         const Action action = action_of(r, report);
         field(out, "Action", name_of(action), Charset::ascii);
-        field(out, "Status", fitting_status(r.status, action), Charset::ascii);
-        if (!r.remote_mta.empty())
-            field(out, "Remote-MTA", fmt::format("dns; {}", r.remote_mta), Charset::ascii);
-        if (!r.remote_reply.empty())
-            field(out, "Diagnostic-Code", fmt::format("smtp; {}", r.remote_reply), charset);
-        else if (!r.diagnostic.empty())
-            field(out, "Diagnostic-Code", fmt::format("{}; {}", own_type, r.diagnostic), charset);
+        field(out, "Status", fitting_status(r.reason.status, action), Charset::ascii);
+        if (!r.reason.remote_host.empty())
+            field(out, "Remote-MTA", fmt::format("dns; {}", r.reason.remote_host), Charset::ascii);
+        if (!r.reason.remote_reply.empty())
+            field(out, "Diagnostic-Code", fmt::format("smtp; {}", r.reason.remote_reply), charset);
+        else if (!r.reason.text.empty())
+            field(out, "Diagnostic-Code", fmt::format("{}; {}", own_type, r.reason.text), charset);
         if (r.last_attempt)
             field(out, "Last-Attempt-Date", rfc5322_date(*r.last_attempt, report.zone), Charset::ascii);
         if (action == Action::delayed && report.retry_until)

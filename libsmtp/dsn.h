@@ -2,6 +2,8 @@
 // with CRLF line ends. Pure: facts, time and wording are passed in. Who is told, and whether at all, is
 // decided by the caller.
 #pragma once
+#include "libsmtp/remote_reply.h"
+#include "libsmtp/report_kind.h"
 #include "libsmtp/time.h"
 #include <chrono>
 #include <cstddef>
@@ -13,21 +15,6 @@
 
 namespace smtp::dsn {
 
-// What a report is about.
-enum class Kind : std::uint8_t {
-    failed,
-    delayed,
-    delivered,
-    relayed,
-    expanded,
-    status, // of recipients that fared differently: each says its own
-    last_ = status,
-};
-constexpr std::string_view name_of(Kind kind) {
-    constexpr std::string_view names[] = {"failed", "delayed", "delivered", "relayed", "expanded", "status"};
-    return names[static_cast<std::size_t>(kind)];
-}
-
 // RFC 3464, 2.3.3; the last two, of mail that nobody sent (sendmail -bv), are Postfix's.
 enum class Action : std::uint8_t { failed, delayed, delivered, relayed, expanded, deliverable, undeliverable };
 constexpr std::string_view name_of(Action action) {
@@ -35,15 +22,24 @@ constexpr std::string_view name_of(Action action) {
                                           "expanded", "deliverable", "undeliverable"};
     return names[static_cast<std::size_t>(action)];
 }
+// Of a recipient in a report of that kind; in a status each has its own.
+constexpr Action action_of(ReportKind kind) {
+    switch (kind) {
+    case ReportKind::delayed: return Action::delayed;
+    case ReportKind::delivered: return Action::delivered;
+    case ReportKind::relayed: return Action::relayed;
+    case ReportKind::expanded: return Action::expanded;
+    case ReportKind::failed:
+    case ReportKind::status: break;
+    }
+    return Action::failed;
+}
 
 struct Recipient {
     std::string original_recipient; // ORCPT, decoded: "rfc822;user@example.org", "utf-8;…"; "" for none
     std::string final_recipient;    // "user@example.org"
     std::optional<Action> action = {}; // in a status; unset: the report's kind
-    std::string status;             // "5.1.1"; made fit for the action where it is not
-    std::string diagnostic;         // in words: "host mx[192.0.2.1] said: 550 …"
-    std::string remote_reply;       // the peer's own words, "550 5.1.1 No such user"; "" where none spoke
-    std::string remote_mta;         // host name of that peer; "" for none
+    RemoteReply reason;             // its status is made fit for the action where it is not
     std::optional<WallTime> last_attempt;
     std::string advice = {};        // what to do about it, where whoever reports knows better than its status tells
 };
@@ -61,12 +57,12 @@ struct Wording {
     std::string subject;
     std::string text;
 };
-Wording default_wording(Kind kind);
+Wording default_wording(ReportKind kind);
 // Is it one of the words that are replaced, without its braces?
 bool is_placeholder(std::string_view word);
 
 struct Report {
-    Kind kind = Kind::failed;
+    ReportKind kind = ReportKind::failed;
     std::string host;                                  // who reports: the MTA's host name
     std::string from;                                  // header From, "MAILER-DAEMON@example.org"
     std::string display_name = "Mail Delivery System"; // before it; UTF-8

@@ -75,13 +75,13 @@ std::string recipient_list(const Report& report) {
         std::string line = fmt::format("<{}>", r.final_recipient);
         if (const auto alias = alias_of(r); !alias.empty())
             line += fmt::format(" (you wrote to <{}>)", alias);
-        if (report.kind == Kind::status) line += fmt::format(" is {}", name_of(action_of(r, report)));
-        const std::string& why = r.diagnostic.empty() ? r.remote_reply : r.diagnostic;
+        if (report.kind == ReportKind::status) line += fmt::format(" is {}", name_of(action_of(r, report)));
+        const std::string& why = r.reason.text.empty() ? r.reason.remote_reply : r.reason.text;
         if (!why.empty()) line += ": " + why;
         append_wrapped(out, printable(line, Charset::utf8), "    ");
         out += "\r\n";
         if (action_of(r, report) == Action::failed) {
-            if (const auto hint = r.advice.empty() ? advice(r.status) : r.advice; !hint.empty()) {
+            if (const auto hint = r.advice.empty() ? advice(r.reason.status) : r.advice; !hint.empty()) {
                 out += "    -> ";
                 append_wrapped(out, hint, "       ");
                 out += "\r\n";
@@ -147,9 +147,8 @@ std::string folded_field(std::string_view name, std::string_view value) {
 }
 
 Action action_of(const Recipient& recipient, const Report& report) {
-    return recipient.action.value_or(static_cast<Action>(report.kind)); // the same in the same order
+    return recipient.action.value_or(action_of(report.kind));
 }
-static_assert(static_cast<int>(Action::expanded) == static_cast<int>(Kind::expanded));
 
 std::string fitting_status(std::string_view status, Action action) {
     const auto digits = [](std::string_view s) {
@@ -209,9 +208,9 @@ std::string human_text(const Report& report, std::string_view wording) {
     return out;
 }
 
-Wording default_wording(Kind kind) {
+Wording default_wording(ReportKind kind) {
     switch (kind) {
-    case Kind::failed:
+    case ReportKind::failed:
         return {"Undelivered Mail Returned to Sender",
                 "This is the mail system at {host}.\n\n"
                 "Your message of {arrival}\n"
@@ -220,7 +219,7 @@ Wording default_wording(Kind kind) {
                 "{recipients}\n"
                 "What was said by another mail system is quoted as it came. If you need help,\n"
                 "write to {postmaster} and include this report.\n"};
-    case Kind::delayed:
+    case ReportKind::delayed:
         return {"Delayed Mail (still being retried)",
                 "This is the mail system at {host}.\n\n"
                 "THIS IS ONLY A NOTICE. YOU NEED NOT SEND YOUR MESSAGE AGAIN.\n\n"
@@ -230,26 +229,26 @@ Wording default_wording(Kind kind) {
                 "{recipients}\n"
                 "If it cannot be delivered by then, you will be told. For help, write to\n"
                 "{postmaster} and include this notice.\n"};
-    case Kind::delivered:
+    case ReportKind::delivered:
         return {"Successful Mail Delivery Report", "This is the mail system at {host}.\n\n"
                                                    "As you asked to be told: your message of {arrival}\n"
                                                    "has been delivered to these recipients.\n\n"
                                                    "{recipients}"};
-    case Kind::relayed:
+    case ReportKind::relayed:
         return {"Successful Mail Delivery Report",
                 "This is the mail system at {host}.\n\n"
                 "As you asked to be told: your message of {arrival}\n"
                 "has been handed to the mail systems of these recipients. Those systems do not\n"
                 "send reports of this kind, so you will hear no more unless it fails there.\n\n"
                 "{recipients}"};
-    case Kind::expanded:
+    case ReportKind::expanded:
         return {"Successful Mail Delivery Report",
                 "This is the mail system at {host}.\n\n"
                 "As you asked to be told: your message of {arrival}\n"
                 "has reached these addresses, each of which stands for several recipients, and\n"
                 "was sent on to them.\n\n"
                 "{recipients}"};
-    case Kind::status:
+    case ReportKind::status:
         return {"Mail Delivery Status Report",
                 "This is the mail system at {host}.\n\n"
                 "You asked what becomes of your message of {arrival}.\n"

@@ -2,7 +2,9 @@
 // for. A value. Knows its own bytes (tagged fields, see FORMAT.md); must not know files, addresses' syntax or
 // queues.
 #pragma once
+#include "libsmtp/parameters.h"
 #include "libsmtp/time.h"
+#include "libspool/delivery_facts.h"
 #include "libspool/edits.h"
 #include "libspool/queue_id.h"
 #include <cstdint>
@@ -32,7 +34,6 @@ constexpr bool wants_failure(Notify n) { return n == Notify::unspecified || has(
 constexpr bool wants_delay(Notify n) { return n == Notify::unspecified || has(n, Notify::delay); }
 constexpr bool wants_success(Notify n) { return has(n, Notify::success); }
 
-enum class Return : std::uint8_t { unspecified, full, headers, last_ = headers };             // RET=
 enum class Body : std::uint8_t { unspecified, seven_bit, eight_bit, binary, last_ = binary }; // BODY=
 enum class Origin : std::uint8_t {
     client,
@@ -41,24 +42,13 @@ enum class Origin : std::uint8_t {
     copy,
     last_ = copy
 }; // SMTP, sendmail, NDR/DSN, copy
-// What the submitter wants to be told beside what NOTIFY says (sendmail -v, -bv).
-enum class Trace : std::uint8_t {
-    none,
-    first_try, // what the first try came to, for each recipient
-    verify,    // what would become of it: nothing is delivered
-    last_ = verify,
-};
 // A filter's word at acceptance.
 enum class Verdict : std::uint8_t { accept, hold, quarantine, last_ = quarantine };
-
-// What becomes of a recipient by the categorizer's word. unknown: not asked yet.
-enum class Fate : std::uint8_t { unknown, remote, local, discard, failed, last_ = failed };
 
 // A retry policy's values, as they were when they were recorded: a later change of the configuration does not
 // change what they are. Times in milliseconds, jitter in millionths.
 struct RetryValues {
-    enum class Kind : std::uint8_t { exchange, exponential, fixed, steps, last_ = steps };
-    Kind kind = Kind::exchange;
+    RetryKind kind = RetryKind::exchange;
     std::uint32_t base = 0, factor = 0; // exponential
     std::uint32_t interval = 0;         // fixed
     std::uint32_t attempts = 0;         // exponential, fixed: tries in all; 0: until it expires
@@ -129,7 +119,7 @@ struct Envelope {
     bool smtputf8 = false;
     bool require_tls = false;
     bool tls_optional = false; // "TLS-Required: no"
-    Return ret = Return::unspecified;
+    smtp::Ret ret = smtp::Ret::unspecified;
     std::string envid;                        // xtext decoded
     std::optional<smtp::WallTime> not_before; // scheduled sending
     std::optional<smtp::WallTime> deliver_by; // RFC 2852

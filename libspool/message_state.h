@@ -37,17 +37,17 @@ struct AttemptEntry {
 struct RecipientState {
     std::string address;
     std::string user;           // delivery user of a local one
-    std::string target, transport; // as in AddedRecipient
+    std::string target, transport; // as in ResolvedRecipient
     std::string reverse_path;   // "" = the message's, "<>" = the null one, else the address
     std::uint32_t origin = 0;   // number of the recipient it was expanded from; its own for the envelope's
     std::uint32_t envelope = 0; // number of the envelope recipient it comes from in the end (ORCPT, NOTIFY)
     Fate fate = Fate::unknown;
     Status status = Status::pending;
-    bool list = false;     // as in AddedRecipient
-    std::string delivered_to; // as in AddedRecipient
+    bool list = false;     // as in ResolvedRecipient
+    std::string delivered_to; // as in ResolvedRecipient
     bool redo = false; // came of an expansion that an operator wants done anew
     bool reported = false; // NDR or report of success issued, or none wanted
-    Success success = Success::untold; // delivered: what the sender is owed until `reported`
+    SuccessReport success = SuccessReport::none; // delivered: what the sender is owed until `reported`
     bool in_doubt = false; // may have been served already
     bool delay_noticed = false;
     std::uint32_t failures = 0;    // that count on its ladder

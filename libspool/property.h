@@ -5,8 +5,10 @@
 #include "libsmtp/circumstances.h"
 #include "libsmtp/stage.h"
 #include "libsmtp/time.h"
+#include "libspool/delivery_facts.h"
 #include "libspool/envelope.h"
 #include "libspool/queue_id.h"
+#include "libspool/resolved_recipient.h"
 #include <cstdint>
 #include <expected>
 #include <string>
@@ -52,37 +54,11 @@ enum class Status : std::uint8_t {
     last_ = expanded,
 };
 
-struct AddedRecipient {
-    std::uint32_t origin = 0; // number of the recipient it comes from
-    Fate fate = Fate::unknown;
-    std::string address;
-    std::string user;         // local: the delivery user
-    std::string reverse_path; // "" = the message's, "<>" = the null one, else the address
-    std::string target;    // local: where it goes for that user: "" their mailbox, "|command", "/file", "/maildir/",
-                           // "maildir:/path/", "mbox:/path"
-    std::string transport; // remote: next hop in the form of [route]; "" as the routes say
-    bool list = false;     // through a list with an owner (RFC 3461, 5.2.7.3): what the sender asked for in
-                           // reports ends at the list, and reverse_path is the owner's
-    std::string delivered_to; // remote: the address here whose alias or .forward file sends it on; "" = none
-    static void fields(auto& m, auto& f) {
-        f(1, m.origin);
-        f(2, m.fate);
-        f(3, m.address);
-        f(4, m.user);
-        f(5, m.reverse_path);
-        f(6, m.target);
-        f(7, m.transport);
-        f(8, m.list);
-        f(9, m.delivered_to);
-    }
-    bool operator==(const AddedRecipient&) const = default;
-};
-
 // Aliases and lists: `replaced` are expanded and no longer served themselves, `added` come at the end of the
 // numbering. Synced before the first attempt for any of the added.
 struct Expanded {
     std::vector<std::uint32_t> replaced;
-    std::vector<AddedRecipient> added;
+    std::vector<ResolvedRecipient> added;
     static void fields(auto& m, auto& f) {
         f(1, m.replaced);
         f(2, m.added);
@@ -96,7 +72,7 @@ struct Categorized {
     std::vector<std::uint32_t> recipients;
     Fate fate = Fate::unknown;
     std::string user;
-    std::string target, transport, reverse_path; // as in AddedRecipient
+    std::string target, transport, reverse_path; // as in ResolvedRecipient
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.fate);
@@ -106,16 +82,6 @@ struct Categorized {
         f(6, m.reverse_path);
     }
     bool operator==(const Categorized&) const = default;
-};
-
-enum class Outcome : std::uint8_t { delivered, deferred, failed, last_ = failed };
-
-// What a sender who asked to be told of success (RFC 3461) is owed by us for a delivery.
-enum class Success : std::uint8_t {
-    untold,    // did not ask, or a server further on has taken it over
-    delivered, // it is where it was going
-    relayed,   // it has left for where nobody reports success
-    last_ = relayed,
 };
 
 // One try, for the recipients it went the same way for.
@@ -130,7 +96,7 @@ struct Attempt {
     std::uint32_t failures = 0;    // deferred: failures that count, this one included
     std::string tls;               // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
     std::string source;            // "192.0.2.1": of a pool, the address it came from; "" none
-    Success success = Success::untold; // delivered: what is to be reported
+    SuccessReport success = SuccessReport::none; // delivered: what is to be reported
     static void fields(auto& m, auto& f) {
         f(1, m.recipients);
         f(2, m.time);

@@ -102,7 +102,7 @@ void Bounce::tell(Reported reported) {
 
 void Bounce::asked(proto::report::Report&& report) {
     Question question{report.queue_id, report.kind, {}};
-    for (const auto& recipient : report.recipients) question.recipients.push_back(recipient.recipient);
+    for (const auto& recipient : report.recipients) question.recipients.push_back(recipient.number);
     if (const auto before = answered_.find(question); before != answered_.end()) {
         before->second.request = report.request;
         return tell(before->second);
@@ -157,7 +157,7 @@ void Bounce::tell_next(const Shared& work) {
     work->audiences.pop_back();
     if (audience.postmaster || !audience.reverse_path.empty()) return write_report(work, audience);
     // Nobody can be told: only what failed for good is worth keeping.
-    if (work->report.kind == proto::report::Kind::failed) return keep_in_bad(work, audience);
+    if (work->report.kind == smtp::ReportKind::failed) return keep_in_bad(work, audience);
     tell_next(work);
 }
 
@@ -165,7 +165,7 @@ void Bounce::keep_in_bad(const Shared& work, const Audience& audience) {
     std::string why;
     for (const auto& r : audience.recipients)
         why += fmt::format("{}<{}>: {} {}", why.empty() ? "" : "\n",
-                           work->state->recipients[r.recipient].address, r.status, r.diagnostic);
+                           work->state->recipients[r.number].address, r.reason.status, r.reason.text);
     intake_->pool().post([this, work, audience, why = std::move(why), share = share_] {
         const auto copied = copy_to_bad(intake_->disk(), work->report.queue_id, work->report.location, why, share);
         KILL_POINT("bounce.kept_in_bad");
@@ -193,7 +193,7 @@ void Bounce::write_report(const Shared& work, const Audience& audience) {
     }
     const Composition made =
         compose(settings_, work->report, audience, *work->state, work->material, *id, clock);
-    if (settings_.dry && work->report.kind != proto::report::Kind::status)
+    if (settings_.dry && work->report.kind != smtp::ReportKind::status)
         return keep_dry(work, audience, *id, made);
     spool::MessageWriter writer = intake_->write(*id, made.envelope);
     writer.append(made.content);

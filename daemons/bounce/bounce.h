@@ -29,7 +29,7 @@ private:
     // What is asked, apart from the number it is asked under: a repeated question is the same one.
     struct Question {
         spool::QueueId queue_id;
-        proto::report::Kind kind;
+        smtp::ReportKind kind;
         std::vector<std::uint32_t> recipients;
         auto operator<=>(const Question&) const = default;
     };

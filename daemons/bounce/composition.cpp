@@ -13,29 +13,23 @@
 namespace bounce {
 namespace {
 
-using proto::report::Kind;
+using smtp::ReportKind;
 
-// The same kinds in the same order.
-smtp::dsn::Kind dsn_kind(Kind kind) { return static_cast<smtp::dsn::Kind>(kind); }
-static_assert(static_cast<int>(Kind::failed) == static_cast<int>(smtp::dsn::Kind::failed) &&
-              static_cast<int>(Kind::status) == static_cast<int>(smtp::dsn::Kind::status));
-
-bool wanted(Kind kind, spool::Notify notify) {
+bool wanted(ReportKind kind, spool::Notify notify) {
     switch (kind) {
-    case Kind::failed: return spool::wants_failure(notify);
-    case Kind::delayed: return spool::wants_delay(notify);
-    case Kind::status: return true; // asked for in another way
+    case ReportKind::failed: return spool::wants_failure(notify);
+    case ReportKind::delayed: return spool::wants_delay(notify);
+    case ReportKind::status: return true; // asked for in another way
     default: return spool::wants_success(notify);
     }
 }
 
-smtp::dsn::Action action_of(Kind fared, spool::Trace trace) {
+smtp::dsn::Action action_of(ReportKind fared, spool::Trace trace) {
     using smtp::dsn::Action;
-    if (trace != spool::Trace::verify) return static_cast<Action>(fared); // the same in the same order
-    const bool good = fared == Kind::delivered || fared == Kind::relayed;
-    return good ? Action::deliverable : fared == Kind::expanded ? Action::expanded : Action::undeliverable;
+    if (trace != spool::Trace::verify) return smtp::dsn::action_of(fared);
+    const bool good = fared == ReportKind::delivered || fared == ReportKind::relayed;
+    return good ? Action::deliverable : fared == ReportKind::expanded ? Action::expanded : Action::undeliverable;
 }
-static_assert(static_cast<int>(Kind::expanded) == static_cast<int>(smtp::dsn::Action::expanded));
 
 smtp::WallTime time_of(std::int64_t microseconds) {
     return smtp::WallTime(std::chrono::microseconds(microseconds));
@@ -44,10 +38,10 @@ smtp::WallTime time_of(std::int64_t microseconds) {
 smtp::dsn::Return returns_of(const Settings& settings, const Audience& audience, const spool::Envelope& envelope,
                              bool of_list) {
     const bool over_quota = std::all_of(audience.recipients.begin(), audience.recipients.end(), [](const auto& r) {
-        return r.status == "4.2.2" || r.status == "5.2.2";
+        return r.reason.status == "4.2.2" || r.reason.status == "5.2.2";
     });
     if (over_quota && settings.over_quota_few_headers) return smtp::dsn::Return::few_headers;
-    const bool headers = (!of_list && envelope.ret == spool::Return::headers) || envelope.require_tls;
+    const bool headers = (!of_list && envelope.ret == smtp::Ret::headers) || envelope.require_tls;
     return headers ? smtp::dsn::Return::headers : smtp::dsn::Return::full;
 }
 
@@ -57,20 +51,17 @@ bool key_was_reused(const spool::Envelope& envelope) {
     return envelope.idempotency_key_reused || envelope.verdict_reason.starts_with(formerly);
 }
 
-smtp::dsn::Recipient describe(const proto::report::Recipient& reported, const spool::MessageState& state,
+smtp::dsn::Recipient describe(const spool::ReportRecipient& reported, const spool::MessageState& state,
                               const decide::ReportWishes& wishes) {
     smtp::dsn::Recipient out;
-    out.final_recipient = state.recipients[reported.recipient].address;
-    out.original_recipient = wishes.original_recipient(reported.recipient);
-    out.status = reported.status;
-    out.diagnostic = reported.diagnostic;
-    out.remote_reply = reported.remote_reply;
-    out.remote_mta = reported.remote_host;
-    if (reported.remote_reply.empty() && reported.suppressed)
+    out.final_recipient = state.recipients[reported.number].address;
+    out.original_recipient = wishes.original_recipient(reported.number);
+    out.reason = reported.reason;
+    if (reported.reason.remote_reply.empty() && reported.reason.suppressed)
         out.advice = fmt::format("This mail system itself sends nothing to that address: it is on its suppression list. Its "
                                  "administrator can take it off (postrider suppress remove {}).",
                                  out.final_recipient);
-    if (reported.remote_reply.empty() && key_was_reused(state.envelope))
+    if (reported.reason.remote_reply.empty() && key_was_reused(state.envelope))
         out.advice = "The program that sent it names its messages by keys (Idempotency-Key:), and has used this one for another "
                      "message. It has to name each by a key of its own.";
     if (reported.last_attempt != 0) out.last_attempt = time_of(reported.last_attempt);
@@ -106,12 +97,12 @@ Settings settings_of(const config::Config& config, Wordings wordings) {
 std::vector<Audience> audiences_of(const proto::report::Report& report, const spool::MessageState& state) {
     std::vector<Audience> out;
     const decide::ReportWishes wishes(state);
-    for (const proto::report::Recipient& reported : report.recipients) {
-        if (reported.recipient >= state.recipients.size()) continue;
-        const spool::RecipientState& recipient = state.recipients[reported.recipient];
-        if (!wanted(report.kind, wishes.notify(reported.recipient))) continue;
+    for (const spool::ReportRecipient& reported : report.recipients) {
+        if (reported.number >= state.recipients.size()) continue;
+        const spool::RecipientState& recipient = state.recipients[reported.number];
+        if (!wanted(report.kind, wishes.notify(reported.number))) continue;
         // How an address stands is told to who asked, not to the owner of a list on the way.
-        std::string path = report.kind == Kind::status ? state.envelope.reverse_path : state.reverse_path_of(recipient);
+        std::string path = report.kind == ReportKind::status ? state.envelope.reverse_path : state.reverse_path_of(recipient);
         if (path == "<>") path.clear();
         auto audience =
             std::find_if(out.begin(), out.end(), [&](const Audience& a) { return a.reverse_path == path; });
@@ -121,13 +112,13 @@ std::vector<Audience> audiences_of(const proto::report::Report& report, const sp
     return out;
 }
 
-std::vector<Audience> postmaster_copies(const Settings& settings, Kind kind, const std::vector<Audience>& audiences) {
+std::vector<Audience> postmaster_copies(const Settings& settings, ReportKind kind, const std::vector<Audience>& audiences) {
     std::vector<Audience> out;
     const auto& wants = settings.postmaster_copy;
     for (const Audience& each : audiences) {
         const bool told = !each.reverse_path.empty();
-        const bool wanted = kind == Kind::failed ? (told ? wants.failed : wants.undeliverable)
-                                                 : kind == Kind::delayed && told && wants.delayed;
+        const bool wanted = kind == ReportKind::failed ? (told ? wants.failed : wants.undeliverable)
+                                                 : kind == ReportKind::delayed && told && wants.delayed;
         const bool is_itself = told && each.reverse_path == fmt::format("postmaster@{}", settings.origin);
         if (wanted && !is_itself) out.push_back({each.reverse_path, each.recipients, true});
     }
@@ -136,18 +127,18 @@ std::vector<Audience> postmaster_copies(const Settings& settings, Kind kind, con
 
 bool wants_content(const proto::report::Report& report, const spool::MessageState& state) {
     const bool of_list = std::ranges::any_of(report.recipients, [&](const auto& each) {
-        return each.recipient < state.recipients.size() && state.recipients[each.recipient].list;
+        return each.number < state.recipients.size() && state.recipients[each.number].list;
     });
-    return report.kind == Kind::failed && (of_list || state.envelope.ret != spool::Return::headers);
+    return report.kind == ReportKind::failed && (of_list || state.envelope.ret != smtp::Ret::headers);
 }
 
 Composition compose(const Settings& settings, const proto::report::Report& report, const Audience& audience,
                     const spool::MessageState& state, const Material& material, spool::QueueId report_id,
                     Clock clock) {
     const decide::ReportWishes wishes(state);
-    const bool of_list = wishes.is_of_list(audience.recipients.front().recipient);
+    const bool of_list = wishes.is_of_list(audience.recipients.front().number);
     smtp::dsn::Report dsn;
-    dsn.kind = dsn_kind(report.kind);
+    dsn.kind = report.kind;
     dsn.host = settings.hostname;
     dsn.from = fmt::format("MAILER-DAEMON@{}", settings.origin);
     dsn.display_name = settings.display_name;
@@ -164,7 +155,7 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     if (report.retry_until != 0) dsn.retry_until = time_of(report.retry_until);
     for (const auto& recipient : audience.recipients) {
         auto& described = dsn.recipients.emplace_back(describe(recipient, state, wishes));
-        if (report.kind == Kind::status) described.action = action_of(recipient.fared, state.envelope.trace);
+        if (report.kind == ReportKind::status) described.action = action_of(recipient.kind, state.envelope.trace);
     }
     dsn.content = material.content;
     dsn.content_complete = material.content_complete;
@@ -196,10 +187,10 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
     return out;
 }
 
-std::string_view kind_of(Kind kind) {
+std::string_view kind_of(ReportKind kind) {
     switch (kind) {
-    case Kind::failed: return "sender non-delivery notification";
-    case Kind::delayed: return "sender delay notification";
+    case ReportKind::failed: return "sender non-delivery notification";
+    case ReportKind::delayed: return "sender delay notification";
     default: return "sender delivery status notification";
     }
 }

@@ -33,7 +33,7 @@ Settings settings_of(const config::Config& config, Wordings wordings);
 // One reverse-path and the recipients its owner is told about.
 struct Audience {
     std::string reverse_path; // "": the null one, so that nobody can be told
-    std::vector<proto::report::Recipient> recipients;
+    std::vector<spool::ReportRecipient> recipients;
     bool postmaster = false; // who gets a copy, whatever the reverse-path
 };
 // Those who want to know (NOTIFY); recipients nobody wants to hear of are in none. A recipient that does not
@@ -41,7 +41,7 @@ struct Audience {
 std::vector<Audience> audiences_of(const proto::report::Report& report, const spool::MessageState& state);
 
 // The copies that the postmaster wants of what those are told, and of what they cannot be told.
-std::vector<Audience> postmaster_copies(const Settings& settings, proto::report::Kind kind,
+std::vector<Audience> postmaster_copies(const Settings& settings, smtp::ReportKind kind,
                                         const std::vector<Audience>& audiences);
 
 // How much of the message is needed: its content up to the limit, or only its header.
@@ -69,6 +69,6 @@ Composition compose(const Settings& settings, const proto::report::Report& repor
                     Clock clock);
 
 // "sender non-delivery notification", "sender delay notification" …: for the log.
-std::string_view kind_of(proto::report::Kind kind);
+std::string_view kind_of(smtp::ReportKind kind);
 
 } // namespace bounce

@@ -25,7 +25,7 @@ public:
     void forget(const proto::report::Report& question);
 
 private:
-    using Recipients = std::map<std::pair<proto::report::Kind, std::uint32_t>, proto::report::Reported>;
+    using Recipients = std::map<std::pair<smtp::ReportKind, std::uint32_t>, proto::report::Reported>;
     std::map<spool::QueueId, Recipients> messages_;
     std::size_t recipients_ = 0; // in all of them
 };

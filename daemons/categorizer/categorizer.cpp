@@ -143,10 +143,7 @@ void Categorizer::answer(Work asked) {
     tables.suppressed = suppressions_.for_mail_from(sender_of(asked->question));
     if (const auto* question = std::get_if<Categorize>(&asked->question)) {
         if (question->queue_id.value != 0) tables.delivered_before = trails_.of(question->queue_id);
-        std::vector<decide::EnvelopeRecipient> envelope;
-        envelope.reserve(question->recipients.size());
-        for (const auto& recipient : question->recipients) envelope.push_back({recipient.index, recipient.address});
-        asked->expansion.emplace(std::move(envelope), question->reverse_path, settings_, std::move(tables));
+        asked->expansion.emplace(question->recipients, question->reverse_path, settings_, std::move(tables));
         if (!worked_on(*asked)) {
             working_.push_back(std::move(asked));
             if (!next_turn_.armed()) next_turn_.start({});

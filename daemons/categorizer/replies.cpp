@@ -3,35 +3,10 @@
 
 namespace categorizer {
 
-using decide::FinalRecipient;
+using spool::ResolvedRecipient;
 using proto::categorize::Categorized;
-using proto::categorize::Outcome;
 
-namespace {
-
-Outcome outcome_of(FinalRecipient&& recipient) {
-    using Fate = proto::categorize::Fate;
-    constexpr Fate fates[] = {Fate::remote, Fate::local, Fate::discard, Fate::failed, Fate::deferred};
-    Outcome out;
-    out.index = recipient.index;
-    out.fate = fates[static_cast<std::size_t>(recipient.fate)];
-    out.changed = recipient.changed;
-    out.list = recipient.list;
-    out.address = std::move(recipient.address);
-    out.user = std::move(recipient.user);
-    out.target = std::move(recipient.target);
-    out.transport = std::move(recipient.transport);
-    out.delivered_to = std::move(recipient.delivered_to);
-    out.reverse_path = std::move(recipient.reverse_path);
-    out.status = std::move(recipient.status);
-    out.text = std::move(recipient.text);
-    out.suppressed = recipient.suppressed;
-    return out;
-}
-
-} // namespace
-
-void Replies::add(std::uint64_t request, std::vector<FinalRecipient>&& recipients) {
+void Replies::add(std::uint64_t request, std::vector<ResolvedRecipient>&& recipients) {
     answers_.push_back({request, std::move(recipients), 0, {}});
 }
 
@@ -45,7 +20,7 @@ Categorized Replies::next() {
     Categorized out;
     out.request = answer.request;
     for (std::size_t size = 0; answer.sent < answer.recipients.size() && size < proto::categorize::part_size;) {
-        out.outcomes.push_back(outcome_of(std::move(answer.recipients[answer.sent++])));
+        out.outcomes.push_back(std::move(answer.recipients[answer.sent++]));
         size += proto::categorize::size_of(out.outcomes.back());
     }
     out.more = answer.sent < answer.recipients.size();

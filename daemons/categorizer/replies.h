@@ -2,7 +2,7 @@
 // are made when the connection takes them. Knows no connection.
 #pragma once
 #include "daemons/common/proto/categorize.h"
-#include "daemons/decide/expansion.h"
+#include "libspool/resolved_recipient.h"
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -13,7 +13,7 @@ namespace categorizer {
 
 class Replies {
 public:
-    void add(std::uint64_t request, std::vector<decide::FinalRecipient>&& recipients);
+    void add(std::uint64_t request, std::vector<spool::ResolvedRecipient>&& recipients);
     // There is no answer to that question; what was to be told of one is not.
     void refuse(std::uint64_t request, std::string why);
     bool empty() const { return answers_.empty(); }
@@ -23,7 +23,7 @@ public:
 private:
     struct Answer {
         std::uint64_t request = 0;
-        std::vector<decide::FinalRecipient> recipients;
+        std::vector<spool::ResolvedRecipient> recipients;
         std::size_t sent = 0; // so many of them
         std::string refused;
     };

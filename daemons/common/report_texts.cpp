@@ -42,7 +42,7 @@ smtp::dsn::Wording parse_wording(std::string_view file) {
     return {block.fields[0].unfolded(), std::string(file.substr(block.body))};
 }
 
-std::string wording_file(smtp::dsn::Kind kind) { return fmt::format("{}.txt", name_of(kind)); }
+std::string wording_file(smtp::ReportKind kind) { return fmt::format("{}.txt", name_of(kind)); }
 
 std::vector<std::string> problems_of_wording(std::string_view file) {
     std::vector<std::string> out;
@@ -64,7 +64,7 @@ ReportTexts load_report_texts(const std::string& directory) {
     ReportTexts out;
     if (directory.empty()) return out;
     for (std::size_t n = 0; n < out.wordings.size(); ++n) {
-        const auto path = fmt::format("{}/{}", directory, wording_file(static_cast<smtp::dsn::Kind>(n)));
+        const auto path = fmt::format("{}/{}", directory, wording_file(static_cast<smtp::ReportKind>(n)));
         const auto text = beginning_of(path, out.problems);
         if (!text) continue;
         if (const auto why = unusable(*text); !why.empty()) {

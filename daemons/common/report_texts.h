@@ -9,7 +9,7 @@
 
 namespace common {
 
-using Wordings = std::array<smtp::dsn::Wording, static_cast<std::size_t>(smtp::dsn::Kind::last_) + 1>;
+using Wordings = std::array<smtp::dsn::Wording, static_cast<std::size_t>(smtp::ReportKind::last_) + 1>;
 
 struct ReportTexts {
     Wordings wordings;                 // by kind; empty: the built-in text
@@ -27,6 +27,6 @@ smtp::dsn::Wording parse_wording(std::string_view file);
 // What is wrong with it, each behind the line's number: "3: …".
 std::vector<std::string> problems_of_wording(std::string_view file);
 // "failed.txt", "delayed.txt" …: its name in the directory.
-std::string wording_file(smtp::dsn::Kind kind);
+std::string wording_file(smtp::ReportKind kind);
 
 } // namespace common

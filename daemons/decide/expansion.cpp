@@ -11,7 +11,7 @@ namespace decide {
 
 namespace {
 
-using Fate = FinalRecipient::Fate;
+using spool::Fate;
 
 // The message's sender, as canonical tables have it.
 struct Sender {
@@ -46,20 +46,20 @@ Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& 
 // that very address, others by the first mention.
 class Gathering {
 public:
-    Gathering(const std::vector<EnvelopeRecipient>& envelope, const ExpansionSettings& settings)
+    Gathering(const std::vector<UnresolvedRecipient>& envelope, const ExpansionSettings& settings)
         : envelope_(envelope), bytes_(settings.bytes), mailboxes_(settings.mailboxes), folded_(settings.folded) {
         all_.reserve(envelope.size());
     }
 
-    void take(const EnvelopeRecipient& from, std::vector<FinalRecipient>&& found) {
+    void take(const UnresolvedRecipient& from, std::vector<ResolvedRecipient>&& found) {
         std::size_t size = 0;
         for (const auto& one : found) size += size_of(one);
         // An address as it stands has its place; what it may become beside it is bounded.
         if ((found.size() > 1 || found.front().changed) && used_ + size > bytes_) {
             const bool alone = used_ == 0;
-            FinalRecipient later;
-            later.index = from.index;
-            later.fate = Fate::deferred;
+            ResolvedRecipient later;
+            later.origin = from.number;
+            later.fate = Fate::unknown;
             later.address = from.address;
             later.status = alone ? "4.3.5" : "4.3.2";
             later.text = alone ? "the recipients of this address are too many to be handled at once"
@@ -71,17 +71,17 @@ public:
         for (auto& one : found) add(from, std::move(one));
     }
 
-    std::vector<FinalRecipient> finish() {
-        std::vector<FinalRecipient> out;
+    std::vector<ResolvedRecipient> finish() {
+        std::vector<ResolvedRecipient> out;
         out.reserve(all_.size());
         std::size_t i = 0;
         for (const auto& from : envelope_) {
             const auto before = out.size();
-            for (; i < all_.size() && all_[i].index == from.index; ++i)
+            for (; i < all_.size() && all_[i].origin == from.number; ++i)
                 if (!dropped_.contains(i)) out.push_back(std::move(all_[i]));
             if (out.size() != before) continue;
-            FinalRecipient duplicate; // every envelope recipient has a fate
-            duplicate.index = from.index;
+            ResolvedRecipient duplicate; // every envelope recipient has a fate
+            duplicate.origin = from.number;
             duplicate.fate = Fate::discard;
             duplicate.status = "2.1.5";
             duplicate.text =
@@ -92,12 +92,12 @@ public:
     }
 
 private:
-    static std::size_t size_of(const FinalRecipient& one) {
+    static std::size_t size_of(const ResolvedRecipient& one) {
         return 48 + one.address.size() + one.user.size() + one.target.size() + one.transport.size() +
                one.reverse_path.size() + one.delivered_to.size() + one.status.size() + one.text.size();
     }
 
-    void add(const EnvelopeRecipient& from, FinalRecipient&& one) {
+    void add(const UnresolvedRecipient& from, ResolvedRecipient&& one) {
         const bool gets_copy = one.fate == Fate::local || one.fate == Fate::remote;
         if (gets_copy) {
             const auto key = copy_key(
@@ -113,11 +113,11 @@ private:
         all_.push_back(std::move(one));
     }
 
-    const std::vector<EnvelopeRecipient>& envelope_;
+    const std::vector<UnresolvedRecipient>& envelope_;
     std::size_t bytes_, used_ = 0;
     Mailboxes mailboxes_;
     const NameForm& folded_;
-    std::vector<FinalRecipient> all_;
+    std::vector<ResolvedRecipient> all_;
     std::unordered_map<std::string, std::size_t> places_;
     std::set<std::size_t> dropped_;
 };
@@ -141,17 +141,17 @@ std::string copy_key(const Copy& copy, Mailboxes mailboxes, const NameForm& fold
 }
 
 struct Expansion::Inner {
-    Inner(std::vector<EnvelopeRecipient>&& recipients, const ExpansionSettings& s, ExpansionTables&& t)
+    Inner(std::vector<UnresolvedRecipient>&& recipients, const ExpansionSettings& s, ExpansionTables&& t)
         : envelope(std::move(recipients)), settings(s), tables(std::move(t)) {}
 
-    void end_of_road(const EnvelopeRecipient& recipient, std::vector<FinalRecipient>&& found) {
+    void end_of_road(const UnresolvedRecipient& recipient, std::vector<ResolvedRecipient>&& found) {
         if (!lookups.needed().empty()) return; // the others' needs are found out all the same
         for (auto& one : found)
             if (one.reverse_path.empty()) one.reverse_path = sender.own;
         gathering.take(recipient, std::move(found));
     }
 
-    const std::vector<EnvelopeRecipient> envelope;
+    const std::vector<UnresolvedRecipient> envelope;
     const ExpansionSettings& settings;
     const ExpansionTables tables;
     Lookups lookups{tables};
@@ -161,7 +161,7 @@ struct Expansion::Inner {
     std::optional<Road> road;
 };
 
-Expansion::Expansion(std::vector<EnvelopeRecipient> envelope, std::string_view reverse_path,
+Expansion::Expansion(std::vector<UnresolvedRecipient> envelope, std::string_view reverse_path,
                      const ExpansionSettings& settings, ExpansionTables tables)
     : inner_(std::make_unique<Inner>(std::move(envelope), settings, std::move(tables))) {
     inner_->sender = rewritten_sender(reverse_path, settings, inner_->lookups);
@@ -177,9 +177,9 @@ bool Expansion::go_on(std::size_t steps) {
         if (!road) --steps;
         const auto& recipient = envelope[at];
         if (sender.said == TableAnswer::Said::unreadable) {
-            FinalRecipient waiting;
-            waiting.index = recipient.index;
-            waiting.fate = Fate::deferred;
+            ResolvedRecipient waiting;
+            waiting.origin = recipient.number;
+            waiting.fate = Fate::unknown;
             waiting.address = recipient.address;
             waiting.status = "4.3.0";
             waiting.text = sender.why;
@@ -200,7 +200,7 @@ Expanded Expansion::take() {
     return {inner_->gathering.finish(), {}};
 }
 
-Expanded expand(const std::vector<EnvelopeRecipient>& envelope, std::string_view reverse_path,
+Expanded expand(const std::vector<UnresolvedRecipient>& envelope, std::string_view reverse_path,
                 const ExpansionSettings& settings, const ExpansionTables& tables) {
     Expansion expansion(envelope, reverse_path, settings, tables);
     while (!expansion.go_on(10'000)) {}

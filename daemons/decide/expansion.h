@@ -7,6 +7,7 @@
 #include "daemons/decide/address_class.h"
 #include "daemons/decide/expansion_tables.h"
 #include "libsmtp/text.h"
+#include "libspool/resolved_recipient.h"
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -58,28 +59,8 @@ struct ExpansionSettings {
     Permitted commands, files;
 };
 
-struct EnvelopeRecipient {
-    std::uint32_t index = 0;
-    std::string address; // local@domain, or a bare local part
-};
-
-struct FinalRecipient {
-    enum class Fate { remote, local, discard, failed, deferred };
-    std::uint32_t index = 0;
-    Fate fate = Fate::remote;
-    bool changed = false;     // false: the address is the envelope's own
-    bool list = false;        // reached through a list with an owner, whose the reverse-path is
-    std::string address;      // only if changed
-    std::string user;         // local: whose mailbox, or as whom; remote: of a user's mailbox elsewhere
-    std::string target;       // local: "" the mailbox, "|command", "/file", "maildir:/path/", "mbox:/path"
-    std::string transport;    // remote: the next hop as in [route]; "" as the routes say
-    std::string delivered_to; // remote: the address here whose list or .forward sends it on, for a field of that
-                              // name; "" none, or one that is not ASCII
-    std::string reverse_path; // "" the message's own
-    std::string status, text; // failed, deferred, discard
-    bool suppressed = false;  // failed: the address is on the suppression list
-    bool operator==(const FinalRecipient&) const = default;
-};
+using spool::ResolvedRecipient;
+using spool::UnresolvedRecipient;
 
 // One recipient, as far as it decides whether another one's copy serves it too. `address` as it is final; of the
 // envelope if unchanged. `origin`: the envelope's address that it comes from.
@@ -92,7 +73,7 @@ struct Copy {
 std::string copy_key(const Copy& copy, Mailboxes mailboxes, const NameForm& folded);
 
 struct Expanded {
-    std::vector<FinalRecipient> recipients; // every envelope recipient is named at least once, in its order
+    std::vector<ResolvedRecipient> recipients; // every envelope recipient is named at least once, in its order
     std::set<Need> needed;                  // not empty: nothing above; find out about these and ask again
 };
 
@@ -100,7 +81,7 @@ class Expansion {
 public:
     // `reverse_path`: "" for reports; owners of lists are not put in then. `settings`, and what `tables` refer to, must
     // outlive it.
-    Expansion(std::vector<EnvelopeRecipient> envelope, std::string_view reverse_path, const ExpansionSettings& settings,
+    Expansion(std::vector<UnresolvedRecipient> envelope, std::string_view reverse_path, const ExpansionSettings& settings,
               ExpansionTables tables);
     ~Expansion();
     Expansion(const Expansion&) = delete;
@@ -117,7 +98,7 @@ private:
 };
 
 // All of it at once.
-Expanded expand(const std::vector<EnvelopeRecipient>& envelope, std::string_view reverse_path,
+Expanded expand(const std::vector<UnresolvedRecipient>& envelope, std::string_view reverse_path,
                 const ExpansionSettings& settings, const ExpansionTables& tables);
 
 } // namespace decide

@@ -6,7 +6,7 @@
 
 namespace decide {
 
-using Fate = FinalRecipient::Fate;
+using spool::Fate;
 using Said = AliasAnswer::Said;
 
 bool is_postmaster(std::string_view name) { return name == "postmaster" || name == "mailer-daemon"; }
@@ -185,7 +185,7 @@ void Road::place(const AliasTarget& target, const Reading& reading, const Via& v
 
 // Alone: whoever else a list names gets the message. Asked about again, it finds the alias that there is by then.
 void Road::waits_for_alias(const std::string& user, const std::string& address, const Via& via) {
-    auto one = base(Fate::deferred, address, via);
+    auto one = base(Fate::unknown, address, via);
     one.status = "4.3.5";
     one.text = fmt::format("no mailbox is written for {}: an alias must say who reads its mail, and the next try "
                            "finds it (postrider message retry makes that one at once)",

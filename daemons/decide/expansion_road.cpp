@@ -9,7 +9,7 @@
 
 namespace decide {
 
-using Fate = FinalRecipient::Fate;
+using spool::Fate;
 using Said = TableAnswer::Said;
 
 namespace {
@@ -53,7 +53,7 @@ void Road::go_through(std::vector<AliasTarget>&& targets, std::optional<Reading>
     levels_.push_back({std::move(targets), std::move(reading), via});
 }
 
-std::vector<FinalRecipient> Road::end() {
+std::vector<ResolvedRecipient> Road::end() {
     if (is_deferred_) return {std::move(deferred_)}; // all or nothing: the others would get it again
     if (wrong_members_ > 1) wrong_.text += fmt::format(" (and {} more like this)", wrong_members_ - 1);
     if (wrong_members_ != 0) found_.push_back(std::move(wrong_));
@@ -62,7 +62,7 @@ std::vector<FinalRecipient> Road::end() {
              cut_ ? "the aliases of this address lead back to itself" : "the alias for this address leads nowhere");
     if (found_.size() == 1) {
         auto& one = found_.front();
-        if (one.fate == Fate::deferred && is_envelopes(one)) return std::move(found_);
+        if (one.fate == Fate::unknown && is_envelopes(one)) return std::move(found_);
         one.changed = one.list || !one.delivered_to.empty() || !is_envelopes(one);
         if (!one.changed) one.address.clear();
     } else {
@@ -71,7 +71,7 @@ std::vector<FinalRecipient> Road::end() {
     return std::move(found_);
 }
 
-bool Road::is_envelopes(const FinalRecipient& one) const {
+bool Road::is_envelopes(const ResolvedRecipient& one) const {
     const auto& own = envelope_.address;
     if (lower_domain(one.address) == lower_domain(own)) return true;
     return own.rfind('@') == own.npos && one.fate != Fate::remote && one.address == own + "@" + settings_.origin;
@@ -79,9 +79,9 @@ bool Road::is_envelopes(const FinalRecipient& one) const {
 
 // --- what a road comes to
 
-FinalRecipient Road::base(Fate fate, const std::string& address, const Via& via) const {
-    FinalRecipient one;
-    one.index = envelope_.index;
+ResolvedRecipient Road::base(Fate fate, const std::string& address, const Via& via) const {
+    ResolvedRecipient one;
+    one.origin = envelope_.number;
     one.fate = fate;
     one.address = address;
     one.reverse_path = via.owner;
@@ -90,7 +90,7 @@ FinalRecipient Road::base(Fate fate, const std::string& address, const Via& via)
     return one;
 }
 
-void Road::add(FinalRecipient one) {
+void Road::add(ResolvedRecipient one) {
     if (found_.size() >= settings_.recipients)
         return defer("4.3.5", fmt::format("the alias for this address has more than {} recipients",
                                           settings_.recipients));
@@ -126,7 +126,7 @@ void Road::no_address(const std::string& address, const Via& via, std::string_vi
 // It waits under the envelope's address, which is looked up again: from the beginning, as the first time.
 void Road::wrong_member(const Via& via, std::string text, std::string status) {
     if (wrong_members_++ != 0) return;
-    wrong_ = base(Fate::deferred, envelope_.address, via);
+    wrong_ = base(Fate::unknown, envelope_.address, via);
     wrong_.status = std::move(status);
     wrong_.text = std::move(text);
 }
@@ -134,8 +134,8 @@ void Road::wrong_member(const Via& via, std::string text, std::string status) {
 void Road::defer(std::string status, std::string text) {
     if (is_deferred_) return;
     is_deferred_ = true;
-    deferred_.index = envelope_.index;
-    deferred_.fate = Fate::deferred;
+    deferred_.origin = envelope_.number;
+    deferred_.fate = Fate::unknown;
     deferred_.address = envelope_.address;
     deferred_.status = std::move(status);
     deferred_.text = std::move(text);

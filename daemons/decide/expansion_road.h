@@ -16,14 +16,14 @@ namespace decide {
 class Road {
 public:
     // `sender`: the message's, as rewritten; "" the null one.
-    Road(const EnvelopeRecipient& envelope, std::string_view sender, const ExpansionSettings& settings,
+    Road(const UnresolvedRecipient& envelope, std::string_view sender, const ExpansionSettings& settings,
          Lookups& lookups)
         : envelope_(envelope), sender_(sender), settings_(settings), lookups_(lookups) {}
 
     // Goes on for at most so many places that lists name, and takes them off; true: to the end.
     bool go_on(std::size_t& steps);
     // Then: all who get it, or the one word on why it waits. Means nothing while something is needed.
-    std::vector<FinalRecipient> end();
+    std::vector<ResolvedRecipient> end();
 
 private:
     // How an address was come by.
@@ -85,28 +85,28 @@ private:
     void leave() { open_.pop_back(); }
     bool is_open(const std::string& key) const;
 
-    FinalRecipient base(FinalRecipient::Fate fate, const std::string& address, const Via& via) const;
-    void add(FinalRecipient one);
+    ResolvedRecipient base(spool::Fate fate, const std::string& address, const Via& via) const;
+    void add(ResolvedRecipient one);
     void no_address(const std::string& address, const Via& via, std::string_view why);
     // One member of a list that cannot be meant: the others get their mail, what it was meant for waits.
     void wrong_member(const Via& via, std::string text, std::string status = "4.3.5");
     void fail(const std::string& address, const Via& via, std::string status, std::string text);
     void defer(std::string status, std::string text);
-    bool is_envelopes(const FinalRecipient& one) const;
+    bool is_envelopes(const ResolvedRecipient& one) const;
 
     static constexpr std::uint32_t most_includes = 100;
     std::uint32_t includes_ = 0;           // met on the way
     std::size_t members_ = 0, lists_ = 0;  // places that lists named, and those of them that were lists themselves
     bool begun_ = false;
     std::deque<Level> levels_; // innermost last
-    const EnvelopeRecipient& envelope_;
+    const UnresolvedRecipient& envelope_;
     std::string_view sender_;
     const ExpansionSettings& settings_;
     Lookups& lookups_;
-    std::vector<FinalRecipient> found_;
+    std::vector<ResolvedRecipient> found_;
     std::vector<std::string> open_;        // what is being looked through, outermost first
     std::unordered_set<std::string> done_; // … and has been: lists that share members of members
-    FinalRecipient deferred_, wrong_; // the first wrong member
+    ResolvedRecipient deferred_, wrong_; // the first wrong member
     std::size_t wrong_members_ = 0;
     bool is_deferred_ = false, cut_ = false;
 };

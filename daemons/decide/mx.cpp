@@ -30,17 +30,17 @@ std::string not_found(std::string_view domain, std::string_view type, std::strin
 Destination later(std::string_view domain, std::string_view type, std::string_view why) {
     auto text = not_found(domain, type, "Host not found, try again");
     if (!why.empty()) text += fmt::format(" ({})", why);
-    return Destination::refuse(Destination::Kind::temporary, "4.4.3", std::move(text));
+    return Destination::refuse(RouteKind::temporary, "4.4.3", std::move(text));
 }
 
 Destination loops(std::string_view domain) {
-    return Destination::refuse(Destination::Kind::permanent, "5.4.6",
+    return Destination::refuse(RouteKind::permanent, "5.4.6",
                                fmt::format("mail for {} loops back to myself", domain));
 }
 
 } // namespace
 
-Destination Destination::refuse(Kind kind, std::string_view status, std::string text) {
+Destination Destination::refuse(RouteKind kind, std::string_view status, std::string text) {
     Destination out;
     out.kind = kind;
     out.status = status;
@@ -48,7 +48,7 @@ Destination Destination::refuse(Kind kind, std::string_view status, std::string 
     return out;
 }
 
-Destination Destination::of(Kind kind, std::vector<Host> hosts) {
+Destination Destination::of(RouteKind kind, std::vector<Host> hosts) {
     Destination out;
     out.kind = kind;
     std::sort(hosts.begin(), hosts.end(), [](const Host& a, const Host& b) {
@@ -61,21 +61,20 @@ Destination Destination::of(Kind kind, std::vector<Host> hosts) {
 
 MxDecision decide_mx(std::string_view domain, Said said, std::vector<MxRecord> records, std::string_view why,
                      std::uint16_t port, const IsSelf& is_self) {
-    using Kind = Destination::Kind;
     if (said == Said::failed) return {false, later(domain, "MX", why)};
     if (said == Said::no_name)
         return {false,
-                Destination::refuse(Kind::permanent, "5.1.2", not_found(domain, "MX", "Host not found"))};
+                Destination::refuse(RouteKind::permanent, "5.1.2", not_found(domain, "MX", "Host not found"))};
     if (said == Said::no_data) return {true, {}};
 
     if (records.size() == 1 && records.front().host.empty())
-        return {false, Destination::refuse(Kind::permanent, "5.1.10",
+        return {false, Destination::refuse(RouteKind::permanent, "5.1.10",
                                            fmt::format("Domain {} does not accept mail (nullMX)", domain))};
     std::erase_if(records,
                   [](const MxRecord& record) { return record.host.empty() || is_literal(record.host); });
     if (records.empty())
         return {false,
-                Destination::refuse(Kind::permanent, "5.4.4",
+                Destination::refuse(RouteKind::permanent, "5.4.4",
                                     fmt::format("Domain {} has MX records, but none names a host", domain))};
 
     // Ourselves among them: we may only hand on to better ones, or mail would go in circles.
@@ -96,30 +95,29 @@ MxDecision decide_mx(std::string_view domain, Said said, std::vector<MxRecord> r
         if (std::none_of(hosts.begin(), hosts.end(), same))
             hosts.push_back({std::move(record.host), port, record.preference});
     }
-    MxDecision found{false, Destination::of(Kind::mx, std::move(hosts))};
+    MxDecision found{false, Destination::of(RouteKind::mx, std::move(hosts))};
     found.destination.ours = ours;
     return found;
 }
 
 Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std::string_view why,
                                 std::uint16_t port, const IsSelf& is_self) {
-    using Kind = Destination::Kind;
     if (a == Said::records || aaaa == Said::records) {
         if (is_self(std::string(domain))) return loops(domain);
-        return Destination::of(Kind::mx, {{std::string(domain), port, 0}});
+        return Destination::of(RouteKind::mx, {{std::string(domain), port, 0}});
     }
     if (a == Said::failed || aaaa == Said::failed) return later(domain, "A", why);
     if (a == Said::no_name || aaaa == Said::no_name)
-        return Destination::refuse(Kind::permanent, "5.1.2", not_found(domain, "A", "Host not found"));
-    return Destination::refuse(Kind::permanent, "5.4.4",
+        return Destination::refuse(RouteKind::permanent, "5.1.2", not_found(domain, "A", "Host not found"));
+    return Destination::refuse(RouteKind::permanent, "5.4.4",
                                not_found(domain, "A", "Host found but no data record of requested type"));
 }
 
-std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts) {
+std::string link_name(RouteKind kind, const std::vector<Host>& hosts) {
     std::vector<std::pair<std::pair<Tier, std::uint16_t>, std::string>> names;
     for (const Host& host : hosts) {
         const bool path = host.name.starts_with('/');
-        const bool named = (kind == Destination::Kind::configured || host.tier == Tier::fallback) && !path;
+        const bool named = (kind == RouteKind::configured || host.tier == Tier::fallback) && !path;
         auto name = named ? "[" + host.name + "]" : host.name;
         if (host.protocol == smtp::Protocol::lmtp) name.insert(0, "lmtp:");
         if (!path && host.port != smtp::default_port(host.protocol)) name += fmt::format(":{}", host.port);

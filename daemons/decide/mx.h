@@ -2,6 +2,7 @@
 // made by whoever asks, and handed in as values.
 #pragma once
 #include "daemons/decide/host_order.h"
+#include "daemons/decide/route_kind.h"
 #include "libsmtp/protocol.h"
 #include <cstdint>
 #include <functional>
@@ -39,21 +40,15 @@ struct Host {
 
 // Where a domain's mail goes, or why not.
 struct Destination {
-    enum class Kind {
-        mx,         // hosts found in the name system
-        configured, // hosts named by a rule
-        temporary,  // status and text say why
-        permanent,  // status and text say why
-    };
-    Kind kind = Kind::temporary;
+    RouteKind kind = RouteKind::temporary;
     std::vector<Host> hosts;  // by preference
     std::string link;         // equal for equal sets of hosts
     std::string status, text; // "4.4.3", one line for log and report
     bool ours = false;        // this very system is one of its hosts, those here are better ones
 
-    static Destination of(Kind kind, std::vector<Host> hosts);
-    static Destination refuse(Kind kind, std::string_view status, std::string text);
-    bool found() const { return kind == Kind::mx || kind == Kind::configured; }
+    static Destination of(RouteKind kind, std::vector<Host> hosts);
+    static Destination refuse(RouteKind kind, std::string_view status, std::string text);
+    bool found() const { return kind == RouteKind::mx || kind == RouteKind::configured; }
 };
 
 // The MX answer settled it, or the domain's own addresses have to be looked up (address_only).
@@ -76,7 +71,7 @@ Destination decide_address_only(std::string_view domain, Said a, Said aaaa, std:
 // "mx1.example.com,mx2.example.com;backup.example.net": equals with commas, the next preference behind a
 // semicolon; configured hosts, and those to fall back on, in brackets; by LMTP "lmtp:[store.example.net]"; our
 // account before the bracket, "ann@example.com@[smtp.example.net]:587"; "/tls" behind those with TLS from the first byte. At most 200 characters; longer ones are cut and told apart by a hash.
-std::string link_name(Destination::Kind kind, const std::vector<Host>& hosts);
+std::string link_name(RouteKind kind, const std::vector<Host>& hosts);
 
 // The link to the same hosts from a pool of source addresses: "mx1.example.com@bulk"; without one, the same.
 std::string link_from(std::string_view link, std::string_view pool);

@@ -44,14 +44,15 @@ std::string ReportWishes::original_recipient(std::uint32_t recipient) const {
     return (smtp::is_ascii(given) ? "rfc822;" : "utf-8;") + given;
 }
 
-ReportWishes::Expansion ReportWishes::expansion(std::size_t count, std::size_t of_list) {
-    if (count > 0 && of_list == count) return Expansion::delivered;
-    return count > 1 ? Expansion::expanded : Expansion::nothing;
+std::optional<smtp::ReportKind> ReportWishes::expansion(std::size_t count, std::size_t of_list) {
+    if (count > 0 && of_list == count) return smtp::ReportKind::delivered;
+    if (count > 1) return smtp::ReportKind::expanded;
+    return {};
 }
 
-ReportWishes::Expansion ReportWishes::expansion(std::uint32_t recipient) const {
-    if (state_.recipients[recipient].status != spool::Status::expanded) return Expansion::nothing;
-    if (!spool::wants_success(notify(recipient))) return Expansion::nothing;
+std::optional<smtp::ReportKind> ReportWishes::expansion(std::uint32_t recipient) const {
+    if (state_.recipients[recipient].status != spool::Status::expanded) return {};
+    if (!spool::wants_success(notify(recipient))) return {};
     return expansion(successors()[recipient].count, successors()[recipient].of_list);
 }
 

@@ -3,8 +3,10 @@
 // is itself reported as expanded; a list with an owner is where the message was going, and what it sends on is
 // mail of its own. Pure; knows the spool's values.
 #pragma once
+#include "libsmtp/report_kind.h"
 #include "libspool/message_state.h"
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,14 +26,10 @@ public:
     std::string original_recipient(std::uint32_t recipient) const;
 
     // Of a recipient that has been replaced by others: what its sender is told of that, if SUCCESS was asked for.
-    enum class Expansion : std::uint8_t {
-        nothing,   // its one successor is reported
-        expanded,  // an alias of several
-        delivered, // a list with an owner
-    };
-    Expansion expansion(std::uint32_t recipient) const;
+    // Nothing: its one successor is reported. Expanded: an alias of several. Delivered: a list with an owner.
+    std::optional<smtp::ReportKind> expansion(std::uint32_t recipient) const;
     // Replaced by `count` others, `of_list` of which have a reverse-path of the list's.
-    static Expansion expansion(std::size_t count, std::size_t of_list);
+    static std::optional<smtp::ReportKind> expansion(std::size_t count, std::size_t of_list);
 
 private:
     struct Successors {

@@ -5,7 +5,7 @@ namespace decide {
 Destination configured(const std::vector<NextHop>& equals, bool tls_wrap) {
     std::vector<Host> hosts;
     for (const auto& hop : equals) hosts.push_back({hop.name, hop.port, 0, 0, Tier::first, tls_wrap, hop.protocol, hop.account});
-    return Destination::of(Destination::Kind::configured, std::move(hosts));
+    return Destination::of(RouteKind::configured, std::move(hosts));
 }
 
 Destination best(const RouteRule& rule, const IsDown& is_down) {
@@ -17,17 +17,16 @@ Destination best(const RouteRule& rule, const IsDown& is_down) {
 }
 
 Destination with_fallback(Destination destination, const std::vector<NextHop>& fallback) {
-    using Kind = Destination::Kind;
     if (fallback.empty() || destination.ours) return destination;
-    if (destination.kind == Kind::temporary) return configured(fallback);
-    if (destination.kind != Kind::mx) return destination;
+    if (destination.kind == RouteKind::temporary) return configured(fallback);
+    if (destination.kind != RouteKind::mx) return destination;
     for (const auto& hop : fallback) destination.hosts.push_back({hop.name, hop.port, 0, 0, Tier::fallback, false, hop.protocol, hop.account});
-    return Destination::of(Kind::mx, std::move(destination.hosts));
+    return Destination::of(RouteKind::mx, std::move(destination.hosts));
 }
 
 Destination named_by_rule(Destination destination) {
-    if (destination.kind == Destination::Kind::permanent) {
-        destination.kind = Destination::Kind::temporary;
+    if (destination.kind == RouteKind::permanent) {
+        destination.kind = RouteKind::temporary;
         destination.status[0] = '4';
     }
     return destination;

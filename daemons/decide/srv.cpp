@@ -6,7 +6,6 @@ namespace decide {
 
 Destination decide_srv(std::string_view domain, const SrvSaid& wrapped, const SrvSaid& starttls,
                        const IsSelf& is_self) {
-    using Kind = Destination::Kind;
     std::vector<Host> hosts;
     bool ours = false;
     const auto take = [&](const SrvSaid& said, Tier tier) {
@@ -24,17 +23,17 @@ Destination decide_srv(std::string_view domain, const SrvSaid& wrapped, const Sr
     };
     take(wrapped, Tier::first);
     take(starttls, Tier::second);
-    if (!hosts.empty()) return Destination::of(Kind::mx, std::move(hosts));
+    if (!hosts.empty()) return Destination::of(RouteKind::mx, std::move(hosts));
     if (ours)
-        return Destination::refuse(Kind::permanent, "5.4.6", fmt::format("mail for {} loops back to myself", domain));
+        return Destination::refuse(RouteKind::permanent, "5.4.6", fmt::format("mail for {} loops back to myself", domain));
     for (const auto& [said, name] : {std::pair(&wrapped, submissions), std::pair(&starttls, submission)})
         if (said->said == Said::failed)
             return Destination::refuse(
-                Kind::temporary, "4.4.3",
+                RouteKind::temporary, "4.4.3",
                 fmt::format("Host or domain name not found. Name service error for name={}{} type=SRV: Host not "
                             "found, try again{}",
                             name, domain, said->why.empty() ? "" : " (" + said->why + ")"));
-    return Destination::refuse(Kind::permanent, "5.4.4",
+    return Destination::refuse(RouteKind::permanent, "5.4.4",
                                fmt::format("{} offers no submission of mail: neither {}{} nor {}{} names a host",
                                            domain, submissions, domain, submission, domain));
 }

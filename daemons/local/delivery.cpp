@@ -28,7 +28,6 @@ using common::Identity;
 using proto::delivery::Deliver;
 using proto::delivery::Done;
 using proto::delivery::Outcome;
-using proto::delivery::Reply;
 using spool::MessageReader;
 
 // What a process has for each step.
@@ -264,7 +263,7 @@ private:
     void add(const Addressee& addressee, Verdict verdict, Finished& out) const {
         if (settings_.soft_bounce && verdict.outcome == Outcome::failed)
             verdict = deferred(decide::status_as(verdict.status, decide::Severity::temporary), verdict.text);
-        Reply reply;
+        smtp::RemoteReply reply;
         reply.status = verdict.status;
         reply.text = verdict.text.substr(0, 512);
         // The rest of a user's mail waits for what the configuration names; of what files and commands the user or an
@@ -331,7 +330,7 @@ Finished deliver(Messages& messages, const Deliver& order, const Settings& setti
         for (std::uint32_t number : order.recipients) {
             out.done.results.push_back({number, Outcome::deferred, 0, false});
         }
-        Reply reply;
+        smtp::RemoteReply reply;
         reply.status = "4.3.0";
         reply.text = out.trouble.substr(0, 512);
         reply.stage = proto::delivery::Stage::local;

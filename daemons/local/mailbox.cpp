@@ -7,14 +7,20 @@ namespace local {
 
 using proto::delivery::Outcome;
 
-Verdict delivered(std::string text) {
-    return {.outcome = Outcome::delivered, .status = "2.0.0", .text = std::move(text)};
+static Verdict verdict(Outcome outcome, std::string status, std::string text) {
+    Verdict out;
+    out.outcome = outcome;
+    out.status = std::move(status);
+    out.text = std::move(text);
+    return out;
 }
+
+Verdict delivered(std::string text) { return verdict(Outcome::delivered, "2.0.0", std::move(text)); }
 Verdict deferred(std::string status, std::string text) {
-    return {.outcome = Outcome::deferred, .status = std::move(status), .text = std::move(text)};
+    return verdict(Outcome::deferred, std::move(status), std::move(text));
 }
 Verdict failed(std::string status, std::string text) {
-    return {.outcome = Outcome::failed, .status = std::move(status), .text = std::move(text)};
+    return verdict(Outcome::failed, std::move(status), std::move(text));
 }
 Verdict of_mailbox(Verdict verdict) {
     verdict.mailbox = true;

@@ -4,6 +4,7 @@
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/delivery.h"
+#include "libsmtp/remote_reply.h"
 #include "libspool/result.h"
 #include <cstdint>
 #include <memory>
@@ -14,12 +15,10 @@
 namespace local {
 
 // How it ended for one recipient.
-struct Verdict {
-    proto::delivery::Outcome outcome = proto::delivery::Outcome::deferred;
-    std::string status; // "2.0.0"
-    std::string text;   // "delivered to maildir"
-    bool mailbox = false;  // deferred: not for the message's sake; others into the same mailbox would fare alike
-    bool in_doubt = false; // deferred: it may have been delivered all the same
+// Of a reply there are: status ("2.0.0"), text ("delivered to maildir") and in_doubt (deferred: it may have been
+// delivered all the same).
+struct Verdict : smtp::Verdict {
+    bool mailbox = false; // deferred: not for the message's sake; others into the same mailbox would fare alike
     static void fields(auto& m, auto& f) {
         f("outcome", m.outcome);
         f("status", m.status);

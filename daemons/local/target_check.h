@@ -27,7 +27,7 @@ public:
         } said = Said::refused;
         std::string why; // unreadable
     };
-    // `address`, `user`, `target`: of the recipient (spool::AddedRecipient); `target` not "".
+    // `address`, `user`, `target`: of the recipient (spool::ResolvedRecipient); `target` not "".
     Finding find(std::string_view address, std::string_view user, std::string_view target);
 
 private:

@@ -1,4 +1,4 @@
-// Where one delivery goes: a recipient's target (spool::AddedRecipient), or, where it has none, what is
+// Where one delivery goes: a recipient's target (spool::ResolvedRecipient), or, where it has none, what is
 // configured for users' mailboxes. Pure.
 #pragma once
 #include "daemons/common/config/config.h"

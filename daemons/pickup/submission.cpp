@@ -73,13 +73,9 @@ void Submission::begin(const Begin& begin) {
     envelope_.arrival = now;
     envelope_.lifetime = common::lifetime_of(envelope_.reverse_path, service_.config->queue);
     envelope_.origin = spool::Origin::local;
-    envelope_.trace = static_cast<spool::Trace>(begin.trace); // the same in the same order
+    envelope_.trace = begin.trace;
     if (envelope_.trace == spool::Trace::verify) envelope_.expiry = now + answer_within;
-    static_assert(static_cast<int>(spool::Trace::first_try) == static_cast<int>(Trace::first_try) &&
-                  static_cast<int>(spool::Trace::verify) == static_cast<int>(Trace::verify));
-    envelope_.ret = static_cast<spool::Return>(begin.ret);
-    static_assert(static_cast<int>(spool::Return::full) == static_cast<int>(Return::full) &&
-                  static_cast<int>(spool::Return::headers) == static_cast<int>(Return::headers));
+    envelope_.ret = begin.ret;
     envelope_.body = begin.body == Body::seven_bit   ? spool::Body::seven_bit
                      : begin.body == Body::eight_bit ? spool::Body::eight_bit
                                                      : spool::Body::unspecified;

@@ -10,8 +10,8 @@ constexpr smtp::Duration word_awaited = std::chrono::seconds(1);
 
 bool same(const ipc::Peer& a, const ipc::Peer& b) { return a.role == b.role && a.instance == b.instance; }
 
-Agent kind_of(const ipc::Peer& peer) {
-    return peer.role == proto::Role::local ? Agent::local : Agent::smtp_client;
+AgentKind kind_of(const ipc::Peer& peer) {
+    return peer.role == proto::Role::local ? AgentKind::local : AgentKind::smtp;
 }
 } // namespace
 
@@ -32,7 +32,7 @@ void Agents::attach(ipc::Peer peer, std::unique_ptr<ipc::Channel<proto::delivery
 
 // A result in parts is passed on when it is whole. It cannot be too long: recipients of a transaction are bounded, and so
 // are the words about each.
-void Agents::said(decide::queue::AgentId id, Agent kind, proto::delivery::Message&& message) {
+void Agents::said(decide::queue::AgentId id, AgentKind kind, proto::delivery::Message&& message) {
     auto* done = std::get_if<proto::delivery::Done>(&message);
     if (done == nullptr || (done->part == 0 && !done->more)) return callbacks_.said(id, kind, std::move(message));
     auto& from = agents_.at(id);
@@ -41,7 +41,7 @@ void Agents::said(decide::queue::AgentId id, Agent kind, proto::delivery::Messag
     if (whole) callbacks_.said(id, kind, std::move(whole->message));
 }
 
-std::optional<decide::queue::AgentId> Agents::any(Agent kind) {
+std::optional<decide::queue::AgentId> Agents::any(AgentKind kind) {
     std::optional<decide::queue::AgentId> first;
     for (const auto& [id, each] : agents_) {
         if (kind_of(each.peer) != kind) continue;

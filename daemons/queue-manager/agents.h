@@ -22,9 +22,9 @@ namespace queue_manager {
 class Agents {
 public:
     struct Callbacks {
-        std::function<void(decide::queue::AgentId, Agent)> attached;
+        std::function<void(decide::queue::AgentId, AgentKind)> attached;
         std::function<void(decide::queue::AgentId, decide::queue::Departure)> gone;
-        std::function<void(decide::queue::AgentId, Agent, proto::delivery::Message&&)> said;
+        std::function<void(decide::queue::AgentId, AgentKind, proto::delivery::Message&&)> said;
     };
 
     Agents(common::Loop& loop, common::Log& log, Callbacks callbacks)
@@ -32,7 +32,7 @@ public:
 
     bool empty() const { return agents_.empty(); }
     // One of that kind, in turns; nothing: none is connected.
-    std::optional<decide::queue::AgentId> any(Agent kind);
+    std::optional<decide::queue::AgentId> any(AgentKind kind);
 
     // Master's word on how a process ended. It comes a little before or after the connection's end; an agent
     // that went without such a word within a second was not to blame.
@@ -56,7 +56,7 @@ private:
         std::unique_ptr<ipc::Channel<proto::delivery::Message>> channel;
         Dones dones{proto::delivery::largest_done}; // of which parts have come
     };
-    void said(decide::queue::AgentId id, Agent kind, proto::delivery::Message&& message);
+    void said(decide::queue::AgentId id, AgentKind kind, proto::delivery::Message&& message);
     struct Departed {
         decide::queue::AgentId id;
         ipc::Peer peer;

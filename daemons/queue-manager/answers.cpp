@@ -82,15 +82,13 @@ void QueueManager::routed(const proto::route::Routed& said) {
     const auto& answer = soft ? *soft : said;
     const decide::queue::Reason reason{
         .status = answer.status, .text = answer.text, .at = answer.records_of, .by_srv = answer.by_srv};
-    using decide::queue::RouteKind;
-    const auto kind = static_cast<RouteKind>(answer.kind); // the same kinds in the same order
-    static_assert(static_cast<int>(RouteKind::permanent) == static_cast<int>(proto::route::Kind::permanent));
-    const bool reached = kind == RouteKind::mx || kind == RouteKind::configured;
+    using decide::RouteKind;
+    const bool reached = answer.kind == RouteKind::mx || answer.kind == RouteKind::configured;
     if (reached) links_[answer.link] = hosts_of(answer);
     if (reached) domains_.routed(answer);
     const auto auth = authentication_by(answer.rule, *config_);
     tell([&](smtp::Now now, auto& out) {
-        engine_.routed({answer.domain, answer.asked_pool, kind, answer.link, std::chrono::seconds(answer.valid_seconds),
+        engine_.routed({answer.domain, answer.asked_pool, answer.kind, answer.link, std::chrono::seconds(answer.valid_seconds),
                         reached ? nullptr : &reason, answer.connections, answer.rule, auth, answer.secure},
                        now, out);
     });
@@ -119,7 +117,7 @@ void QueueManager::reported(const proto::report::Reported& answer) {
 
 // ---- agents ----
 
-void QueueManager::agent_said(decide::queue::AgentId agent, Agent kind, proto::delivery::Message&& message) {
+void QueueManager::agent_said(decide::queue::AgentId agent, AgentKind kind, proto::delivery::Message&& message) {
     using namespace proto::delivery;
     if (auto* asks = std::get_if<MayConnect>(&message)) {
         bool granted = false;
@@ -174,7 +172,7 @@ void QueueManager::source_taken(std::string_view link, std::string_view source, 
     if (resting_.end(link, source, what)) log_.info("link {}: {} is taken again and rests no longer", link, source);
 }
 
-void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& said) {
+void QueueManager::done(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& said) {
     std::optional<proto::delivery::Done> soft;
     if (config_->bounce.soft_bounce) soft = softened(said);
     const auto& done = soft ? *soft : said;
@@ -204,7 +202,7 @@ void QueueManager::done(decide::queue::AgentId agent, Agent kind, const proto::d
 
 // That an agent finds no file says something of the agent as well: it may have come between two places, or have lost its
 // way. Only what is not found here either has gone.
-void QueueManager::look_for_file(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& said) {
+void QueueManager::look_for_file(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& said) {
     auto tried = said;
     tried.gone = false;
     const auto as_said = [this, agent, kind, tried](const std::string& found) {

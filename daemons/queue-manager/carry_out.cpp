@@ -19,11 +19,6 @@ spool::Reply reply_of(const Reason& reason) {
     return {.code = 0, .status = reason.status, .text = reason.text};
 }
 
-// The same kinds in the same order.
-proto::report::Kind kind_of(ReportKind kind) { return static_cast<proto::report::Kind>(kind); }
-static_assert(static_cast<int>(ReportKind::failed) == static_cast<int>(proto::report::Kind::failed) &&
-              static_cast<int>(ReportKind::status) == static_cast<int>(proto::report::Kind::status));
-
 } // namespace
 
 // The engine's views live until its next call: nothing in here may call it. What must, goes to next_.
@@ -146,7 +141,7 @@ void QueueManager::carry_out(const OpenConnection& action, smtp::Now now) {
 }
 
 QueueManager::LinkHosts QueueManager::hosts_of(const proto::route::Routed& answer) {
-    return {answer.kind == proto::route::Kind::mx, answer.rule, answer.hosts};
+    return {answer.kind == decide::RouteKind::mx, answer.rule, answer.hosts};
 }
 
 proto::delivery::Connect QueueManager::connect_to(const std::string& link, const LinkHosts& hosts,
@@ -305,12 +300,12 @@ void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
     proto::report::Report out{.request = action.request,
                               .queue_id = action.id,
                               .location = action.location,
-                              .kind = kind_of(action.kind),
+                              .kind = action.kind,
                               .retry_until = to_wire(action.retry_until)};
     bool reasons_missing = false;
-    for (const ReportRecipient& each : action.recipients) {
-        out.recipients.push_back({each.number, kind_of(each.fared), each.reason.status, each.reason.text, each.reason.remote_reply,
-                                  each.reason.remote_host, each.expired ? 0 : to_wire(now.wall), each.reason.suppressed});
+    out.recipients = action.recipients;
+    for (ReportRecipient& each : out.recipients) {
+        if (!each.expired) each.last_attempt = to_wire(now.wall);
         reasons_missing = reasons_missing || each.expired || each.reason.status.empty();
     }
     reports_[action.request] = action.id;
@@ -318,13 +313,13 @@ void QueueManager::carry_out(const MakeReport& action, smtp::Now now) {
     readings_.read(action.id, action.location,
                    [this, out = std::move(out)](const spool::MessageState& state, std::uint64_t) mutable {
                        for (auto& recipient : out.recipients) {
-                           if (recipient.recipient >= state.recipients.size()) continue;
-                           const auto& last = state.recipients[recipient.recipient];
-                           if (recipient.diagnostic.empty()) {
-                               recipient.diagnostic = last.reply.text;
-                               recipient.suppressed = is_suppressed(last);
+                           if (recipient.number >= state.recipients.size()) continue;
+                           const auto& last = state.recipients[recipient.number];
+                           if (recipient.reason.text.empty()) {
+                               recipient.reason.text = last.reply.text;
+                               recipient.reason.suppressed = is_suppressed(last);
                            }
-                           if (recipient.status.empty()) recipient.status = last.reply.status;
+                           if (recipient.reason.status.empty()) recipient.reason.status = last.reply.status;
                            if (recipient.last_attempt == 0) recipient.last_attempt = to_wire(last.last_attempt);
                        }
                        ask_bounce(std::move(out));
@@ -343,8 +338,10 @@ void QueueManager::ask_bounce(proto::report::Report question) {
         while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end; // not within a character
         text.replace(end, text.npos, "...");
     };
-    for (auto& each : question.recipients)
-        for (auto* text : {&each.status, &each.diagnostic, &each.remote_reply, &each.remote_host}) shorten(*text);
+    for (auto& each : question.recipients) {
+        auto& reason = each.reason;
+        for (auto* text : {&reason.status, &reason.text, &reason.remote_reply, &reason.remote_host, &reason.at}) shorten(*text);
+    }
     const auto request = question.request;
     bounce_.ask_in_parts(request, [this, request, id = question.queue_id, parts = Parts(std::move(question))]() mutable {
         if (bounce_.ask(parts.next()) == ipc::Sent::too_long) { // not with texts so short

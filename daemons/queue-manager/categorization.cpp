@@ -2,6 +2,7 @@
 #include "daemons/common/idn.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/common/suppression_list.h"
+#include "daemons/decide/report_wishes.h"
 #include "daemons/queue-manager/records.h"
 #include "libsmtp/reply.h"
 #include "libsmtp/text.h"
@@ -12,7 +13,7 @@
 
 namespace queue_manager {
 
-using decide::queue::Fate;
+using spool::Fate;
 
 namespace {
 
@@ -57,14 +58,14 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
                       .text = recipient.reply.text,
                       .remote_host = recipient.host,
                       .suppressed = is_suppressed(recipient)};
-    } else if (recipient.fate == spool::Fate::failed) {
+    } else if (recipient.fate == Fate::failed) {
         out.fate = Fate::failed;
         out.reason = refused_at_the_door(verdict);
         out.unsaid = true;
-    } else if (recipient.fate == spool::Fate::local) {
+    } else if (recipient.fate == Fate::local) {
         out.fate = Fate::local;
         out.destination = store_of(recipient.address, recipient.user, recipient.target);
-    } else if (recipient.fate == spool::Fate::discard) {
+    } else if (recipient.fate == Fate::discard) {
         out.fate = Fate::discard;
     } else {
         out.fate = Fate::remote;
@@ -73,28 +74,17 @@ Settled settled_by_file(std::uint32_t number, const spool::RecipientState& recip
     return out;
 }
 
-spool::Fate recorded(proto::categorize::Fate fate) {
-    switch (fate) {
-    case proto::categorize::Fate::remote: return spool::Fate::remote;
-    case proto::categorize::Fate::local: return spool::Fate::local;
-    case proto::categorize::Fate::discard: return spool::Fate::discard;
-    case proto::categorize::Fate::deferred: return spool::Fate::unknown; // asked about again, by itself
-    case proto::categorize::Fate::failed: break;
-    }
-    return spool::Fate::failed;
-}
-
 Settled settled_by_answer(std::uint32_t number, const std::string& address,
-                          const proto::categorize::Outcome& outcome, const Subject& subject) {
+                          const spool::ResolvedRecipient& outcome, const Subject& subject) {
     Settled out{.number = number,
-                .fate = static_cast<Fate>(outcome.fate), // the same fates in the same order
+                .fate = outcome.fate,
                 .delivered_to = outcome.delivered_to,
                 .unsaid = true};
     out.address_number = decide::address_number(address, common::name_folding());
     if (out.fate == Fate::remote) out.destination = destination_of(address, outcome.transport);
     if (out.fate == Fate::local)
         out.destination = store_of(address, outcome.user, outcome.target);
-    if (out.fate == Fate::failed || out.fate == Fate::deferred)
+    if (out.fate == Fate::failed || out.fate == Fate::unknown)
         out.reason = {.status = outcome.status, .text = outcome.text, .suppressed = outcome.suppressed};
     else if (subject.trace == spool::Trace::verify && out.fate == Fate::local)
         out.reason = {"2.1.5", fmt::format("is delivered on this system, to {}", place_here(outcome)), {}, {}};
@@ -104,40 +94,38 @@ Settled settled_by_answer(std::uint32_t number, const std::string& address,
 }
 
 // Whom reports go to: who comes out of a list keeps the list's.
-const std::string& path_of(const proto::categorize::Outcome& outcome, const Subject::Origin& origin) {
+const std::string& path_of(const spool::ResolvedRecipient& outcome, const Subject::Origin& origin) {
     return outcome.reverse_path.empty() ? origin.reverse_path : outcome.reverse_path;
 }
 
 // What the sender is told of one that others came for.
-std::optional<decide::queue::Unreported>
+std::optional<spool::ReportRecipient>
 told_of_expansion(const Subject& subject, std::uint32_t number,
-                  const std::vector<const proto::categorize::Outcome*>& outcomes) {
+                  const std::vector<const spool::ResolvedRecipient*>& outcomes) {
     using decide::queue::ReportKind;
     const auto of_list = std::ranges::count_if(outcomes, [](auto* each) { return each->list; });
-    auto kind = kind_of(decide::ReportWishes::expansion(outcomes.size(), static_cast<std::size_t>(of_list)));
+    auto kind = decide::ReportWishes::expansion(outcomes.size(), static_cast<std::size_t>(of_list));
     if (!kind) return {};
     if (subject.trace != spool::Trace::none)
         kind = ReportKind::expanded;
     else if (!std::ranges::binary_search(subject.tell_success, number))
         return {};
-    return decide::queue::Unreported{number, *kind, false, nullptr};
+    return spool::ReportRecipient{.number = number, .kind = *kind};
 }
-
-static_assert(static_cast<int>(Fate::deferred) == static_cast<int>(proto::categorize::Fate::deferred));
 
 // Who has it already, or has its place in a queue: what is only found out now must not send it to them again.
 std::set<std::string> copies_of(const spool::MessageState& state, const Subject& subject) {
     std::set<std::string> out;
     auto open = subject.open.begin();
     for (std::uint32_t number = 0; number < subject.total; ++number) {
-        if (open != subject.open.end() && open->index == number) {
+        if (open != subject.open.end() && open->number == number) {
             ++open;
             continue;
         }
         if (std::ranges::binary_search(subject.redone, number)) continue;
         const auto& recipient = state.recipients[number];
         const bool gets_it = recipient.status == spool::Status::pending || recipient.status == spool::Status::delivered;
-        if (gets_it && recipient.fate != spool::Fate::failed && recipient.fate != spool::Fate::discard)
+        if (gets_it && recipient.fate != Fate::failed && recipient.fate != Fate::discard)
             out.insert(decide::copy_key(
                 {recipient.address, recipient.user, recipient.target, recipient.transport, state.envelope_of(recipient).address},
                 subject.mailboxes, idn::folded));
@@ -153,11 +141,11 @@ std::string ended_key(std::uint32_t envelope, const decide::Copy& copy, Mailboxe
 
 std::set<std::string> ends_of(const spool::MessageState& state, const Subject& subject) {
     std::set<std::string> out;
-    if (subject.redone.empty() && subject.open.back().index < subject.addressed) return out; // in the order of their numbers
+    if (subject.redone.empty() && subject.open.back().number < subject.addressed) return out; // in the order of their numbers
     for (std::uint32_t number = static_cast<std::uint32_t>(subject.addressed); number < subject.total; ++number) {
         const auto& recipient = state.recipients[number];
         using spool::Status;
-        const bool ended = recipient.fate == spool::Fate::failed || recipient.fate == spool::Fate::discard ||
+        const bool ended = recipient.fate == Fate::failed || recipient.fate == Fate::discard ||
                            recipient.status == Status::failed || recipient.status == Status::expired ||
                            recipient.status == Status::discarded || recipient.status == Status::removed;
         if (ended)
@@ -170,17 +158,16 @@ std::set<std::string> ends_of(const spool::MessageState& state, const Subject& s
 }
 
 // The outcomes for one recipient without those who have the message; nobody left is told as `nobody`.
-std::vector<const proto::categorize::Outcome*> without_copies(const Subject& subject,
-                                                              const proto::categorize::Recipient& asked,
+std::vector<const spool::ResolvedRecipient*> without_copies(const Subject& subject,
+                                                              const spool::UnresolvedRecipient& asked,
                                                               const Subject::Origin& origin,
-                                                              std::vector<const proto::categorize::Outcome*> outcomes,
-                                                              const proto::categorize::Outcome& nobody) {
+                                                              std::vector<const spool::ResolvedRecipient*> outcomes,
+                                                              const spool::ResolvedRecipient& nobody) {
     if (subject.copies.empty() && subject.ended.empty()) return outcomes;
-    const bool again = asked.index >= subject.addressed || !origin.redone.empty();
+    const bool again = asked.number >= subject.addressed || !origin.redone.empty();
     const auto envelope = origin.envelope;
     std::erase_if(outcomes, [&](const auto* outcome) {
-        using proto::categorize::Fate;
-        if (outcome->fate == Fate::deferred) return false;
+        if (outcome->fate == Fate::unknown) return false;
         const auto& address = outcome->changed ? outcome->address : asked.address;
         const bool gets_it = outcome->fate == Fate::local || outcome->fate == Fate::remote;
         const decide::Copy copy{address, outcome->user, outcome->target, outcome->transport,
@@ -214,7 +201,7 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
     std::map<std::uint32_t, std::vector<std::uint32_t>> redone; // by origin in the envelope
     for (std::uint32_t number = static_cast<std::uint32_t>(out.addressed); number < out.total; ++number) {
         const auto& recipient = state.recipients[number];
-        const bool again = recipient.redo || (anew && recipient.fate != spool::Fate::failed);
+        const bool again = recipient.redo || (anew && recipient.fate != Fate::failed);
         const bool expanded = state.recipients[recipient.envelope].status == spool::Status::expanded;
         if (!again || !expanded || recipient.status != spool::Status::pending || !meant(number)) continue;
         redone[recipient.envelope].push_back(number);
@@ -229,8 +216,8 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
         }
         if (!meant(number)) continue;
         if (std::ranges::binary_search(out.redone, number)) continue;
-        const bool unsettled = recipient.fate == spool::Fate::unknown ||
-                               (anew && recipient.origin == number && recipient.fate != spool::Fate::failed);
+        const bool unsettled = recipient.fate == Fate::unknown ||
+                               (anew && recipient.origin == number && recipient.fate != Fate::failed);
         if (recipient.status == spool::Status::pending && unsettled) {
             out.open.push_back({number, recipient.address});
             const auto& written = state.envelope_of(recipient).address;
@@ -254,8 +241,8 @@ Subject Subject::of(const spool::MessageState& state, std::uint64_t size, bool a
 
 std::optional<Judgement> judge(const Subject& subject, const proto::categorize::Categorized& answer,
                                smtp::WallTime now) {
-    std::map<std::uint32_t, std::vector<const proto::categorize::Outcome*>> by_origin;
-    for (const auto& outcome : answer.outcomes) by_origin[outcome.index].push_back(&outcome);
+    std::map<std::uint32_t, std::vector<const spool::ResolvedRecipient*>> by_origin;
+    for (const auto& outcome : answer.outcomes) by_origin[outcome.origin].push_back(&outcome);
 
     Judgement out;
     out.recipients = subject.settled;
@@ -268,17 +255,17 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
     const auto settled = [&](std::uint32_t number, const std::string& address, const auto& outcome, std::size_t i) {
         out.recipients.push_back(settled_by_answer(number, address, outcome, subject));
         out.recipients.back().reverse_path = path_of(outcome, subject.origins[i]);
-        if (outcome.fate == proto::categorize::Fate::discard)
+        if (outcome.fate == Fate::discard)
             out.discarded.push_back({number, address, subject.written(i), {outcome.status, outcome.text, {}, {}}});
     };
     for (std::size_t i = 0; i < subject.open.size(); ++i) {
         const auto& asked = subject.open[i];
         const auto& origin = subject.origins[i];
-        auto found = by_origin.find(asked.index);
+        auto found = by_origin.find(asked.number);
         if (found == by_origin.end()) return {};
         ++answered;
-        proto::categorize::Outcome nobody;
-        nobody.fate = proto::categorize::Fate::discard;
+        spool::ResolvedRecipient nobody;
+        nobody.fate = Fate::discard;
         nobody.status = "2.1.5";
         nobody.text = fmt::format("<{}> leads to recipients that have the message already", asked.address);
         const auto outcomes = without_copies(subject, asked, origin, std::move(found->second), nobody);
@@ -287,49 +274,51 @@ std::optional<Judgement> judge(const Subject& subject, const proto::categorize::
             const auto& outcome = *outcomes.front();
             if (!outcome.target.empty()) out.expanded = true; // no other place after a crash
             std::array where = {outcome.user, outcome.target, outcome.transport, outcome.reverse_path};
-            if (outcome.fate == proto::categorize::Fate::local) local[std::move(where)].push_back(asked.index);
-            else if (outcome.fate == proto::categorize::Fate::remote && where == decltype(where){})
-                out.unchanged.push_back(asked.index);
-            else if (outcome.fate == proto::categorize::Fate::remote)
-                sent_on[std::move(where)].push_back(asked.index);
-            else if (outcome.fate == proto::categorize::Fate::failed)
-                failed[{outcome.status, outcome.text, outcome.suppressed}].push_back(asked.index);
-            settled(asked.index, asked.address, outcome, i);
+            if (outcome.fate == Fate::local) local[std::move(where)].push_back(asked.number);
+            else if (outcome.fate == Fate::remote && where == decltype(where){})
+                out.unchanged.push_back(asked.number);
+            else if (outcome.fate == Fate::remote)
+                sent_on[std::move(where)].push_back(asked.number);
+            else if (outcome.fate == Fate::failed)
+                failed[{outcome.status, outcome.text, outcome.suppressed}].push_back(asked.number);
+            settled(asked.number, asked.address, outcome, i);
             continue;
         }
-        const auto waits = [](auto* outcome) { return outcome->fate == proto::categorize::Fate::deferred; };
+        const auto waits = [](auto* outcome) { return outcome->fate == Fate::unknown; };
         if (again && std::ranges::any_of(outcomes, waits)) { // what was found before stands until all of it is known
             for (const auto number : origin.redone) settled(number, asked.address, **std::ranges::find_if(outcomes, waits), i);
             continue;
         }
         if (std::ranges::all_of(outcomes, waits)) { // the address as it stands is asked about again
-            settled(asked.index, asked.address, *outcomes.front(), i);
+            settled(asked.number, asked.address, *outcomes.front(), i);
             continue;
         }
         if (again)
             expansion.replaced.insert(expansion.replaced.end(), origin.redone.begin(), origin.redone.end());
         else
-            expansion.replaced.push_back(asked.index);
-        if (const auto told = told_of_expansion(subject, asked.index, outcomes); told && !again) out.told.push_back(*told);
+            expansion.replaced.push_back(asked.number);
+        if (const auto told = told_of_expansion(subject, asked.number, outcomes); told && !again) out.told.push_back(*told);
         const auto address_of = [&](const auto* outcome) { return again && !outcome->changed ? asked.address : outcome->address; };
         if (std::ranges::any_of(outcomes, [&](auto* outcome) { return address_of(outcome).empty(); })) return {};
         for (const auto* outcome : outcomes) { // those that wait (bounce.soft_bounce) do so by themselves
-            expansion.added.push_back({asked.index, recorded(outcome->fate), address_of(outcome), outcome->user,
-                                       path_of(*outcome, origin), outcome->target, outcome->transport,
-                                       outcome->list || origin.list, outcome->delivered_to});
+            auto& added = expansion.added.emplace_back(*outcome);
+            added.origin = asked.number;
+            added.address = address_of(outcome);
+            added.reverse_path = path_of(*outcome, origin);
+            added.list = outcome->list || origin.list;
             settled(next_number, address_of(outcome), *outcome, i);
-            if (outcome->fate == proto::categorize::Fate::failed)
+            if (outcome->fate == Fate::failed)
                 failed[{outcome->status, outcome->text, outcome->suppressed}].push_back(next_number);
             ++next_number;
         }
     }
     if (answered != by_origin.size()) return {};
-    const auto record = [&out](auto& found, spool::Fate fate) {
+    const auto record = [&out](auto& found, Fate fate) {
         for (auto& [where, numbers] : found)
             out.records.push_back(spool::Categorized{std::move(numbers), fate, where[0], where[1], where[2], where[3]});
     };
-    record(local, spool::Fate::local);
-    record(sent_on, spool::Fate::remote);
+    record(local, Fate::local);
+    record(sent_on, Fate::remote);
     if (!expansion.replaced.empty()) {
         out.expanded = true;
         out.records.push_back(std::move(expansion));
@@ -350,7 +339,7 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
     for (const Settled& each : recipients) {
         const auto next = static_cast<std::uint32_t>(groups.size());
         const auto group = groups.try_emplace({each.reverse_path, each.delivered_to}, next).first->second;
-        const bool reasoned = !each.reason.status.empty() || each.fate == Fate::failed || each.fate == Fate::deferred;
+        const bool reasoned = !each.reason.status.empty() || each.fate == Fate::failed || each.fate == Fate::unknown;
         const bool elsewhere = each.fate == Fate::remote && !rerouted_to.empty();
         out.push_back({each.number, each.fate, elsewhere ? rerouted_to : std::string_view(each.destination),
                        group, reasoned ? &each.reason : nullptr, each.address_number, each.by_file});
@@ -358,7 +347,7 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
     return out;
 }
 
-std::string place_here(const proto::categorize::Outcome& outcome) {
+std::string place_here(const spool::ResolvedRecipient& outcome) {
     const auto& target = outcome.target;
     if (target.empty()) return "the mailbox of " + outcome.user;
     const auto as = outcome.user.empty() ? "" : ", as " + outcome.user;

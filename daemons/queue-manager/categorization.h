@@ -17,10 +17,10 @@ namespace queue_manager {
 // One recipient's end, owning what it names.
 struct Settled {
     decide::queue::RecipientNumber number = 0;
-    decide::queue::Fate fate = decide::queue::Fate::remote;
+    spool::Fate fate = spool::Fate::remote;
     std::string destination;  // remote: the domain, lower case; local: "local/ann"
     std::string reverse_path; // of its own; "" = the message's
-    std::string delivered_to; // as in spool::AddedRecipient
+    std::string delivered_to; // as in spool::ResolvedRecipient
     decide::queue::Reason reason;
     std::uint32_t address_number = 0; // decide::address_number
     bool by_file = false;             // found out at another time: who is suppressed may have changed
@@ -39,7 +39,7 @@ struct Discarded {
 // What must be known of a message to ask about it.
 struct Subject {
     std::string reverse_path;
-    std::vector<proto::categorize::Recipient> open; // to be asked, by number
+    std::vector<spool::UnresolvedRecipient> open; // to be asked, by number
     struct Origin {
         std::uint32_t envelope = 0; // number of the envelope's recipient it comes from
         std::string reverse_path;   // that it has from there, with a list's; "" = the message's
@@ -79,7 +79,7 @@ struct Judgement {
     std::vector<std::uint32_t> unchanged; // served as they stand, elsewhere: to be written before it could matter
     std::vector<Settled> recipients;
     std::vector<Discarded> discarded; // of `recipients`
-    std::vector<decide::queue::Unreported> told; // what senders are to hear of expansions
+    std::vector<spool::ReportRecipient> told; // what senders are to hear of expansions
 };
 
 // An answer that names what was not asked is not believed: nullopt.
@@ -93,7 +93,7 @@ std::vector<decide::queue::FinalRecipient> final_recipients(const std::vector<Se
                                                             std::string_view rerouted_to = {});
 
 // Where a local one is put, in words: "the mailbox of ann", "the command "procmail", as ann".
-std::string place_here(const proto::categorize::Outcome& outcome);
+std::string place_here(const spool::ResolvedRecipient& outcome);
 
 // Under which name the engine and the router know where a remote one goes.
 std::string destination_of(std::string_view address, std::string_view transport);

@@ -209,7 +209,7 @@ json json_of(const decide::queue::Unlinked& mail) {
 }
 
 json json_of(const Inquiry::Road& road) {
-    constexpr std::string_view fates[] = {"remote", "local", "discard", "failed", "deferred"};
+    constexpr std::string_view fates[] = {"deferred", "remote", "local", "discard", "failed"};
     constexpr std::string_view kinds[] = {"mx", "configured", "temporary", "permanent"};
     const auto& outcome = road.outcome;
     json out = {{"address", outcome.address}, {"fate", fates[static_cast<std::size_t>(outcome.fate)]},

@@ -20,7 +20,7 @@ bool Inquiry::answered(const proto::categorize::Categorized& answer) {
         question.findings.roads.push_back({outcome, {}});
         auto& road = question.findings.roads.back();
         if (road.outcome.address.empty()) road.outcome.address = question.address;
-        if (outcome.fate == proto::categorize::Fate::remote)
+        if (outcome.fate == spool::Fate::remote)
             question.open[destination_of(road.outcome.address, outcome.transport)].push_back(
                 question.findings.roads.size() - 1);
     }

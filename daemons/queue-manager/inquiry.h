@@ -15,7 +15,7 @@ class Inquiry {
 public:
     // One final recipient; `route` only of a remote one.
     struct Road {
-        proto::categorize::Outcome outcome;
+        spool::ResolvedRecipient outcome;
         std::optional<proto::route::Routed> route;
     };
     struct Findings {

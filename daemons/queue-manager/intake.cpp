@@ -26,9 +26,9 @@ std::optional<decide::queue::ReportKind> owed(const spool::RecipientState& recip
                                               const decide::ReportWishes& wishes) {
     using decide::queue::ReportKind;
     if (recipient.reported) return {};
-    if (recipient.status == spool::Status::delivered && recipient.success != spool::Success::untold)
-        return recipient.success == spool::Success::delivered ? ReportKind::delivered : ReportKind::relayed;
-    return kind_of(wishes.expansion(number));
+    if (recipient.status == spool::Status::delivered && recipient.success != spool::SuccessReport::none)
+        return recipient.success == spool::SuccessReport::delivered ? ReportKind::delivered : ReportKind::relayed;
+    return wishes.expansion(number);
 }
 
 } // namespace
@@ -55,23 +55,19 @@ Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
     }
     event_.recipients = static_cast<std::uint32_t>(state.recipients.size());
     event_.delay_notice_sent = state.delay_notice_sent;
-    event_.trace = static_cast<decide::queue::Trace>(envelope.trace); // the same in the same order
-    static_assert(static_cast<int>(spool::Trace::first_try) == static_cast<int>(decide::queue::Trace::first_try) &&
-                  static_cast<int>(spool::Trace::verify) == static_cast<int>(decide::queue::Trace::verify));
+    event_.trace = envelope.trace;
     event_.held = state.held; // by its filter's verdict at first
 
     std::optional<decide::ReportWishes> wishes; // rarely needed: what is new is open
     for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
         const spool::RecipientState& recipient = state.recipients[number];
         if (recipient.accounted_for()) {
-            if (!wishes) {
-                wishes.emplace(state);
-                reasons_.reserve(state.recipients.size()); // they are pointed to
-            }
+            if (!wishes) wishes.emplace(state);
             if (const auto kind = owed(recipient, number, *wishes)) {
                 const auto& reply = recipient.reply;
-                reasons_.push_back({reply.status, reply.text, {}, reply.code == 0 ? "" : host_name_of(recipient.host)});
-                unreported_.push_back({number, *kind, false, &reasons_.back()});
+                unreported_.push_back({.number = number,
+                                       .kind = *kind,
+                                       .reason = {reply.status, reply.text, {}, reply.code == 0 ? "" : host_name_of(recipient.host)}});
             }
             continue;
         }

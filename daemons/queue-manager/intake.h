@@ -27,8 +27,7 @@ private:
     decide::queue::Accepted event_;
     std::vector<decide::queue::RecipientNumber> open_;
     std::vector<decide::queue::Restored> restored_;
-    std::vector<decide::queue::Reason> reasons_; // of unreported_
-    std::vector<decide::queue::Unreported> unreported_;
+    std::vector<spool::ReportRecipient> unreported_;
     decide::queue::RetryPolicy policy_; // if its values are on record
     bool finished_ = false;
 };

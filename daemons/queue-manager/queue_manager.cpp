@@ -87,21 +87,20 @@ QueueManager::QueueManager(common::Surroundings& surroundings, const config::Con
       cleaner_(surroundings.loop, log_, *disk_, pool_,
                [this](std::string text) { trouble("put aside", std::move(text)); }),
       agents_(surroundings.loop, log_,
-              {[this](decide::queue::AgentId id, Agent kind) {
-                   const bool local = kind == Agent::local;
+              {[this](decide::queue::AgentId id, AgentKind kind) {
+                   const bool local = kind == AgentKind::local;
                    const auto capacity =
                        local ? config_->queue.connections_local : config_->queue.connections_total;
                    tell([&](smtp::Now now, auto& out) {
                        engine_.agent_attached(
-                           id, local ? decide::queue::AgentKind::local : decide::queue::AgentKind::smtp,
-                           capacity, now, out);
+                           id, kind, capacity, now, out);
                    });
                },
                [this](decide::queue::AgentId id, decide::queue::Departure how) {
                    trials_.gone(id);
                    tell([&](smtp::Now now, auto& out) { engine_.agent_gone(id, how, now, out); });
                },
-               [this](decide::queue::AgentId id, Agent kind, proto::delivery::Message&& message) {
+               [this](decide::queue::AgentId id, AgentKind kind, proto::delivery::Message&& message) {
                    agent_said(id, kind, std::move(message));
                }}),
       categorizer_(surroundings.loop,

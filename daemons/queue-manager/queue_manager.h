@@ -91,9 +91,9 @@ private:
     void categorized(const proto::categorize::Categorized& answer);
     void settle(spool::QueueId id, const Judgement& judgement, const Subject& subject);
     void routed(const proto::route::Routed& answer);
-    void agent_said(decide::queue::AgentId agent, Agent kind, proto::delivery::Message&& message);
-    void done(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& done);
-    void look_for_file(decide::queue::AgentId agent, Agent kind, const proto::delivery::Done& said);
+    void agent_said(decide::queue::AgentId agent, AgentKind kind, proto::delivery::Message&& message);
+    void done(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& done);
+    void look_for_file(decide::queue::AgentId agent, AgentKind kind, const proto::delivery::Done& said);
     void closed(const proto::delivery::Closed& closed);
     void returned(const proto::delivery::Returned& returned);
     DeliveryStops::Hands hands_for_stops();
@@ -190,7 +190,7 @@ private:
     };
     struct Early {
         decide::queue::AgentId agent;
-        Agent kind;
+        AgentKind kind;
         proto::delivery::Done done;
     };
     struct LinkHosts {

@@ -5,26 +5,6 @@
 
 namespace queue_manager {
 
-namespace {
-
-decide::queue::Outcome outcome_of(proto::delivery::Outcome outcome) {
-    switch (outcome) {
-    case proto::delivery::Outcome::delivered: return decide::queue::Outcome::delivered;
-    case proto::delivery::Outcome::deferred: return decide::queue::Outcome::deferred;
-    case proto::delivery::Outcome::failed: return decide::queue::Outcome::failed;
-    }
-    return decide::queue::Outcome::deferred;
-}
-
-} // namespace
-
-std::optional<decide::queue::ReportKind> kind_of(decide::ReportWishes::Expansion expansion) {
-    using Expansion = decide::ReportWishes::Expansion;
-    using decide::queue::ReportKind;
-    if (expansion == Expansion::nothing) return {};
-    return expansion == Expansion::expanded ? ReportKind::expanded : ReportKind::delivered;
-}
-
 spool::Decided failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
                               std::string_view who, smtp::WallTime now) {
     return {.recipients = std::move(recipients),
@@ -42,21 +22,22 @@ bool is_suppressed(const spool::RecipientState& recipient) {
 
 std::string host_name_of(const std::string& host) { return host.substr(0, host.find('[')); }
 
-decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::string& host) {
-    return {reply.status, reply.text, reply.said, reply.said.empty() ? std::string() : host_name_of(host),
-            reply.stage, reply.code, reply.seen, reply.at};
+decide::queue::Reason reason_of(smtp::RemoteReply reply, const std::string& host) {
+    if (!reply.remote_reply.empty()) reply.remote_host = host_name_of(host);
+    reply.suppressed = false; // the queue-manager decides this, not an agent
+    return reply;
 }
 
 smtp::WallTime from_wire(std::int64_t microseconds) { return smtp::WallTime(smtp::Duration(microseconds)); }
 std::int64_t to_wire(smtp::WallTime time) { return time.time_since_epoch().count(); }
 
-Result::Result(const proto::delivery::Done& done, Agent agent) : done_(done), agent_(agent) {
+Result::Result(const proto::delivery::Done& done, AgentKind agent) : done_(done), agent_(agent) {
     using namespace decide::queue;
     reasons_.reserve(done.replies.size());
     for (const auto& reply : done.replies) reasons_.push_back(reason_of(reply, done.host));
     results_.reserve(done.results.size());
     for (const auto& each : done.results) {
-        decide::queue::Result result{.number = each.recipient, .outcome = outcome_of(each.outcome)};
+        decide::queue::Result result{.number = each.recipient, .outcome = each.outcome};
         if (result.outcome == Outcome::delivered) {
             result.report = success(each);
             if (each.reply < reasons_.size()) result.reason = &reasons_[each.reply];
@@ -79,18 +60,11 @@ const proto::delivery::RecipientResult* Result::result_of(decide::queue::Recipie
     return found == done_.results.end() ? nullptr : &*found;
 }
 
-decide::queue::SuccessReport Result::success(const proto::delivery::RecipientResult& result) const {
-    using decide::queue::SuccessReport;
+spool::SuccessReport Result::success(const proto::delivery::RecipientResult& result) const {
+    using spool::SuccessReport;
     if (!result.report_success || result.outcome != proto::delivery::Outcome::delivered) return SuccessReport::none;
-    return agent_ == Agent::local || done_.final_delivery ? SuccessReport::delivered : SuccessReport::relayed;
+    return agent_ == AgentKind::local || done_.final_delivery ? SuccessReport::delivered : SuccessReport::relayed;
 }
-
-static_assert(static_cast<int>(spool::Outcome::delivered) == static_cast<int>(proto::delivery::Outcome::delivered) &&
-              static_cast<int>(spool::Outcome::deferred) == static_cast<int>(proto::delivery::Outcome::deferred) &&
-              static_cast<int>(spool::Outcome::failed) == static_cast<int>(proto::delivery::Outcome::failed));
-static_assert(static_cast<int>(spool::Success::untold) == static_cast<int>(decide::queue::SuccessReport::none) &&
-              static_cast<int>(spool::Success::delivered) == static_cast<int>(decide::queue::SuccessReport::delivered) &&
-              static_cast<int>(spool::Success::relayed) == static_cast<int>(decide::queue::SuccessReport::relayed));
 
 spool::Attempt Result::record(const proto::delivery::RecipientResult& result) const {
     spool::Attempt attempt;
@@ -98,8 +72,8 @@ spool::Attempt Result::record(const proto::delivery::RecipientResult& result) co
     attempt.host = done_.host;
     attempt.tls = done_.tls;
     attempt.source = done_.source;
-    attempt.outcome = static_cast<spool::Outcome>(result.outcome); // the same outcomes in the same order
-    attempt.success = static_cast<spool::Success>(success(result)); // the same in the same order
+    attempt.outcome = result.outcome;
+    attempt.success = success(result);
     if (result.reply < done_.replies.size()) {
         const auto& reply = done_.replies[result.reply];
         attempt.reply = {reply.code, reply.status, reply.text, reply.stage, reply.seen};

@@ -4,7 +4,7 @@
 #include "daemons/common/proto/delivery.h"
 #include "daemons/decide/queue/actions.h"
 #include "daemons/decide/queue/events.h"
-#include "daemons/decide/report_wishes.h"
+#include "libspool/message_state.h"
 #include "libspool/property.h"
 #include <optional>
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace queue_manager {
 
-enum class Agent : std::uint8_t { smtp_client, local };
+using decide::queue::AgentKind;
 
 // One Done of an agent, classified. The engine's event points into it.
 class Result {
 public:
-    Result(const proto::delivery::Done& done, Agent agent);
+    Result(const proto::delivery::Done& done, AgentKind agent);
     Result(const Result&) = delete;
 
     const decide::queue::Done& event() const { return event_; }
@@ -29,11 +29,11 @@ public:
 
 private:
     const proto::delivery::RecipientResult* result_of(decide::queue::RecipientNumber number) const;
-    decide::queue::SuccessReport success(const proto::delivery::RecipientResult& result) const;
+    spool::SuccessReport success(const proto::delivery::RecipientResult& result) const;
     spool::Attempt record(const proto::delivery::RecipientResult& result) const;
 
     const proto::delivery::Done& done_;
-    Agent agent_;
+    AgentKind agent_;
     std::vector<decide::queue::Reason> reasons_;
     std::vector<decide::queue::Result> results_;
     decide::queue::Done event_;
@@ -44,14 +44,11 @@ private:
 spool::Decided failed_untried(std::vector<std::uint32_t> recipients, const decide::queue::Reason& reason,
                               std::string_view who, smtp::WallTime now);
 
-// How the engine calls the report on an expansion; none is due.
-std::optional<decide::queue::ReportKind> kind_of(decide::ReportWishes::Expansion expansion);
-
-decide::queue::Reason reason_of(const proto::delivery::Reply& reply, const std::string& host);
-// "mx.example.org" of "mx.example.org[192.0.2.1]:25".
+// With whose words they are, by the host of the delivery.
+decide::queue::Reason reason_of(smtp::RemoteReply reply, const std::string& host);
 // Did it fail because its address is on the suppression list?
 bool is_suppressed(const spool::RecipientState& recipient);
-
+// "mx.example.org" of "mx.example.org[192.0.2.1]:25".
 std::string host_name_of(const std::string& host);
 
 smtp::WallTime from_wire(std::int64_t microseconds);

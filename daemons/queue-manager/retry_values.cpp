@@ -15,15 +15,10 @@ std::uint32_t wire(smtp::Duration d) { // a day fits many times
         std::clamp<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count(), 0, UINT32_MAX));
 }
 
-// The same kinds in the same order.
-using Kind = spool::RetryValues::Kind;
-static_assert(static_cast<int>(Kind::last_) == static_cast<int>(RetryPolicy::Kind::steps));
-static_assert(static_cast<int>(Kind::fixed) == static_cast<int>(RetryPolicy::Kind::fixed));
-
 } // namespace
 
 spool::RetryValues values_of(const RetryPolicy& policy) {
-    spool::RetryValues out{.kind = static_cast<Kind>(policy.kind),
+    spool::RetryValues out{.kind = policy.kind,
                            .base = wire(policy.base),
                            .factor = policy.factor,
                            .interval = wire(policy.interval),
@@ -37,7 +32,7 @@ spool::RetryValues values_of(const RetryPolicy& policy) {
 RetryPolicy policy_of(std::string_view name, const spool::RetryValues& values) {
     using std::chrono::milliseconds;
     RetryPolicy out{.name = std::string(name),
-                    .kind = static_cast<RetryPolicy::Kind>(values.kind),
+                    .kind = values.kind,
                     .base = milliseconds(values.base),
                     .interval = milliseconds(values.interval),
                     .factor = values.factor,

@@ -116,7 +116,7 @@ Trials::Hands QueueManager::hands_for_trials() {
             },
         .send =
             [this](const proto::delivery::Try& order) {
-                const auto agent = agents_.any(Agent::smtp_client);
+                const auto agent = agents_.any(AgentKind::smtp);
                 const bool sent = agent && agents_.send(*agent, order) == ipc::Sent::yes;
                 return sent ? agent : std::nullopt;
             },

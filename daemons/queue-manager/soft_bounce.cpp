@@ -12,16 +12,16 @@ void soften(std::string& status) { status = decide::status_as(std::move(status),
 
 proto::categorize::Categorized softened(proto::categorize::Categorized answer) {
     for (auto& outcome : answer.outcomes) {
-        if (outcome.fate != proto::categorize::Fate::failed) continue;
-        outcome.fate = proto::categorize::Fate::deferred;
+        if (outcome.fate != spool::Fate::failed) continue;
+        outcome.fate = spool::Fate::unknown;
         soften(outcome.status);
     }
     return answer;
 }
 
 proto::route::Routed softened(proto::route::Routed answer) {
-    if (answer.kind != proto::route::Kind::permanent) return answer;
-    answer.kind = proto::route::Kind::temporary;
+    if (answer.kind != decide::RouteKind::permanent) return answer;
+    answer.kind = decide::RouteKind::temporary;
     soften(answer.status);
     return answer;
 }

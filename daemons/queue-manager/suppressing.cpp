@@ -127,12 +127,12 @@ void QueueManager::suppress_refused(const proto::delivery::Done& done) {
         if (each.outcome != proto::delivery::Outcome::failed || each.reply >= done.replies.size()) continue;
         const auto& reply = done.replies[each.reply];
         const bool of_it = reply.stage == smtp::Stage::rcpt || done.results.size() == 1;
-        const bool said = !reply.said.empty() && (reply.stage == smtp::Stage::rcpt || reply.stage == smtp::Stage::data ||
+        const bool said = !reply.remote_reply.empty() && (reply.stage == smtp::Stage::rcpt || reply.stage == smtp::Stage::data ||
                                                   reply.stage == smtp::Stage::final_dot);
         if (of_it && said && std::ranges::any_of(config_->suppression.on, [&](const auto& rule) {
                 return rule.covers(reply.code, reply.status);
             }))
-            refused.emplace_back(each.recipient, reply.said);
+            refused.emplace_back(each.recipient, reply.remote_reply);
     }
     if (refused.empty()) return;
     readings_.read(done.queue_id, spool::Location::messages,

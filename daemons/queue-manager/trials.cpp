@@ -15,7 +15,6 @@ namespace queue_manager {
 
 using common::Loop;
 using proto::delivery::Finding;
-using proto::route::Kind;
 using Where = decide::Mishap::Where;
 
 namespace {
@@ -27,8 +26,8 @@ Finding finding_of(proto::delivery::Outcome outcome) {
                                           : Finding::permanent;
 }
 
-TrialLine of_fate(const proto::categorize::Outcome& outcome) {
-    using proto::categorize::Fate;
+TrialLine of_fate(const spool::ResolvedRecipient& outcome) {
+    using spool::Fate;
     TrialLine line{.step = "categorize", .recipient = outcome.address, .status = outcome.status};
     switch (outcome.fate) {
     case Fate::remote:
@@ -43,7 +42,7 @@ TrialLine of_fate(const proto::categorize::Outcome& outcome) {
         line.finding = Finding::notice;
         break;
     case Fate::failed:
-    case Fate::deferred:
+    case Fate::unknown:
         line.text = outcome.text;
         line.finding = outcome.fate == Fate::failed ? Finding::permanent : Finding::temporary;
         line.advice = decide::advice({.where = outcome.suppressed ? Where::suppression : Where::recipient,
@@ -54,17 +53,17 @@ TrialLine of_fate(const proto::categorize::Outcome& outcome) {
     return line;
 }
 
-std::string shown(const proto::route::Host& host, Kind kind) {
+std::string shown(const proto::route::Host& host, decide::RouteKind kind) {
     if (host.name.starts_with('/')) return "the socket " + host.name;
-    return kind == Kind::mx ? fmt::format("{} ({})", host.name, host.preference)
+    return kind == decide::RouteKind::mx ? fmt::format("{} ({})", host.name, host.preference)
                             : fmt::format("{} port {}", host.name, host.port);
 }
 
 TrialLine of_route(const proto::route::Routed& route) {
     TrialLine line{.step = "route", .status = route.status, .text = route.text};
     if (!route.rule.empty()) line.text = fmt::format("by [route.\"{}\"]: {}", route.rule, line.text);
-    if (route.kind == Kind::temporary || route.kind == Kind::permanent) {
-        line.finding = route.kind == Kind::permanent ? Finding::permanent : Finding::temporary;
+    if (route.kind == decide::RouteKind::temporary || route.kind == decide::RouteKind::permanent) {
+        line.finding = route.kind == decide::RouteKind::permanent ? Finding::permanent : Finding::temporary;
         const auto& name = route.records_of.empty() ? route.domain : route.records_of;
         line.advice = decide::advice(
             {.where = route.by_srv ? Where::service : Where::route, .status = line.status, .domain = name});
@@ -74,7 +73,7 @@ TrialLine of_route(const proto::route::Routed& route) {
     for (const auto& host : route.hosts)
         hosts += fmt::format("{}{}", hosts.empty() ? "" : ", ", shown(host, route.kind));
     const auto& name = route.records_of.empty() ? route.domain : route.records_of;
-    line.text += route.kind == Kind::mx ? fmt::format("{} of {}: {}", route.by_srv ? "SRV" : "MX", name, hosts) : hosts;
+    line.text += route.kind == decide::RouteKind::mx ? fmt::format("{} of {}: {}", route.by_srv ? "SRV" : "MX", name, hosts) : hosts;
     if (const auto pool = decide::pool_of_link(route.link); !pool.empty()) line.text += fmt::format(", from pool {}", pool);
     return line;
 }
@@ -129,7 +128,7 @@ void Trials::take(Trial& trial, const Inquiry::Road& road) {
     const auto fate = of_fate(outcome);
     tell(trial, fate);
     worse(trial, fate);
-    using proto::categorize::Fate;
+    using spool::Fate;
     if (outcome.fate == Fate::local || outcome.fate == Fate::discard) ++trial.here;
     if (outcome.fate != Fate::remote || !road.route) return;
 
@@ -146,7 +145,7 @@ void Trials::take(Trial& trial, const Inquiry::Road& road) {
                             .recipient = outcome.address,
                             .text = "one of so many that it is left out"});
     if (trial.order.host) {
-        route.kind = Kind::configured;
+        route.kind = decide::RouteKind::configured;
         route.hosts = {*trial.order.host};
         route.text = "only the host that was asked for: ";
         auto line = of_route(route);

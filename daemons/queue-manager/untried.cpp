@@ -77,8 +77,8 @@ void QueueManager::say_settled(spool::QueueId id, const std::vector<Settled>& re
     for (const Settled& each : recipients) {
         if (!each.unsaid) continue;
         if (each.fate == Fate::failed) say_untried(id, {{each.number}, Outcome::failed, each.reason});
-        if (each.fate == Fate::deferred) say_untried(id, {{each.number}, Outcome::deferred, each.reason});
-        if (each.fate != Fate::failed && each.fate != Fate::deferred && !each.reason.text.empty()) // that is sendmail -bv
+        if (each.fate == Fate::unknown) say_untried(id, {{each.number}, Outcome::deferred, each.reason});
+        if (each.fate != Fate::failed && each.fate != Fate::unknown && !each.reason.text.empty()) // that is sendmail -bv
             say_untried(id, {{each.number}, Outcome::delivered, each.reason});
     }
 }

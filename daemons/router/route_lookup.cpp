@@ -25,15 +25,14 @@ Found literal(const std::string& domain, const Ourselves& ourselves) {
     if (inside.ends_with(']')) inside.remove_suffix(1);
     if (inside.starts_with("ipv6:") || inside.starts_with("IPv6:")) inside.remove_prefix(5);
     const auto address = common::IpAddress::parse(inside);
-    using Kind = Destination::Kind;
     if (!address)
-        return {Destination::refuse(Kind::permanent, "5.1.2", fmt::format("{} is not an address", domain)),
+        return {Destination::refuse(decide::RouteKind::permanent, "5.1.2", fmt::format("{} is not an address", domain)),
                 configured_valid};
     if (ourselves.is_address(*address, 25))
-        return {Destination::refuse(Kind::permanent, "5.4.6",
+        return {Destination::refuse(decide::RouteKind::permanent, "5.4.6",
                                     fmt::format("mail for {} loops back to myself", domain)),
                 configured_valid};
-    return {Destination::of(Kind::mx, {{address->to_string(), 25, 0}}), configured_valid};
+    return {Destination::of(decide::RouteKind::mx, {{address->to_string(), 25, 0}}), configured_valid};
 }
 
 RouteLookup::RouteLookup(dns::Resolver& resolver, const Ourselves& ourselves, std::string domain,

@@ -14,16 +14,6 @@ constexpr std::size_t at_a_time = 200; // domains being looked up; the name serv
 // Whose name servers have not answered by then keeps no other's place. So many may be under way besides.
 constexpr std::size_t most_slow = 10'000;
 
-proto::route::Kind kind_of(decide::Destination::Kind kind) {
-    switch (kind) {
-    case decide::Destination::Kind::mx: return proto::route::Kind::mx;
-    case decide::Destination::Kind::configured: return proto::route::Kind::configured;
-    case decide::Destination::Kind::temporary: return proto::route::Kind::temporary;
-    case decide::Destination::Kind::permanent: return proto::route::Kind::permanent;
-    }
-    return proto::route::Kind::temporary;
-}
-
 proto::route::StsPolicy said(const std::string& domain, const StsPolicy& known) {
     return {domain, known.policy.mode, known.id, known.policy.max_age, known.policy.mx};
 }
@@ -181,7 +171,7 @@ void Router::asked(proto::route::Route&& route) {
     const Question question{route.request, route.pool};
     if (!smtp::is_ascii(route.domain)) // it came as far as here because nothing of the DNS can stand for it
         return answer(question, route.domain,
-                      {decide::Destination::refuse(decide::Destination::Kind::permanent, "5.1.2",
+                      {decide::Destination::refuse(decide::RouteKind::permanent, "5.1.2",
                                                    route.domain + " is no name of a domain"),
                        3600});
     const auto* rule = routes_.find(route.domain);
@@ -208,7 +198,7 @@ void Router::asked_by_name(proto::route::Route&& route) {
     const auto hop = decide::NextHop::parse(name);
     if (!hop || hop->kind == decide::NextHop::Kind::recipient)
         return answer(question, route.domain,
-                      {decide::Destination::refuse(decide::Destination::Kind::temporary, "4.3.5",
+                      {decide::Destination::refuse(decide::RouteKind::temporary, "4.3.5",
                                                    route.domain + " names no next hop"),
                        3600});
     if (hop->kind == decide::NextHop::Kind::host)
@@ -296,12 +286,12 @@ std::vector<decide::NextHop> Router::others(std::vector<decide::NextHop> hosts) 
 
 // Hosts that a rule names: where all of them are this very system, mail would come back until its hops are counted.
 Found Router::without_ourselves(const std::string& domain, Found found) const {
-    if (found.destination.kind != decide::Destination::Kind::configured) return found;
+    if (found.destination.kind != decide::RouteKind::configured) return found;
     std::erase_if(found.destination.hosts,
                   [this](const decide::Host& host) { return is_ourselves(host.name, host.port); });
     if (found.destination.hosts.empty())
         found.destination = decide::Destination::refuse(
-            decide::Destination::Kind::permanent, "5.4.6",
+            decide::RouteKind::permanent, "5.4.6",
             fmt::format("mail for {} loops back to myself: its next hop is a listener of this system", domain));
     return found;
 }
@@ -316,7 +306,7 @@ void Router::answer(const Question& question, const std::string& domain, const F
     routed.asked_pool = question.pool;
     const auto& pool = by && question.pool.empty() ? by->pool : question.pool;
     const auto destination = by ? decide::with_fallback(found.destination, others(by->fallback)) : found.destination;
-    routed.kind = kind_of(destination.kind);
+    routed.kind = destination.kind;
     if (destination.found()) routed.link = decide::link_from(destination.link, pool);
     for (const auto& host : destination.hosts)
         routed.hosts.push_back(
@@ -333,7 +323,7 @@ void Router::answer(const Question& question, const std::string& domain, const F
     if (queue_manager_.send(routed) != ipc::Sent::too_long) return;
     routed.text = fmt::format("the list of its hosts is too long: {} of them", routed.hosts.size());
     surroundings_.log.warning("{}: {}", domain, routed.text);
-    routed.kind = proto::route::Kind::temporary;
+    routed.kind = decide::RouteKind::temporary;
     routed.status = "4.4.3";
     routed.hosts.clear();
     routed.sts = {};

@@ -85,7 +85,7 @@ std::string take(int letter, const std::string& value, Options& out) {
     case 'O': return take_setting(value, out);
     case 'R':
         if (!is(value, "full") && !is(value, "hdrs")) return "-R " + value + ": full or hdrs is wanted";
-        out.ret = is(value, "full") ? Return::full : Return::headers;
+        out.ret = is(value, "full") ? smtp::Ret::full : smtp::Ret::headers;
         return {};
     case 'V':
         if (value.size() > 100 || std::ranges::any_of(value, [](char c) { return c < 33 || c > 126; }))

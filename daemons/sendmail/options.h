@@ -32,7 +32,7 @@ struct Options {
     bool from_header = false;          // -t
     std::vector<std::string> recipients;
     std::uint8_t notify = 0; // -N
-    proto::submit::Return ret = proto::submit::Return::unspecified;
+    smtp::Ret ret = smtp::Ret::unspecified;
     std::string envid; // -V
     proto::submit::Body body = proto::submit::Body::unspecified;
     bool smtputf8 = false, require_tls = false; // -O

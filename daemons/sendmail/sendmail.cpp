@@ -77,8 +77,8 @@ int deliver(const config::Config& config, const Options& options) {
     begin.body = options.body;
     begin.smtputf8 = options.smtputf8;
     begin.require_tls = options.require_tls;
-    if (options.verbose) begin.trace = proto::submit::Trace::first_try;
-    if (options.mode == Mode::verify) begin.trace = proto::submit::Trace::verify;
+    if (options.verbose) begin.trace = spool::Trace::first_try;
+    if (options.mode == Mode::verify) begin.trace = spool::Trace::verify;
     const auto now = std::time(nullptr);
     std::tm local{};
     ::localtime_r(&now, &local);
@@ -86,12 +86,12 @@ int deliver(const config::Config& config, const Options& options) {
     const auto answer = submit(config, begin, *message);
     if (answer.status != EX_OK) return fail(answer.status, answer.text);
     if (!answer.text.empty()) {
-        if (begin.trace != proto::submit::Trace::none) fmt::print("{}: {}\n", program, answer.text);
+        if (begin.trace != spool::Trace::none) fmt::print("{}: {}\n", program, answer.text);
         return EX_OK;
     }
     if (options.verbose)
         fmt::print("{}: queued{}\n", program, answer.queue_id.empty() ? "" : " as " + answer.queue_id);
-    if (begin.trace != proto::submit::Trace::none && !begin.sender.empty())
+    if (begin.trace != spool::Trace::none && !begin.sender.empty())
         fmt::print("Mail Delivery Status Report will be mailed to <{}>.\n", begin.sender);
     return EX_OK;
 }

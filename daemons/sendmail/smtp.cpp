@@ -91,9 +91,7 @@ private:
         begin_.sender = mail.path.text();
         begin_.envid = mail.parameters.envid;
         begin_.smtputf8 = mail.parameters.smtputf8;
-        begin_.ret = static_cast<proto::submit::Return>(mail.parameters.ret);
-        static_assert(static_cast<int>(smtp::Ret::full) == static_cast<int>(proto::submit::Return::full) &&
-                      static_cast<int>(smtp::Ret::headers) == static_cast<int>(proto::submit::Return::headers));
+        begin_.ret = mail.parameters.ret;
         if (mail.parameters.body == smtp::Body::eight_bit_mime) begin_.body = proto::submit::Body::eight_bit;
         const auto clock = std::time(nullptr);
         std::tm local{};

@@ -93,8 +93,8 @@ void Connection::unreachable(const Candidate& candidate, int error) {
     why.status = "4.4.1";
     const auto from = candidate.source ? " from " + candidate.source->address.to_string() : std::string();
     why.text = fmt::format("connect to {}{}: {}", candidate.relay(), from, reason);
-    last_failure_.seen.error = static_cast<std::uint16_t>(error);
-    last_failure_.at = candidate.relay();
+    why.seen.error = static_cast<std::uint16_t>(error);
+    why.at = candidate.relay();
     voice().info("{}", why.text);
     if (watcher_) watcher_->unreachable(candidate, why);
 }
@@ -120,8 +120,8 @@ void Connection::refused_by_policy(const std::string& text) {
     failure.stage = smtp::Stage::tls;
     failure.status = "4.7.5";
     failure.text = text;
-    last_failure_.seen = circumstances(failure);
-    last_failure_.at = relay();
+    failure.seen = circumstances(failure);
+    failure.at = relay();
     others_failed_ = true;
     if (!is_links_own()) policy_failure_ = last_failure_;
     voice().info("{}", text);
@@ -330,7 +330,9 @@ void Connection::ended(Ended& end) {
     // Somebody else's verdict is among them: it must be told.
     const bool told =
         end.interrupted && (end.interrupted->verdicts.size() > 1 || end.interrupted->verdicts[0] != end.why);
-    last_failure_ = {end.why, relay(), tls_named(), source(), circumstances(end.why), relay()};
+    last_failure_ = {end.why, relay(), tls_named(), source()};
+    last_failure_.why.seen = circumstances(end.why);
+    last_failure_.why.at = relay();
     if (end.why.stage == smtp::Stage::tls) tell_tls(tls_result_, end.why.text);
     if (again_from_another(end.why) || (end.interrupted && again_from_another(*end.interrupted))) return;
     if (fresh && (again_in_plain_text(end.why) || again_with_new_token(end.why))) return;
@@ -366,11 +368,11 @@ void Connection::ended(Ended& end) {
         return finish(End::orderly);
     }
     report(*end.interrupted);
-    finish(End::failed, end.why, &last_failure_);
+    finish(End::failed, last_failure_.why);
 }
 
 smtp::Circumstances Connection::circumstances(const smtp::Verdict& why) const {
-    smtp::Circumstances out{.silent = why.silent};
+    smtp::Circumstances out{.silent = why.seen.silent};
     out.wrapped = current_ && current_->host.tls_wrap;
     if (why.stage == smtp::Stage::tls) out.demand = demanded_by_;
     return out;
@@ -395,7 +397,6 @@ void Connection::first_failed(const Failed& failed, Tell tell) {
     for (std::size_t i = 0; i < job.order.recipients.size(); ++i) write_line(job, i, failed.why, failed.host, {}, now);
     if (tell == Tell::log) return;
     auto done = make_done(job.order, failed.why);
-    for (auto& reply : done.replies) reply.seen = failed.seen, reply.at = failed.at;
     done.connection = number();
     done.host = failed.host;
     done.tls = failed.tls;
@@ -409,7 +410,7 @@ void Connection::first_failed(const Failed& failed, Tell tell) {
 void Connection::requirement_failed() {
     auto failed = *unmet_;
     if (others_failed_) {
-        failed.why.outcome = smtp::Verdict::Outcome::temporary;
+        failed.why.outcome = smtp::Outcome::deferred;
         failed.why.status = "4.7.30";
         failed.why.text += "; other hosts cannot be reached";
     }
@@ -427,11 +428,11 @@ void Connection::link_failed() {
     const bool loop = looped_ && !somewhere_ && !office_.soft_bounce;
     const bool nowhere = loop || leads_nowhere();
     if (nowhere) {
-        why.outcome = smtp::Verdict::Outcome::permanent;
+        why.outcome = smtp::Outcome::failed;
         why.status = loop ? "5.4.6" : "5.4.4";
-    } else if (why.outcome == smtp::Verdict::Outcome::permanent) {
+    } else if (why.outcome == smtp::Outcome::failed) {
         // What a server says of itself is no verdict on the mail: that waits.
-        why.outcome = smtp::Verdict::Outcome::temporary;
+        why.outcome = smtp::Outcome::deferred;
         if (why.status.starts_with('5')) why.status[0] = '4';
     }
     if (nowhere && !jobs_.empty() && jobs_.front()->probe) {
@@ -444,10 +445,10 @@ void Connection::link_failed() {
         first_failed(failed, mail_failure_ || policy_failure_ || nowhere ? Tell::log_and_owner : Tell::log);
     }
     why.status = decide::status_as(std::move(why.status), decide::Severity::temporary); // the link itself waits
-    finish(End::failed, why, &failed);
+    finish(End::failed, why);
 }
 
-void Connection::finish(End end, const smtp::Verdict& why, const Failed* failed) {
+void Connection::finish(End end, const smtp::Verdict& why) {
     if (std::exchange(over_, true)) return;
     tell_of_unusable();
     deadline_.clear();
@@ -457,8 +458,7 @@ void Connection::finish(End end, const smtp::Verdict& why, const Failed* failed)
     closed.failed = end == End::failed;
     closed.crowded = end == End::crowded;
     closed.was_up = was_up_;
-    if (closed.failed) closed.reason = reply_of(why);
-    if (failed) closed.reason.seen = failed->seen, closed.reason.at = failed->at;
+    if (closed.failed) closed.reason = why;
     closed.host = last_failure_.host.empty() ? relay() : last_failure_.host;
     owner_.closed(*this, std::move(closed));
 }

@@ -91,8 +91,6 @@ private:
         std::string host; // whose session it was: "mx[192.0.2.1]:25"; "" where there was none
         std::string tls;  // of that session; "none"
         std::string source; // … and where it came from
-        smtp::Circumstances seen = {};
-        std::string at = {}; // the host, also where there was no session
     };
 
     // TLS: secure.cpp.
@@ -185,7 +183,7 @@ private:
     void requirement_failed();
     bool leads_nowhere() const;
     enum class End : std::uint8_t { orderly, crowded, failed };
-    void finish(End end, const smtp::Verdict& why = {}, const Failed* failed = nullptr);
+    void finish(End end, const smtp::Verdict& why = {});
     smtp::Circumstances circumstances(const smtp::Verdict& why) const; // at the current host
 
     Job* job_of(std::uint64_t delivery);

@@ -278,7 +278,7 @@ void Connection::write_line(const Job& job, std::size_t which, const smtp::Verdi
     line.delays = common::Delays::of(
         arrived, queued, uses_ <= 1 ? std::min(setup, waited) : smtp::Duration(0), transmission, now);
     line.status = verdict.status;
-    const auto outcome = outcome_of(verdict);
+    const auto outcome = verdict.outcome;
     if (state.envelope.trace == spool::Trace::verify)
         line.outcome = outcome == delivery::Outcome::delivered ? DeliveryStatus::deliverable : DeliveryStatus::undeliverable;
     else

@@ -45,7 +45,7 @@ bool Connection::again_from_another(smtp::TransactionResult& result) {
     if (!from || !job) return false;
     const auto source = from->address.to_string();
     const auto speaks = [&](const smtp::Verdict& verdict) {
-        return decide::blames_source({verdict.stage, verdict.code, verdict.status}, verdict.said, {source, from->helo});
+        return decide::blames_source({verdict.stage, verdict.code, verdict.status}, verdict.remote_reply, {source, from->helo});
     };
     const auto blames = [&](const smtp::Verdict& verdict) { return !speaks(verdict).empty(); };
     const auto why = std::ranges::find_if(result.verdicts, blames);
@@ -58,7 +58,7 @@ bool Connection::again_from_another(smtp::TransactionResult& result) {
         return false;
     }
     const bool begun = std::ranges::any_of(result.verdicts, [](const smtp::Verdict& verdict) {
-        return verdict.outcome == smtp::Verdict::Outcome::delivered || verdict.in_doubt;
+        return verdict.outcome == smtp::Outcome::delivered || verdict.in_doubt;
     });
     voice().info("{}; trying again {}from {}", told, begun ? "later " : "", next_source());
     if (begun) {
@@ -109,7 +109,7 @@ void Connection::from_another(Job& job) {
 // Mail was taken, for all whom it was for, from an address that the queue-manager takes for a resting one.
 void Connection::tell_of_taken(const smtp::TransactionResult& result) {
     const bool taken = std::ranges::all_of(result.verdicts, [](const smtp::Verdict& verdict) {
-        return verdict.outcome == smtp::Verdict::Outcome::delivered;
+        return verdict.outcome == smtp::Outcome::delivered;
     });
     if (!taken || !sources_.rests()) return;
     sources_.rested();

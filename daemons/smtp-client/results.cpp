@@ -27,11 +27,7 @@ bool make_transaction(const Deliver& order, const spool::MessageReader& message,
     out.reverse_path = state.reverse_path_of(state.recipients[order.recipients[0]]);
     if (wishes.is_of_list(order.recipients[0])) return true; // mail of the list's own
     out.parameters.envid = envelope.envid;
-    switch (envelope.ret) {
-    case spool::Return::unspecified: break;
-    case spool::Return::full: out.parameters.ret = smtp::Ret::full; break;
-    case spool::Return::headers: out.parameters.ret = smtp::Ret::headers; break;
-    }
+    out.parameters.ret = envelope.ret;
     return true;
 }
 
@@ -49,18 +45,6 @@ void describe(const Content& content, smtp::Transaction& out) {
     out.unconvertible = content.unconvertible();
 }
 
-Reply reply_of(const smtp::Verdict& verdict) {
-    Reply out;
-    out.code = static_cast<std::uint16_t>(verdict.code);
-    out.status = verdict.status;
-    out.text = verdict.text;
-    out.said = verdict.said;
-    out.stage = verdict.stage;
-    out.in_doubt = verdict.in_doubt;
-    out.seen.silent = verdict.silent;
-    return out;
-}
-
 std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts) {
     std::vector<decide::ReplyRule> out;
     for (const auto& text : texts)
@@ -71,24 +55,15 @@ std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts
 void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict) {
     const auto severity = decide::reading(rules, {verdict.stage, verdict.code, verdict.status});
     if (!severity) return;
-    verdict.outcome = *severity == decide::Severity::temporary ? smtp::Verdict::Outcome::temporary
-                                                               : smtp::Verdict::Outcome::permanent;
+    verdict.outcome = *severity == decide::Severity::temporary ? smtp::Outcome::deferred
+                                                               : smtp::Outcome::failed;
     verdict.status = decide::status_as(std::move(verdict.status), *severity);
 }
 
 void soften(smtp::Verdict& verdict) {
-    if (verdict.outcome != smtp::Verdict::Outcome::permanent) return;
-    verdict.outcome = smtp::Verdict::Outcome::temporary;
+    if (verdict.outcome != smtp::Outcome::failed) return;
+    verdict.outcome = smtp::Outcome::deferred;
     verdict.status = decide::status_as(std::move(verdict.status), decide::Severity::temporary);
-}
-
-Outcome outcome_of(const smtp::Verdict& verdict) {
-    switch (verdict.outcome) {
-    case smtp::Verdict::Outcome::delivered: return Outcome::delivered;
-    case smtp::Verdict::Outcome::temporary: return Outcome::deferred;
-    case smtp::Verdict::Outcome::permanent: return Outcome::failed;
-    }
-    return Outcome::deferred;
 }
 
 Done make_done(const Deliver& order, const spool::MessageState& state,
@@ -97,7 +72,7 @@ Done make_done(const Deliver& order, const spool::MessageState& state,
     out.delivery = order.delivery;
     out.queue_id = order.queue_id;
     out.replies.reserve(result.verdicts.size());
-    for (const auto& verdict : result.verdicts) out.replies.push_back(reply_of(verdict));
+    for (const auto& verdict : result.verdicts) out.replies.push_back(verdict);
     out.results.reserve(order.recipients.size());
     const decide::ReportWishes wishes(state);
     const bool traced = state.envelope.trace != spool::Trace::none; // every result is told
@@ -105,7 +80,7 @@ Done make_done(const Deliver& order, const spool::MessageState& state,
         auto& each = out.results.emplace_back();
         each.recipient = order.recipients[i];
         each.reply = result.of_recipient[i];
-        each.outcome = outcome_of(result.verdicts[each.reply]);
+        each.outcome = result.verdicts[each.reply].outcome;
         const bool ours = !result.dsn_relayed && spool::wants_success(wishes.notify(each.recipient));
         each.report_success = each.outcome == Outcome::delivered && (ours || traced);
     }
@@ -116,8 +91,8 @@ Done make_done(const Deliver& order, const smtp::Verdict& verdict) {
     Done out;
     out.delivery = order.delivery;
     out.queue_id = order.queue_id;
-    out.replies.push_back(reply_of(verdict));
-    for (const auto number : order.recipients) out.results.push_back({number, outcome_of(verdict), 0, false});
+    out.replies.push_back(verdict);
+    for (const auto number : order.recipients) out.results.push_back({number, verdict.outcome, 0, false});
     return out;
 }
 

@@ -20,13 +20,11 @@ std::string fields_for(const proto::delivery::Deliver& order, const spool::Messa
 // What the session has to know of the content, which is prepared.
 void describe(const Content& content, smtp::Transaction& out);
 
-proto::delivery::Reply reply_of(const smtp::Verdict& verdict);
 // What the route says of such a reply instead; its status gets the new class.
 std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts);
 void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict);
 // bounce.soft_bounce: what failed is tried again.
 void soften(smtp::Verdict& verdict);
-proto::delivery::Outcome outcome_of(const smtp::Verdict& verdict);
 
 // `result` is of the order's recipients, in order.
 proto::delivery::Done make_done(const proto::delivery::Deliver& order, const spool::MessageState& state,

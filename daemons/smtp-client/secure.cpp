@@ -170,7 +170,7 @@ std::string Connection::unmet(Job& job) {
 // The next one may do what this one does not.
 void Connection::leave_for_another(const Job& job, std::string text) {
     auto& why = (last_failure_ = {{}, relay(), tls_named(), source()}).why;
-    why.outcome = smtp::Verdict::Outcome::permanent;
+    why.outcome = smtp::Outcome::failed;
     why.status = "5.7.30";
     why.text = std::move(text);
     unmet_ = last_failure_;

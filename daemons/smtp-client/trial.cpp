@@ -20,9 +20,9 @@ Finding finding_of(int code) {
 }
 Finding finding_of(const smtp::Verdict& verdict) {
     switch (verdict.outcome) {
-    case smtp::Verdict::Outcome::delivered: return Finding::good;
-    case smtp::Verdict::Outcome::temporary: return Finding::temporary;
-    case smtp::Verdict::Outcome::permanent: return Finding::permanent;
+    case smtp::Outcome::delivered: return Finding::good;
+    case smtp::Outcome::deferred: return Finding::temporary;
+    case smtp::Outcome::failed: return Finding::permanent;
     }
     return Finding::temporary;
 }
@@ -144,7 +144,7 @@ void Trial::closed(Connection&, Closed closed) {
     next_.schedule();
 }
 
-void Trial::worse(Outcome outcome, const Reply& reason, const std::string& host) {
+void Trial::worse(Outcome outcome, const smtp::RemoteReply& reason, const std::string& host) {
     if (outcome <= tried_.outcome) return;
     tried_.outcome = outcome;
     tried_.reason = reason;
@@ -252,8 +252,8 @@ void Trial::said(const std::string& relay, const smtp::client_event::Said& said)
     out.reply.stage = said.stage;
     if (reply.status.given()) out.reply.status = reply.status.text();
     const bool ehlo = said.stage == Stage::ehlo && reply.positive();
-    out.reply.said = smtp::printable(reply.line(), 1000);
-    out.reply.text = ehlo ? joined(reply.text) : out.reply.said;
+    out.reply.remote_reply = smtp::printable(reply.line(), 1000);
+    out.reply.text = ehlo ? joined(reply.text) : out.reply.remote_reply;
     if (said.stage == Stage::auth && !who_.empty()) out.reply.text = fmt::format("as {}: {}", who_, out.reply.text);
     if (said.stage == Stage::rcpt && said.recipient < order_.recipients.size())
         out.recipient = order_.recipients[said.recipient];
@@ -294,7 +294,7 @@ void Trial::give_up(const std::string& relay, const smtp::Verdict& why) {
     auto out = step(step_of(why.stage), given_up_at_);
     // What a server says of itself is no verdict on the mail: that waits.
     out.finding = std::min(finding_of(why), why.stage < Stage::mail && why.stage != Stage::lookup ? Finding::temporary : Finding::permanent);
-    out.reply = reply_of(why);
+    out.reply = why;
     if (why.stage == Stage::auth && why.code != 0 && !who_.empty())
         out.reply.text = fmt::format("as {}: {}", who_, out.reply.text);
     tell(out);
@@ -304,16 +304,15 @@ void Trial::probed(const std::string& relay, const smtp::TransactionResult& resu
     told_ = true;
     for (std::size_t i = 0; i < result.of_recipient.size(); ++i) {
         const auto& verdict = result.verdicts[result.of_recipient[i]];
-        const auto reply = reply_of(verdict);
-        worse(outcome_of(verdict), reply, relay);
+        worse(verdict.outcome, verdict, relay);
         const bool reread = verdict.code != 0 && finding_of(verdict) != finding_of(verdict.code);
         // What this side refused, or reads otherwise, has not been told yet; lost connections have.
-        const bool ours = verdict.code == 0 && verdict.outcome == smtp::Verdict::Outcome::permanent;
+        const bool ours = verdict.code == 0 && verdict.outcome == smtp::Outcome::failed;
         if (!ours && !reread) continue;
         auto out = step(step_of(verdict.stage), relay);
         out.finding = finding_of(verdict);
         out.recipient = order_.recipients[i];
-        out.reply = reply;
+        out.reply = verdict;
         if (reread) out.reply.text += " (as the route's replies have it)";
         tell(out);
     }

@@ -49,7 +49,7 @@ private:
     void tell(const proto::delivery::TryStep& step);
     void tell_held();
     void give_up(const std::string& host, const smtp::Verdict& why);
-    void worse(proto::delivery::Outcome outcome, const proto::delivery::Reply& reason, const std::string& host);
+    void worse(proto::delivery::Outcome outcome, const smtp::RemoteReply& reason, const std::string& host);
 
     Office& office_;
     proto::delivery::Try order_;

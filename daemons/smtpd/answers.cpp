@@ -292,7 +292,7 @@ void Connection::fill_envelope(spool::Envelope& envelope, const smtp::event::Mai
     if (mail.parameters.body == smtp::Body::eight_bit_mime) envelope.body = spool::Body::eight_bit;
     envelope.smtputf8 = mail.parameters.smtputf8;
     envelope.require_tls = mail.parameters.require_tls;
-    envelope.ret = Transaction::return_of(mail.parameters.ret);
+    envelope.ret = mail.parameters.ret;
     envelope.envid = mail.parameters.envid;
 }
 

@@ -47,11 +47,6 @@ struct Transaction {
     static spool::Notify notify_of(const smtp::Notify& notify) {
         return static_cast<spool::Notify>(notify.bits());
     }
-    static spool::Return return_of(smtp::Ret ret) {
-        return ret == smtp::Ret::full      ? spool::Return::full
-               : ret == smtp::Ret::headers ? spool::Return::headers
-                                           : spool::Return::unspecified;
-    }
 };
 
 } // namespace smtpd

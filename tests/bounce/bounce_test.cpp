@@ -87,18 +87,18 @@ struct World {
         REQUIRE(done);
         return id;
     }
-    rp::Report ask(QueueId id, rp::Kind kind) {
+    rp::Report ask(QueueId id, smtp::ReportKind kind) {
         const auto asked = report(id, kind);
         static_cast<void>(reports->send(asked));
         return asked;
     }
-    rp::Report report(QueueId id, rp::Kind kind) {
+    rp::Report report(QueueId id, smtp::ReportKind kind) {
         rp::Report report;
         report.request = ++request;
         report.queue_id = id;
         report.location = spool::Location::incoming;
         report.kind = kind;
-        report.recipients = {{0, kind, "5.1.1", "host mx said: 550 no", "550 no", "mx", 0}};
+        report.recipients = {{.number = 0, .kind = kind, .reason = {"5.1.1", "host mx said: 550 no", "550 no", "mx"}}};
         return report;
     }
 
@@ -137,7 +137,7 @@ TEST_CASE("a failure becomes a durable message to the sender, submitted until it
     World w;
     w.start();
     const QueueId id = w.message(envelope("sender@example.com"), "Subject: s\r\n\r\nthe body\r\n");
-    w.ask(id, rp::Kind::failed);
+    w.ask(id, smtp::ReportKind::failed);
     w.wait([&] { return !w.answers.empty() && !w.submitted.empty(); });
     CHECK(w.answers[0].request == 1);
     CHECK(w.answers[0].outcome == rp::Outcome::submitted);
@@ -157,7 +157,7 @@ TEST_CASE("a failure becomes a durable message to the sender, submitted until it
         CHECK(content->find("\r\n\r\nthe body\r\n") != std::string::npos);
     }
     // Asked again: the same report, no second one.
-    w.ask(id, rp::Kind::failed);
+    w.ask(id, smtp::ReportKind::failed);
     w.wait([&] { return w.answers.size() == 2; });
     CHECK(w.answers[1].request == 2);
     CHECK(w.answers[1].report_id == report);
@@ -167,7 +167,7 @@ TEST_CASE("a failure becomes a durable message to the sender, submitted until it
     CHECK(w.submitted[1].queue_id == report);
     CHECK(w.submitted[1].repeated);
     w.submissions->send(sm::Taken{report});
-    w.ask(id, rp::Kind::delayed); // its answer comes behind
+    w.ask(id, smtp::ReportKind::delayed); // its answer comes behind
     w.wait([&] { return w.answers.size() == 3 && w.submitted.size() == 3; });
     w.submissions->send(sm::Taken{w.answers[2].report_id});
     bool stopped = false;
@@ -179,13 +179,13 @@ TEST_CASE("nobody is told who does not want to know, and a report on a report en
     World w;
     w.start();
     const QueueId id = w.message(envelope(""), "Subject: s\r\n\r\nbody\r\n");
-    w.ask(id, rp::Kind::delivered);
+    w.ask(id, smtp::ReportKind::delivered);
     w.wait([&] { return w.answers.size() == 1; });
     CHECK(w.answers[0].outcome == rp::Outcome::not_wanted);
-    w.ask(id, rp::Kind::delayed);
+    w.ask(id, smtp::ReportKind::delayed);
     w.wait([&] { return w.answers.size() == 2; });
     CHECK(w.answers[1].outcome == rp::Outcome::not_wanted);
-    w.ask(id, rp::Kind::failed);
+    w.ask(id, smtp::ReportKind::failed);
     w.wait([&] { return w.answers.size() == 3; });
     CHECK(w.answers[2].outcome == rp::Outcome::kept_in_bad);
     CHECK(std::filesystem::exists(w.root / "bad" / id.text()));
@@ -206,9 +206,9 @@ TEST_CASE("of two who are to be told one is told once, whatever becomes of the o
     const auto bad = world.root / "bad";
     std::filesystem::rename(bad, world.root / "away");
     std::ofstream(bad) << "in the way";
-    rp::Report report = world.report(id, rp::Kind::failed);
+    rp::Report report = world.report(id, smtp::ReportKind::failed);
     report.recipients.push_back(report.recipients[0]);
-    report.recipients[1].recipient = 1;
+    report.recipients[1].number = 1;
     static_cast<void>(world.reports->send(report));
     world.wait([&] { return world.answers.size() == 1 && world.submitted.size() == 1; });
     CHECK(world.answers[0].outcome == rp::Outcome::try_later);
@@ -227,7 +227,7 @@ TEST_CASE("of two who are to be told one is told once, whatever becomes of the o
 TEST_CASE("what cannot be read now is tried later") {
     World w;
     w.start();
-    w.ask(QueueId{0x0A1B2C3D4E5F03}, rp::Kind::failed);
+    w.ask(QueueId{0x0A1B2C3D4E5F03}, smtp::ReportKind::failed);
     w.wait([&] { return w.answers.size() == 1; });
     CHECK(w.answers[0].outcome == rp::Outcome::try_later);
     CHECK_FALSE(w.answers[0].text.empty());

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 using namespace bounce;
-using proto::report::Kind;
+using smtp::ReportKind;
 
 namespace {
 
@@ -20,18 +20,18 @@ spool::MessageState state(std::vector<spool::Notify> notify,
     return spool::MessageState(envelope);
 }
 
-proto::report::Report report(Kind kind, std::vector<std::uint32_t> recipients) {
+proto::report::Report report(ReportKind kind, std::vector<std::uint32_t> recipients) {
     proto::report::Report r;
     r.queue_id = spool::QueueId{0x0A1B2C3D4E5F01};
     r.kind = kind;
-    for (auto n : recipients) r.recipients.push_back({n, kind, "5.1.1", "host mx said: 550 no", "550 no", "mx", 0});
+    for (auto n : recipients) r.recipients.push_back({.number = n, .kind = kind, .reason = {"5.1.1", "host mx said: 550 no", "550 no", "mx"}});
     return r;
 }
 
-std::vector<std::uint32_t> told(Kind kind, const spool::MessageState& s, std::vector<std::uint32_t> of) {
+std::vector<std::uint32_t> told(ReportKind kind, const spool::MessageState& s, std::vector<std::uint32_t> of) {
     std::vector<std::uint32_t> out;
     for (const auto& audience : audiences_of(report(kind, std::move(of)), s))
-        for (const auto& r : audience.recipients) out.push_back(r.recipient);
+        for (const auto& r : audience.recipients) out.push_back(r.number);
     return out;
 }
 
@@ -46,18 +46,18 @@ TEST_CASE("NOTIFY decides who is told of what") {
     const auto s = state({Notify::unspecified, Notify::never, Notify::success, Notify::failure, Notify::delay,
                           Notify::success | Notify::failure | Notify::delay});
     const std::vector<std::uint32_t> all = {0, 1, 2, 3, 4, 5};
-    CHECK(told(Kind::failed, s, all) == std::vector<std::uint32_t>{0, 3, 5});
-    CHECK(told(Kind::delayed, s, all) == std::vector<std::uint32_t>{0, 4, 5});
-    CHECK(told(Kind::delivered, s, all) == std::vector<std::uint32_t>{2, 5});
-    CHECK(told(Kind::relayed, s, all) == std::vector<std::uint32_t>{2, 5});
-    CHECK(told(Kind::failed, s, {99, 3}) == std::vector<std::uint32_t>{3});
+    CHECK(told(ReportKind::failed, s, all) == std::vector<std::uint32_t>{0, 3, 5});
+    CHECK(told(ReportKind::delayed, s, all) == std::vector<std::uint32_t>{0, 4, 5});
+    CHECK(told(ReportKind::delivered, s, all) == std::vector<std::uint32_t>{2, 5});
+    CHECK(told(ReportKind::relayed, s, all) == std::vector<std::uint32_t>{2, 5});
+    CHECK(told(ReportKind::failed, s, {99, 3}) == std::vector<std::uint32_t>{3});
 }
 
 TEST_CASE("each reverse-path is told of its own recipients") {
     auto s = state({spool::Notify::unspecified, spool::Notify::unspecified, spool::Notify::unspecified});
     s.recipients[1].reverse_path = "owner-list@example.org";
     s.recipients[2].reverse_path = "<>";
-    const auto audiences = audiences_of(report(Kind::failed, {0, 1, 2}), s);
+    const auto audiences = audiences_of(report(ReportKind::failed, {0, 1, 2}), s);
     REQUIRE(audiences.size() == 3);
     CHECK(audiences[0].reverse_path == "sender@example.com");
     CHECK(audiences[1].reverse_path == "owner-list@example.org");
@@ -66,7 +66,7 @@ TEST_CASE("each reverse-path is told of its own recipients") {
 
 TEST_CASE("a report is a message from nobody to the sender") {
     const auto s = state({spool::Notify::unspecified, spool::Notify::unspecified});
-    const auto asked = report(Kind::failed, {1});
+    const auto asked = report(ReportKind::failed, {1});
     const Material material{asked.queue_id, "Subject: s\r\n\r\nbody \xe4\r\n", true};
     const auto made =
         compose(settings(), asked, audiences_of(asked, s).at(0), s, material,
@@ -90,11 +90,10 @@ TEST_CASE("a report is a message from nobody to the sender") {
 TEST_CASE("what our own suppression list stopped is not put on the recipient's system, whatever that may say") {
     const auto s = state({spool::Notify::unspecified});
     const auto text_of = [&](std::string reply, bool suppressed = true) {
-        auto asked = report(Kind::failed, {0});
-        asked.recipients[0] = {.status = "5.7.1",
-                               .diagnostic = "on the suppression list since 2026-11-22: asked for",
-                               .remote_reply = reply,
-                               .suppressed = suppressed};
+        auto asked = report(ReportKind::failed, {0});
+        asked.recipients[0] = {.number = 0, .kind = ReportKind::failed,
+                               .reason = {.status = "5.7.1", .text = "on the suppression list since 2026-11-22: asked for",
+                                          .remote_reply = reply, .suppressed = suppressed}};
         auto text = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
                             spool::QueueId{0x0A1B2C3D4E6002}, {smtp::WallTime(std::chrono::seconds(1795190098)), {}})
                         .content;
@@ -112,8 +111,9 @@ TEST_CASE("who used an idempotency key for other content is told what to change"
         auto s = state({spool::Notify::unspecified});
         s.envelope.idempotency_key_reused = reused;
         s.envelope.verdict_reason = std::move(verdict);
-        auto asked = report(Kind::failed, {0});
-        asked.recipients[0] = {.status = "5.6.0", .diagnostic = "Error: Idempotency-Key was used for other content"};
+        auto asked = report(ReportKind::failed, {0});
+        asked.recipients[0] = {.number = 0, .kind = ReportKind::failed,
+                               .reason = {.status = "5.6.0", .text = "Error: Idempotency-Key was used for other content"}};
         const auto made = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
                                   spool::QueueId{0x0A1B2C3D4E6002}, {});
         return has(made.content, "The program that sent it names its messages by keys");
@@ -125,7 +125,7 @@ TEST_CASE("who used an idempotency key for other content is told what to change"
 }
 
 TEST_CASE("a sender whose domain alone is beyond ASCII is told in ASCII, any other at the address as it is") {
-    const auto asked = report(Kind::failed, {0});
+    const auto asked = report(ReportKind::failed, {0});
     const auto made = [&](const std::string& sender) {
         const auto s = state({spool::Notify::unspecified}, sender);
         return compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
@@ -145,7 +145,7 @@ TEST_CASE("a sender whose domain alone is beyond ASCII is told in ASCII, any oth
 TEST_CASE("what comes of an alias names the address that was written to") {
     auto s = state({spool::Notify::unspecified});
     s.recipients[0].address = "final@example.net";
-    const auto asked = report(Kind::failed, {0});
+    const auto asked = report(ReportKind::failed, {0});
     const auto made = compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "", false},
                               spool::QueueId{0x0A1B2C3D4E6002}, {});
     CHECK(has(made.content,
@@ -155,7 +155,7 @@ TEST_CASE("what comes of an alias names the address that was written to") {
 
 TEST_CASE("RET and a full mailbox limit what is returned") {
     auto s = state({spool::Notify::unspecified});
-    auto asked = report(Kind::failed, {0});
+    auto asked = report(ReportKind::failed, {0});
     const Material material{asked.queue_id, "Received: x\r\nSubject: s\r\n\r\nbody\r\n", true};
     const auto content = [&] {
         return compose(settings(), asked, audiences_of(asked, s).at(0), s, material,
@@ -164,24 +164,24 @@ TEST_CASE("RET and a full mailbox limit what is returned") {
     };
     CHECK(has(content(), "\r\n\r\nbody\r\n"));
     CHECK(wants_content(asked, s));
-    s.envelope.ret = spool::Return::headers;
+    s.envelope.ret = smtp::Ret::headers;
     CHECK_FALSE(has(content(), "\r\n\r\nbody\r\n"));
     CHECK(has(content(), "Received: x\r\nSubject: s\r\n"));
     CHECK_FALSE(wants_content(asked, s));
-    asked.recipients[0].status = "5.2.2";
+    asked.recipients[0].reason.status = "5.2.2";
     CHECK_FALSE(has(content(), "Received: x\r\n"));
     CHECK(has(content(), "Subject: s\r\n"));
 }
 
 TEST_CASE("a list's member is reported to the list's owner, as mail of the list's own") {
     auto s = state({spool::Notify::never});
-    s.envelope.ret = spool::Return::headers;
+    s.envelope.ret = smtp::Ret::headers;
     s.recipients.push_back(s.recipients[0]);
     s.recipients[0].status = spool::Status::expanded;
     s.recipients[1].address = "member@example.net";
     s.recipients[1].reverse_path = "owner-list@example.org";
     s.recipients[1].list = true;
-    const auto asked = report(Kind::failed, {1});
+    const auto asked = report(ReportKind::failed, {1});
     const auto audiences = audiences_of(asked, s);
     REQUIRE(audiences.size() == 1); // NOTIFY=NEVER was said to the list
     CHECK(audiences[0].reverse_path == "owner-list@example.org");
@@ -199,17 +199,17 @@ TEST_CASE("what follows an alias of several is not told of success; what follows
         s.recipients[origin].status = spool::Status::expanded;
         s.recipients.back().address = "final@example.net";
     }
-    CHECK(told(Kind::delivered, s, {2, 3, 4}) == std::vector<std::uint32_t>{4});
-    CHECK(told(Kind::failed, s, {2, 3, 4}) == std::vector<std::uint32_t>{2, 3});
-    CHECK(told(Kind::expanded, s, {0}) == std::vector<std::uint32_t>{0});
+    CHECK(told(ReportKind::delivered, s, {2, 3, 4}) == std::vector<std::uint32_t>{4});
+    CHECK(told(ReportKind::failed, s, {2, 3, 4}) == std::vector<std::uint32_t>{2, 3});
+    CHECK(told(ReportKind::expanded, s, {0}) == std::vector<std::uint32_t>{0});
 }
 
 TEST_CASE("a status says of each recipient what became of it, whatever NOTIFY says") {
     auto s = state({spool::Notify::never, spool::Notify::never, spool::Notify::never});
-    auto asked = report(Kind::status, {0, 1, 2});
-    asked.recipients[0].fared = Kind::delivered;
-    asked.recipients[1].fared = Kind::failed;
-    asked.recipients[2].fared = Kind::expanded;
+    auto asked = report(ReportKind::status, {0, 1, 2});
+    asked.recipients[0].kind = ReportKind::delivered;
+    asked.recipients[1].kind = ReportKind::failed;
+    asked.recipients[2].kind = ReportKind::expanded;
     const auto text = [&] {
         return compose(settings(), asked, audiences_of(asked, s).at(0), s, {asked.queue_id, "Subject: s\r\n\r\n", true},
                        spool::QueueId{0x0A1B2C3D4E6002}, {})
@@ -228,12 +228,12 @@ TEST_CASE("a status says of each recipient what became of it, whatever NOTIFY sa
 TEST_CASE("the postmaster gets copies of what is wanted, and nobody hears of those") {
     const auto s = state({spool::Notify::unspecified});
     auto wants = settings();
-    const auto asked = report(Kind::failed, {0});
+    const auto asked = report(ReportKind::failed, {0});
     const auto told = audiences_of(asked, s);
-    CHECK(postmaster_copies(wants, Kind::failed, told).empty());
+    CHECK(postmaster_copies(wants, ReportKind::failed, told).empty());
     wants.postmaster_copy.failed = true;
-    CHECK(postmaster_copies(wants, Kind::delayed, told).empty());
-    const auto copies = postmaster_copies(wants, Kind::failed, told);
+    CHECK(postmaster_copies(wants, ReportKind::delayed, told).empty());
+    const auto copies = postmaster_copies(wants, ReportKind::failed, told);
     REQUIRE(copies.size() == 1);
     const auto made = compose(wants, asked, copies[0], s, {asked.queue_id, "Subject: s\r\n\r\nbody\r\n", true},
                               spool::QueueId{0x0A1B2C3D4E6002}, {});
@@ -243,8 +243,8 @@ TEST_CASE("the postmaster gets copies of what is wanted, and nobody hears of tho
     CHECK(has(made.content, "X-Postrider-Sender: rfc822; sender@example.com\r\n"));
     CHECK_FALSE(has(made.content, "body\r\n"));
     const std::vector<Audience> nobody = {{"", asked.recipients, false}};
-    CHECK(postmaster_copies(wants, Kind::failed, nobody).empty());
+    CHECK(postmaster_copies(wants, ReportKind::failed, nobody).empty());
     wants.postmaster_copy = {.undeliverable = true};
-    CHECK(postmaster_copies(wants, Kind::failed, nobody).size() == 1);
-    CHECK(postmaster_copies(wants, Kind::failed, told).empty());
+    CHECK(postmaster_copies(wants, ReportKind::failed, nobody).size() == 1);
+    CHECK(postmaster_copies(wants, ReportKind::failed, told).empty());
 }

@@ -12,7 +12,7 @@
 
 using proto::categorize::Categorize;
 using proto::categorize::Categorized;
-using proto::categorize::Fate;
+using spool::Fate;
 using proto::recipient_check::Verdict;
 
 namespace {
@@ -56,8 +56,8 @@ struct World {
         CHECK(answer.request == 5);
         std::string out;
         for (const auto& o : answer.outcomes) {
-            constexpr std::string_view fates[] = {"remote", "local", "discard", "failed", "deferred"};
-            out += fmt::format("{}{}:{}{}{}{}", out.empty() ? "" : "; ", o.index,
+            constexpr std::string_view fates[] = {"deferred", "remote", "local", "discard", "failed"};
+            out += fmt::format("{}{}:{}{}{}{}", out.empty() ? "" : "; ", o.origin,
                                fates[static_cast<int>(o.fate)], o.user.empty() ? "" : " " + o.user,
                                o.changed && o.user.empty() ? " " + o.address : "",
                                o.status.empty() ? "" : " " + o.status);
@@ -213,7 +213,7 @@ TEST_CASE("a list that does not fit one message comes in parts, whole and in its
         CHECK(part.request == 7);
         more = part.more;
         CHECK(!part.outcomes.empty());
-        for (const auto& outcome : part.outcomes) found.push_back(outcome.index == 0 ? outcome.address : outcome.user);
+        for (const auto& outcome : part.outcomes) found.push_back(outcome.origin == 0 ? outcome.address : outcome.user);
     }
     CHECK(parts > 4);
     REQUIRE(found.size() == 20'001);

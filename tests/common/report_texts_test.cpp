@@ -4,15 +4,15 @@
 #include <fstream>
 
 using common::parse_wording;
-using smtp::dsn::Kind;
+using smtp::ReportKind;
 
 TEST_CASE("a report's text may begin with its subject") {
     CHECK(parse_wording("Subject: Oh no\n\nDear {sender}\n").subject == "Oh no");
     CHECK(parse_wording("\xEF\xBB\xBFSubject: Oh no\n\nDear {sender}\n").subject == "Oh no");
     CHECK(parse_wording("Subject: Oh no\n\nDear {sender}\n").text == "Dear {sender}\n");
     CHECK(parse_wording("Dear {sender}: look\n\nthere\n").text == "Dear {sender}: look\n\nthere\n");
-    CHECK(common::wording_file(Kind::delayed) == "delayed.txt");
-    CHECK(common::wording_file(Kind::status) == "status.txt");
+    CHECK(common::wording_file(ReportKind::delayed) == "delayed.txt");
+    CHECK(common::wording_file(ReportKind::status) == "status.txt");
 }
 
 TEST_CASE("unknown words in braces are named with their line") {
@@ -35,9 +35,9 @@ TEST_CASE("a text that cannot be used is named, and the built-in one stands in")
     write("status.txt", std::string("a\0b", 3));
     std::filesystem::create_directory(directory.path() / "delivered.txt");
     const auto texts = common::load_report_texts(directory.path().string());
-    const auto text_of = [&](Kind kind) { return texts.wordings[static_cast<std::size_t>(kind)].text; };
-    CHECK(text_of(Kind::failed) == "{recipients} {host} {hots}\n");
-    for (const auto kind : {Kind::delayed, Kind::delivered, Kind::relayed, Kind::expanded, Kind::status})
+    const auto text_of = [&](ReportKind kind) { return texts.wordings[static_cast<std::size_t>(kind)].text; };
+    CHECK(text_of(ReportKind::failed) == "{recipients} {host} {hots}\n");
+    for (const auto kind : {ReportKind::delayed, ReportKind::delivered, ReportKind::relayed, ReportKind::expanded, ReportKind::status})
         CHECK(text_of(kind) == "");
     REQUIRE(texts.problems.size() == 6);
     CHECK(texts.problems[0].ends_with("/failed.txt:3: {hots} is no word that is replaced, and stays as it is"));

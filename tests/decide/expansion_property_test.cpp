@@ -147,11 +147,11 @@ TEST_CASE("random aliases: all who are meant get it, nobody else, and nobody twi
         std::set<std::uint32_t> indexes;
         bool waits = false;
         for (const auto& one : got.recipients) {
-            indexes.insert(one.index);
-            waits = waits || one.fate == FinalRecipient::Fate::deferred;
-            if (one.fate != FinalRecipient::Fate::local && one.fate != FinalRecipient::Fate::remote) continue;
-            const auto& address = one.changed ? one.address : to[one.index];
-            CHECK_MESSAGE(keys.insert(decide::copy_key({address, one.user, one.target, one.transport, to[one.index]}, decide::Mailboxes::files, smtp::lowered)).second, "twice in run ", run);
+            indexes.insert(one.origin);
+            waits = waits || one.fate == spool::Fate::unknown;
+            if (one.fate != spool::Fate::local && one.fate != spool::Fate::remote) continue;
+            const auto& address = one.changed ? one.address : to[one.origin];
+            CHECK_MESSAGE(keys.insert(decide::copy_key({address, one.user, one.target, one.transport, to[one.origin]}, decide::Mailboxes::files, smtp::lowered)).second, "twice in run ", run);
             copies.insert(!one.target.empty()  ? one.target
                           : !one.user.empty() ? "user " + one.user
                                                : address);
@@ -167,9 +167,9 @@ TEST_CASE("random aliases: all who are meant get it, nobody else, and nobody twi
 std::map<std::string, std::string> copies_by(const decide::Expanded& got, const Texts& to) {
     std::map<std::string, std::string> out;
     for (const auto& one : got.recipients) {
-        if (one.fate != FinalRecipient::Fate::local && one.fate != FinalRecipient::Fate::remote) continue;
-        const auto& address = one.changed ? one.address : to[one.index];
-        out.emplace(decide::copy_key({address, one.user, one.target, one.transport, to[one.index]}, decide::Mailboxes::files, smtp::lowered),
+        if (one.fate != spool::Fate::local && one.fate != spool::Fate::remote) continue;
+        const auto& address = one.changed ? one.address : to[one.origin];
+        out.emplace(decide::copy_key({address, one.user, one.target, one.transport, to[one.origin]}, decide::Mailboxes::files, smtp::lowered),
                     !one.target.empty() ? one.target : !one.user.empty() ? "user " + one.user : address);
     }
     return out;
@@ -208,7 +208,7 @@ TEST_CASE("random aliases whose files come back: what waited gets it then, and n
         for (const auto& each : copies)
             CHECK_MESSAGE((model.may.contains(each) || incomplete.may.contains(each)), each, " in run ", run);
         if (!model.wrong)
-            CHECK(std::ranges::none_of(second.recipients, [](const auto& one) { return one.fate == FinalRecipient::Fate::deferred; }));
+            CHECK(std::ranges::none_of(second.recipients, [](const auto& one) { return one.fate == spool::Fate::unknown; }));
     }
     CHECK(mended > runs / 20);
 }

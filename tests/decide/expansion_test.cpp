@@ -301,7 +301,7 @@ TEST_CASE("what lists and users send on says so, and is known when it comes back
     const auto sent_on = [&](const Texts& to) {
         std::string out;
         for (const auto& each : w.expanded(to).recipients)
-            if (each.fate == FinalRecipient::Fate::remote) out += each.address + " by " + each.delivered_to + "; ";
+            if (each.fate == spool::Fate::remote) out += each.address + " by " + each.delivered_to + "; ";
         return out;
     };
     // The innermost name: that is met again on the way that leads back.

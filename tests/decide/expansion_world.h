@@ -14,7 +14,7 @@ using decide::AddressClass;
 using Tables = decide::AddressTables;
 using decide::AliasAnswer;
 using decide::AliasTarget;
-using decide::FinalRecipient;
+using decide::ResolvedRecipient;
 using decide::TableAnswer;
 using decide::UserAnswer;
 using Kind = AliasTarget::Kind;
@@ -113,7 +113,7 @@ struct World {
         return out;
     }
     decide::Expanded expanded(const Texts& to) const {
-        std::vector<decide::EnvelopeRecipient> envelope;
+        std::vector<decide::UnresolvedRecipient> envelope;
         for (const auto& address : to)
             envelope.push_back({static_cast<std::uint32_t>(envelope.size()), address});
         if (stage == 0) return decide::expand(envelope, sender, settings, ask());
@@ -122,12 +122,12 @@ struct World {
         return expansion.take();
     }
     // "0:local alice", "0:remote x@y by [hop]:25 via owner-l@here.example", "1:failed 5.1.1", in order.
-    static std::string shown(const FinalRecipient& r) {
-        constexpr std::string_view fates[] = {"remote", "local", "discard", "failed", "deferred"};
-        auto out = fmt::format("{}:{}", r.index, fates[static_cast<int>(r.fate)]);
+    static std::string shown(const ResolvedRecipient& r) {
+        constexpr std::string_view fates[] = {"deferred", "remote", "local", "discard", "failed"};
+        auto out = fmt::format("{}:{}", r.origin, fates[static_cast<int>(r.fate)]);
         if (!r.user.empty()) out += " " + r.user;
         if (!r.target.empty()) out += " " + r.target;
-        if (r.changed && (r.user.empty() || r.fate == FinalRecipient::Fate::remote)) out += " " + r.address;
+        if (r.changed && (r.user.empty() || r.fate == spool::Fate::remote)) out += " " + r.address;
         if (!r.status.empty()) out += " " + r.status;
         if (!r.transport.empty()) out += " by " + r.transport;
         if (!r.reverse_path.empty()) out += (r.list ? " via " : " from ") + r.reverse_path;

@@ -59,7 +59,7 @@ TEST_CASE("what counts beside the content") {
     CHECK_FALSE(same([](auto& e) { e.recipients[0].address = "B@example.org"; }));
     CHECK_FALSE(same([](auto& e) { e.recipients[0].notify = spool::Notify::never; }));
     CHECK_FALSE(same([](auto& e) { e.recipients[0].orcpt = "rfc822;x@example.org"; }));
-    CHECK_FALSE(same([](auto& e) { e.ret = spool::Return::full; }));
+    CHECK_FALSE(same([](auto& e) { e.ret = smtp::Ret::full; }));
     CHECK_FALSE(same([](auto& e) { e.priority = 3; }));
     CHECK_FALSE(same([](auto& e) { e.require_tls = true; }));
 }

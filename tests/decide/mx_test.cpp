@@ -7,6 +7,8 @@ using decide::decide_mx;
 using decide::Destination;
 using decide::Host;
 using decide::MxRecord;
+using decide::link_name;
+using decide::RouteKind;
 using decide::Said;
 
 namespace {
@@ -44,7 +46,7 @@ TEST_CASE("what the name system says about MX decides") {
 
 TEST_CASE("a failed look-up is temporary, and says what failed") {
     const auto decision = decide_mx("x.example", Said::failed, {}, "SERVFAIL", 25, nobody);
-    CHECK(decision.destination.kind == Destination::Kind::temporary);
+    CHECK(decision.destination.kind == RouteKind::temporary);
     CHECK(decision.destination.text ==
           "Host or domain name not found. Name service error for name=x.example type=MX: Host not "
           "found, try again (SERVFAIL)");
@@ -80,14 +82,13 @@ TEST_CASE("a link from a pool is another link to the same hosts") {
 }
 
 TEST_CASE("links are named by their hosts") {
-    using Kind = Destination::Kind;
-    CHECK(link_name(Kind::mx, {{"b", 25, 10}, {"a", 25, 10}, {"c", 25, 20}}) == "a,b;c");
-    CHECK(link_name(Kind::mx, {{"b", 25, 1}, {"a", 25, 1}, {"c", 25, 2}}) == "a,b;c");
-    CHECK(link_name(Kind::configured, {{"a", 2525, 0}, {"::1", 25, 1}}) == "[a]:2525;[::1]");
+    CHECK(link_name(RouteKind::mx, {{"b", 25, 10}, {"a", 25, 10}, {"c", 25, 20}}) == "a,b;c");
+    CHECK(link_name(RouteKind::mx, {{"b", 25, 1}, {"a", 25, 1}, {"c", 25, 2}}) == "a,b;c");
+    CHECK(link_name(RouteKind::configured, {{"a", 2525, 0}, {"::1", 25, 1}}) == "[a]:2525;[::1]");
     std::vector<Host> many;
     for (int i = 0; i < 50; ++i) many.push_back({"host" + std::to_string(i) + ".example.com", 25, 0});
-    const auto name = link_name(Kind::mx, many);
+    const auto name = link_name(RouteKind::mx, many);
     CHECK(name.size() <= 200);
     many[49].name = "other.example.com";
-    CHECK(link_name(Kind::mx, many) != name);
+    CHECK(link_name(RouteKind::mx, many) != name);
 }

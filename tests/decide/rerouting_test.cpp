@@ -3,7 +3,6 @@
 #include <set>
 
 using namespace decide;
-using Kind = Destination::Kind;
 
 namespace {
 
@@ -28,35 +27,34 @@ TEST_CASE("the preferred next hop that is not down; if all are, the preferred on
 
 TEST_CASE("equals are one destination") {
     const auto both = configured({hop("[two]:26"), hop("[one]")});
-    CHECK(both.kind == Kind::configured);
+    CHECK(both.kind == RouteKind::configured);
     CHECK(both.hosts == std::vector<Host>{{"one", 25, 0}, {"two", 26, 0}});
 }
 
 TEST_CASE("a relay of ours that does not exist is waited for") {
-    const auto gone = named_by_rule(Destination::refuse(Kind::permanent, "5.1.2", "not found"));
-    CHECK(gone.kind == Kind::temporary);
+    const auto gone = named_by_rule(Destination::refuse(RouteKind::permanent, "5.1.2", "not found"));
+    CHECK(gone.kind == RouteKind::temporary);
     CHECK(gone.status == "4.1.2");
     CHECK(named_by_rule(configured({hop("[one]")})).found());
 }
 
 TEST_CASE("what a route falls back on: behind the MX hosts, or where they cannot be found out") {
-    using Kind = Destination::Kind;
     const std::vector<NextHop> fallback{*NextHop::parse("[relay.example.net]:2525"), *NextHop::parse("[192.0.2.9]")};
-    const auto mx = Destination::of(Kind::mx, {{"mx1.example.com", 25, 10}, {"mx2.example.com", 25, 65535}});
+    const auto mx = Destination::of(RouteKind::mx, {{"mx1.example.com", 25, 10}, {"mx2.example.com", 25, 65535}});
 
     const auto both = with_fallback(mx, fallback);
-    CHECK(both.kind == Kind::mx);
+    CHECK(both.kind == RouteKind::mx);
     CHECK(both.link == "mx1.example.com;mx2.example.com;[192.0.2.9],[relay.example.net]:2525");
     REQUIRE(both.hosts.size() == 4);
     CHECK(both.hosts[1].name == "mx2.example.com"); // the worst MX comes before
     CHECK(both.hosts[2].tier == Tier::fallback);
 
-    const auto lost = with_fallback(Destination::refuse(Kind::temporary, "4.4.3", "SERVFAIL"), fallback);
-    CHECK(lost.kind == Kind::configured);
+    const auto lost = with_fallback(Destination::refuse(RouteKind::temporary, "4.4.3", "SERVFAIL"), fallback);
+    CHECK(lost.kind == RouteKind::configured);
     CHECK(lost.link == configured(fallback).link);
 
-    const auto no = with_fallback(Destination::refuse(Kind::permanent, "5.1.10", "null MX"), fallback);
-    CHECK(no.kind == Kind::permanent);
+    const auto no = with_fallback(Destination::refuse(RouteKind::permanent, "5.1.10", "null MX"), fallback);
+    CHECK(no.kind == RouteKind::permanent);
     CHECK(no.hosts.empty());
 
     auto ours = mx; // we are one of its hosts: who sends to us might be the fallback itself
@@ -95,5 +93,5 @@ TEST_CASE("two accounts at one host are two links") {
         CHECK(pool_of_link(link_from(link, "bulk")) == "bulk");
     }
     const std::vector fallback{*NextHop::parse("ann@[b]")};
-    CHECK(with_fallback(Destination::refuse(Destination::Kind::temporary, "4.4.3", "no"), fallback).link == "ann@[b]");
+    CHECK(with_fallback(Destination::refuse(RouteKind::temporary, "4.4.3", "no"), fallback).link == "ann@[b]");
 }

@@ -15,7 +15,7 @@ const SrvSaid refused = said({{0, 0, 0, ""}});
 std::string decided(const SrvSaid& wrapped, const SrvSaid& starttls) {
     const auto out =
         decide_srv("example.net", wrapped, starttls, [](const std::string& host) { return host == "me.example"; });
-    if (!out.found()) return out.status + (out.kind == Destination::Kind::permanent ? " permanent" : " temporary");
+    if (!out.found()) return out.status + (out.kind == RouteKind::permanent ? " permanent" : " temporary");
     std::string text;
     for (const auto& host : out.hosts)
         text += fmt::format("{}{}:{}{} {} {} {}", text.empty() ? "" : ", ", host.name, host.port,

@@ -39,7 +39,7 @@ void note(Run& run, std::set<std::uint64_t>& over, const TransactionResult& resu
         assert(index < result.verdicts.size());
         const auto& verdict = result.verdicts[index];
         assert(verdict.text.size() <= 512 && !verdict.status.empty());
-        if (verdict.outcome == Verdict::Outcome::delivered && !is_probe(result.id, flavour))
+        if (verdict.outcome == Outcome::delivered && !is_probe(result.id, flavour))
             assert(content_sent.ends_with("."));
         run.log += "," + std::to_string(static_cast<int>(verdict.outcome)) + verdict.status + verdict.text;
     }

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     using namespace smtp::dsn;
     std::string_view rest(reinterpret_cast<const char*>(data), size);
     Report report;
-    report.kind = static_cast<Kind>(data[0] % static_cast<unsigned>(Kind::status)); // there each recipient says its own
+    report.kind = static_cast<smtp::ReportKind>(data[0] % static_cast<unsigned>(smtp::ReportKind::status)); // there each recipient says its own
     report.returns = data[0] & 8 ? Return::full : Return::headers;
     report.smtputf8 = (data[0] & 16) != 0;
     report.host = "mx.example.org";
@@ -30,10 +30,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     report.sender = piece(rest);
     Recipient recipient;
     recipient.final_recipient = piece(rest);
-    recipient.status = piece(rest);
-    recipient.diagnostic = piece(rest);
-    recipient.remote_reply = piece(rest);
-    recipient.remote_mta = piece(rest);
+    recipient.reason.status = piece(rest);
+    recipient.reason.text = piece(rest);
+    recipient.reason.remote_reply = piece(rest);
+    recipient.reason.remote_host = piece(rest);
     recipient.original_recipient = piece(rest);
     report.recipients = {recipient, recipient};
     report.envelope_id = piece(rest);

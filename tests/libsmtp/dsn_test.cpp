@@ -19,11 +19,11 @@ Report report() {
     r.now = WallTime(std::chrono::seconds(1795190098));
     Recipient to;
     to.final_recipient = "nobody@example.net";
-    to.status = "5.1.1";
-    to.diagnostic =
+    to.reason.status = "5.1.1";
+    to.reason.text =
         "host mx.example.net[192.0.2.1] said: 550 5.1.1 No such user (in reply to RCPT TO command)";
-    to.remote_reply = "550 5.1.1 No such user";
-    to.remote_mta = "mx.example.net";
+    to.reason.remote_reply = "550 5.1.1 No such user";
+    to.reason.remote_host = "mx.example.net";
     to.last_attempt = r.now;
     r.recipients = {to};
     r.content = "Message-ID: <orig@example.com>\r\nSubject: hello\r\n\r\nbody\r\n";
@@ -109,7 +109,7 @@ TEST_CASE("how much is returned") {
     r.content_complete = false;
     CHECK_FALSE(has(compose(r), "body\r\n"));
     r.content_complete = true;
-    r.kind = Kind::delayed;
+    r.kind = ReportKind::delayed;
     CHECK_FALSE(has(compose(r), "\r\nbody\r\n"));
     r.headers_limit = 40;
     CHECK(has(compose(r), "Message-ID: <orig@example.com>\r\n\r\n--"));
@@ -133,13 +133,13 @@ TEST_CASE("8-bit content is labelled as such") {
 
 TEST_CASE("delays, successes and the sender's own words") {
     Report r = report();
-    r.kind = Kind::delayed;
+    r.kind = ReportKind::delayed;
     r.retry_until = r.arrival + std::chrono::hours(120);
     r.envelope_id = "QQ314159";
-    r.recipients[0].status = "4.4.1";
-    r.recipients[0].remote_reply = "";
-    r.recipients[0].remote_mta = "";
-    r.recipients[0].diagnostic = "connect to mx.example.net[192.0.2.1]:25: Connection timed out";
+    r.recipients[0].reason.status = "4.4.1";
+    r.recipients[0].reason.remote_reply = "";
+    r.recipients[0].reason.remote_host = "";
+    r.recipients[0].reason.text = "connect to mx.example.net[192.0.2.1]:25: Connection timed out";
     r.recipients[0].original_recipient = "rfc822;list@example.com";
     std::string out = compose(r);
     CHECK(has(out, "Original-Envelope-Id: QQ314159\r\n"));
@@ -148,7 +148,7 @@ TEST_CASE("delays, successes and the sender's own words") {
     CHECK(has(out, "Action: delayed\r\nStatus: 4.4.1\r\nDiagnostic-Code: X-Postrider; connect to"));
     CHECK(has(out, "Will-Retry-Until: Wed, 25 Nov 2026 15:53:20 +0000\r\n"));
     CHECK_FALSE(has(out, "Remote-MTA"));
-    r.kind = Kind::relayed;
+    r.kind = ReportKind::relayed;
     out = compose(r);
     CHECK(has(out, "Action: relayed\r\nStatus: 2.0.0\r\n"));
     CHECK_FALSE(has(out, "Will-Retry-Until"));
@@ -184,10 +184,10 @@ TEST_CASE("addresses beyond ASCII make an SMTPUTF8 report") {
 
 TEST_CASE("what others said cannot break out of its field") {
     Report r = report();
-    r.recipients[0].remote_reply = "550 no\r\nAction: delivered\r\n\r\n--" + std::string(3000, 'x');
-    r.recipients[0].diagnostic =
+    r.recipients[0].reason.remote_reply = "550 no\r\nAction: delivered\r\n\r\n--" + std::string(3000, 'x');
+    r.recipients[0].reason.text =
         "said \xff\r\n--=_0A1B2C3D4E6002.660B744187880--\r\n" + std::string(2000, 'y');
-    r.recipients[0].remote_mta = "a\nb";
+    r.recipients[0].reason.remote_host = "a\nb";
     r.content = "Message-ID: <a\r\n b>\r\nX: --=_0A1B2C3D4E6002.660B744187880\r\n\r\n";
     const std::string out = compose(r);
     CHECK_FALSE(has(out, "\nAction: delivered"));
@@ -214,7 +214,7 @@ TEST_CASE("an operator's wording") {
     out = compose(r);
     CHECK(has(out, "Only this.\r\n\r\n<nobody@example.net>: host"));
     r.wording.text = "{recipients}";
-    r.recipients[0].diagnostic = "{host} {recipients}";
+    r.recipients[0].reason.text = "{host} {recipients}";
     CHECK(has(compose(r), "<nobody@example.net>: {host} {recipients}\r\n"));
 }
 

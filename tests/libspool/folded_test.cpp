@@ -18,8 +18,8 @@ namespace {
 const QueueId id{(std::uint64_t{500} << 8) | 3};
 constexpr std::uint64_t first_read = 64 * 1024; // by every reader
 
-AddedRecipient added(const std::string& name) {
-    AddedRecipient out;
+ResolvedRecipient added(const std::string& name) {
+    ResolvedRecipient out;
     out.fate = Fate::remote;
     out.address = name + "@example.net";
     return out;

@@ -50,7 +50,7 @@ Envelope full_envelope() {
     e.tls_peer = "mail.example.org";
     e.body = Body::eight_bit;
     e.smtputf8 = e.require_tls = e.tls_optional = true;
-    e.ret = Return::headers;
+    e.ret = smtp::Ret::headers;
     e.envid = "QQ314159";
     e.not_before = at(1'700'000'100);
     e.deliver_by = at(0);
@@ -73,8 +73,8 @@ std::vector<Property> every_property() {
     const Reply reply{451, "4.3.0", "try later", Stage::final_dot};
     return {
         Expanded{{0},
-                 {{0, Fate::local, "bob", "bob", "<>"},
-                  {0, Fate::remote, "c@example.com", "", "owner@example.com"}}},
+                 {{.origin = 0, .fate = Fate::local, .address = "bob", .user = "bob", .reverse_path = "<>"},
+                  {.origin = 0, .fate = Fate::remote, .address = "c@example.com", .reverse_path = "owner@example.com"}}},
         Categorized{{1, 2}, Fate::local, "bob"},
         Attempt{{1}, at(1), "mx[192.0.2.1]:25", reply, Outcome::deferred, true, at(61), 1},
         Decided{{2}, Status::removed, at(2), reply, "root"},
@@ -203,7 +203,7 @@ TEST_CASE("state: the fold, and the same by way of a checkpoint") {
     CHECK(again == state);
     // Numbers that name nobody are refused and change nothing.
     CHECK_FALSE(again.apply(Attempt{{5}, at(1), "", {}, Outcome::delivered, false, {}, 0}));
-    CHECK_FALSE(again.apply(Expanded{{1}, {{9, Fate::local, "x", "x", ""}}}));
+    CHECK_FALSE(again.apply(Expanded{{1}, {{.origin = 9, .fate = Fate::local, .address = "x", .user = "x"}}}));
     CHECK(again == state);
 }
 
@@ -222,7 +222,7 @@ TEST_CASE("state: requeued begins anew, but what an expansion brought is not exp
 
 TEST_CASE("state: what was promised of a policy and a lifetime, and what changes it") {
     RetryValues values;
-    values.kind = RetryValues::Kind::steps;
+    values.kind = RetryKind::steps;
     values.waits = {1000, 60'000};
     values.jitter = 200'000;
     Envelope e = full_envelope();
@@ -238,7 +238,7 @@ TEST_CASE("state: what was promised of a policy and a lifetime, and what changes
     CHECK(state.retry_values == values);
 
     RetryValues other;
-    other.kind = RetryValues::Kind::fixed;
+    other.kind = RetryKind::fixed;
     other.interval = 5000;
     other.attempts = 3;
     ExpiryChanged routes{.policy = "other", .time = at(1), .who = "route"};

@@ -21,7 +21,7 @@ TEST_CASE("a submission becomes a message: Received first, header mended, envelo
     begin.full_name = "Ann";
     begin.recipients[0].notify = 1;
     begin.envid = "e1";
-    begin.ret = Return::headers;
+    begin.ret = smtp::Ret::headers;
     begin.body = Body::eight_bit;
     const auto answer = submit(place, begin, "Subject: x\nBcc: secret@example.com\n\nhello\n.\nbye");
     REQUIRE(answer.status == EX_OK);
@@ -36,7 +36,7 @@ TEST_CASE("a submission becomes a message: Received first, header mended, envelo
     CHECK(envelope.submitter == "uid:1234");
     CHECK(envelope.origin == spool::Origin::local);
     CHECK(envelope.envid == "e1");
-    CHECK(envelope.ret == spool::Return::headers);
+    CHECK(envelope.ret == smtp::Ret::headers);
     CHECK(envelope.body == spool::Body::eight_bit);
     const auto content = reader.read_content();
     REQUIRE(content);

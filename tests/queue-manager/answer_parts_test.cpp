@@ -3,7 +3,7 @@
 
 using namespace queue_manager;
 using proto::categorize::Categorized;
-using proto::categorize::Outcome;
+using Outcome = spool::ResolvedRecipient;
 
 namespace {
 

@@ -17,7 +17,7 @@ static spool::MessageState message(std::vector<std::string> recipients) {
 TEST_CASE("remote recipients need no record at once: the answer is the envelope's own addresses") {
     auto state = message({"b@Example.NET", "c@example.com"});
     auto subject = Subject::of(state, 1000);
-    auto judgement = judge(subject, {1, {{.index = 0}, {.index = 1}}});
+    auto judgement = judge(subject, {1, {{.origin = 0, .fate = spool::Fate::remote}, {.origin = 1, .fate = spool::Fate::remote}}});
     REQUIRE(judgement);
     CHECK(judgement->records.empty());
     CHECK(judgement->unchanged == std::vector<std::uint32_t>{0, 1});
@@ -35,14 +35,14 @@ TEST_CASE("an alias becomes new recipients behind the envelope's, and the old on
     auto judgement = judge(
         subject,
         {1,
-         {{.index = 0, .changed = true, .address = "x@example.com", .reverse_path = "owner-list@example.org"},
-          {.index = 0,
-           .fate = answer::Fate::local,
+         {{.origin = 0, .fate = spool::Fate::remote, .changed = true, .address = "x@example.com", .reverse_path = "owner-list@example.org"},
+          {.origin = 0,
+           .fate = spool::Fate::local,
            .changed = true,
            .address = "ann@example.org",
            .user = "ann",
            .reverse_path = "owner-list@example.org"},
-          {.index = 1}}});
+          {.origin = 1, .fate = spool::Fate::remote}}});
     REQUIRE(judgement);
     CHECK(judgement->expanded);
     REQUIRE(judgement->records.size() == 1);
@@ -71,7 +71,7 @@ TEST_CASE("an alias becomes new recipients behind the envelope's, and the old on
 
 TEST_CASE("a local user is written down, without a sync") {
     auto subject = Subject::of(message({"ann@example.org"}), 1000);
-    auto judgement = judge(subject, {1, {{.index = 0, .fate = answer::Fate::local, .user = "ann"}}});
+    auto judgement = judge(subject, {1, {{.origin = 0, .fate = spool::Fate::local, .user = "ann"}}});
     REQUIRE(judgement);
     CHECK_FALSE(judgement->expanded);
     REQUIRE(judgement->records.size() == 1);
@@ -82,9 +82,9 @@ TEST_CASE("a local user is written down, without a sync") {
 TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as it takes") {
     auto state = message({"list@example.org"});
     const auto subject = Subject::of(state, 1000);
-    const answer::Outcome good{.index = 0, .fate = answer::Fate::remote, .changed = true, .list = true,
+    const spool::ResolvedRecipient good{.origin = 0, .fate = spool::Fate::remote, .changed = true, .list = true,
                                .address = "x@example.com", .reverse_path = "owner-list@example.org"};
-    const answer::Outcome bad{.index = 0, .fate = answer::Fate::failed, .changed = true, .list = true,
+    const spool::ResolvedRecipient bad{.origin = 0, .fate = spool::Fate::failed, .changed = true, .list = true,
                               .address = "gone@example.org", .reverse_path = "owner-list@example.org",
                               .status = "5.1.1", .text = "unknown user"};
     auto judgement = judge(subject, softened({1, {good, bad}}));
@@ -92,24 +92,24 @@ TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as
     CHECK(judgement->expanded);
     REQUIRE(judgement->recipients.size() == 2);
     CHECK(judgement->recipients[0].destination == "example.com");
-    CHECK(judgement->recipients[1].fate == Fate::deferred);
+    CHECK(judgement->recipients[1].fate == Fate::unknown);
     CHECK(judgement->recipients[1].reason.status == "4.1.1");
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
 
     // After a restart as before it, that member alone is asked about; nobody else gets the message again.
     const auto again = Subject::of(state, 1000);
     REQUIRE(again.open.size() == 1);
-    CHECK(again.open[0].index == 2);
+    CHECK(again.open[0].number == 2);
     CHECK(again.open[0].address == "gone@example.org");
-    judgement = judge(again, softened({1, {{.index = 2, .fate = answer::Fate::failed, .status = "5.1.1"}}}));
+    judgement = judge(again, softened({1, {{.origin = 2, .fate = spool::Fate::failed, .status = "5.1.1"}}}));
     REQUIRE(judgement);
     CHECK(judgement->records.empty());
     REQUIRE(judgement->recipients.size() == 2);
     CHECK(judgement->recipients[1].number == 2);
-    CHECK(judgement->recipients[1].fate == Fate::deferred);
+    CHECK(judgement->recipients[1].fate == Fate::unknown);
     // It is a member of the list still when it is found.
-    judgement = judge(again, {1, {{.index = 2, .fate = answer::Fate::remote, .changed = true, .address = "new@example.net"},
-                                  {.index = 2, .fate = answer::Fate::remote, .changed = true, .address = "x@example.com"}}});
+    judgement = judge(again, {1, {{.origin = 2, .fate = spool::Fate::remote, .changed = true, .address = "new@example.net"},
+                                  {.origin = 2, .fate = spool::Fate::remote, .changed = true, .address = "x@example.com"}}});
     REQUIRE(judgement);
     REQUIRE(judgement->recipients.size() == 2); // x has it
     CHECK(judgement->recipients[1].destination == "example.net");
@@ -122,7 +122,7 @@ TEST_CASE("under soft_bounce a list's bad member waits by itself, for as long as
     judgement = judge(Subject::of(whole, 1000), softened({1, {bad, bad}}));
     REQUIRE(judgement);
     CHECK(judgement->records.empty());
-    CHECK(judgement->recipients[0].fate == Fate::deferred);
+    CHECK(judgement->recipients[0].fate == Fate::unknown);
 }
 
 TEST_CASE("whatever of an expiry a crash has left in the file, its sender is told, and nobody is asked about") {
@@ -146,43 +146,43 @@ TEST_CASE("whatever of an expiry a crash has left in the file, its sender is tol
 TEST_CASE("what waits of a list is looked up again whole: nobody is served twice, nor told twice") {
     auto state = message({"list@example.org", "ann@example.org"});
     std::uint32_t index = 0;
-    const auto of_list = [&](answer::Fate fate, std::string address, std::string status = "") {
-        return answer::Outcome{.index = index, .fate = fate, .changed = true, .address = std::move(address), .status = std::move(status)};
+    const auto of_list = [&](spool::Fate fate, std::string address, std::string status = "") {
+        return spool::ResolvedRecipient{.origin = index, .fate = fate, .changed = true, .address = std::move(address), .status = std::move(status)};
     };
     // What is categorized again and again; `more` is what the mended list has.
-    const auto whole = [&](std::vector<answer::Outcome> more) {
-        auto out = std::vector{of_list(answer::Fate::remote, "x@example.com"), of_list(answer::Fate::remote, "y@example.com"),
-                               of_list(answer::Fate::failed, "gone@example.org", "5.1.1"),
-                               of_list(answer::Fate::discard, "list@example.org", "2.0.0")};
+    const auto whole = [&](std::vector<spool::ResolvedRecipient> more) {
+        auto out = std::vector{of_list(spool::Fate::remote, "x@example.com"), of_list(spool::Fate::remote, "y@example.com"),
+                               of_list(spool::Fate::failed, "gone@example.org", "5.1.1"),
+                               of_list(spool::Fate::discard, "list@example.org", "2.0.0")};
         out.insert(out.end(), more.begin(), more.end());
         return out;
     };
-    const auto step = [&](std::vector<answer::Outcome> outcomes) {
+    const auto step = [&](std::vector<spool::ResolvedRecipient> outcomes) {
         const auto subject = Subject::of(state, 1000);
         auto judgement = judge(subject, {1, std::move(outcomes)});
         REQUIRE(judgement);
         for (const auto& record : judgement->records) REQUIRE(state.apply(record));
         return *std::move(judgement);
     };
-    auto outcomes = whole({of_list(answer::Fate::deferred, "list@example.org", "4.3.5")});
-    outcomes.push_back({.index = 1, .fate = answer::Fate::remote});
+    auto outcomes = whole({of_list(spool::Fate::unknown, "list@example.org", "4.3.5")});
+    outcomes.push_back({.origin = 1, .fate = spool::Fate::remote});
     const auto first = step(outcomes);
     CHECK(first.expanded);
     REQUIRE(state.recipients.size() == 7);
     index = 6;
-    CHECK(Subject::of(state, 1000).open.back().index == index);
+    CHECK(Subject::of(state, 1000).open.back().number == index);
     CHECK(Subject::of(state, 1000).open.back().address == "list@example.org");
     // One has it by now, the other has failed, and so has the one nobody knew: while it waits nothing is written.
     REQUIRE(state.apply(spool::Decided{{3}, spool::Status::failed, {}, {}, "test"}));
     REQUIRE(state.apply(spool::Decided{{2}, spool::Status::delivered, {}, {}, "test"}));
     REQUIRE(state.apply(spool::Decided{{5}, spool::Status::discarded, {}, {}, "test"}));
-    outcomes = whole({of_list(answer::Fate::deferred, "list@example.org", "4.3.5")});
-    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.index = 1, .fate = answer::Fate::remote});
+    outcomes = whole({of_list(spool::Fate::unknown, "list@example.org", "4.3.5")});
+    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.origin = 1, .fate = spool::Fate::remote});
     CHECK(step(outcomes).records.empty());
     CHECK(state.recipients.size() == 7);
     // Mended: the new one alone gets it.
-    outcomes = whole({of_list(answer::Fate::remote, "z@example.com")});
-    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.index = 1, .fate = answer::Fate::remote});
+    outcomes = whole({of_list(spool::Fate::remote, "z@example.com")});
+    if (Subject::of(state, 1000).open.size() == 2) outcomes.push_back({.origin = 1, .fate = spool::Fate::remote});
     step(outcomes);
     REQUIRE(state.recipients.size() == 8);
     CHECK(state.recipients[7].address == "z@example.com");
@@ -191,14 +191,14 @@ TEST_CASE("what waits of a list is looked up again whole: nobody is served twice
 
 TEST_CASE("a command runs for each address that names it, once, however often it is asked about") {
     auto state = message({"a@example.org", "b@example.org"});
-    const answer::Outcome command{.index = 0, .fate = answer::Fate::local, .changed = true, .address = "a@example.org",
+    const spool::ResolvedRecipient command{.origin = 0, .fate = spool::Fate::local, .changed = true, .address = "a@example.org",
                                   .user = "ann", .target = "|sort"};
     const std::uint32_t first[] = {0}, second[] = {1};
     auto judgement = judge(Subject::of(state, 1000, false, first), {1, {command}});
     REQUIRE(judgement);
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
     auto other = command;
-    other.index = 1;
+    other.origin = 1;
     judgement = judge(Subject::of(state, 1000, false, second), {1, {other}});
     REQUIRE(judgement);
     CHECK(judgement->recipients.back().fate == Fate::local);
@@ -207,13 +207,13 @@ TEST_CASE("a command runs for each address that names it, once, however often it
 TEST_CASE("mail sent on under different names goes separately, and after a restart, too") {
     auto state = message({"ann@example.org", "bob@example.org", "x@example.com"});
     const auto sent_on = [](std::uint32_t index, std::string by, std::string to) {
-        return answer::Outcome{.index = index, .fate = answer::Fate::remote, .changed = true, .address = std::move(to),
+        return spool::ResolvedRecipient{.origin = index, .fate = spool::Fate::remote, .changed = true, .address = std::move(to),
                                .delivered_to = std::move(by)};
     };
     const auto judgement = judge(Subject::of(state, 1000), {1,
                                                             {sent_on(0, "ann@example.org", "a@example.com"),
                                                              sent_on(1, "bob@example.org", "b@example.com"),
-                                                             {.index = 2}}});
+                                                             {.origin = 2, .fate = spool::Fate::remote}}});
     REQUIRE(judgement);
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
     const auto again = Subject::of(state, 1000);
@@ -231,11 +231,11 @@ TEST_CASE("a user's commands have a queue of their own, now and after a restart"
     const auto judged = [&](Mailboxes mailboxes) {
         const auto subject = Subject::of(state, 1000, false, {}, mailboxes);
         auto judgement = judge(subject, {1,
-                                         {{.index = 0, .fate = answer::Fate::local, .user = "ann"},
-                                          {.index = 1, .fate = answer::Fate::local, .user = "lists", .target = "|/bin/list"},
-                                          {.index = 2, .fate = answer::Fate::local, .user = "bob", .target = "/home/bob/file"},
-                                          {.index = 3, .fate = answer::Fate::local},
-                                          {.index = 4, .fate = answer::Fate::local, .user = "vmail", .target = "mbox:/v/dora"}}});
+                                         {{.origin = 0, .fate = spool::Fate::local, .user = "ann"},
+                                          {.origin = 1, .fate = spool::Fate::local, .user = "lists", .target = "|/bin/list"},
+                                          {.origin = 2, .fate = spool::Fate::local, .user = "bob", .target = "/home/bob/file"},
+                                          {.origin = 3, .fate = spool::Fate::local},
+                                          {.origin = 4, .fate = spool::Fate::local, .user = "vmail", .target = "mbox:/v/dora"}}});
         REQUIRE(judgement);
         return *judgement;
     };
@@ -255,11 +255,11 @@ TEST_CASE("a user's commands have a queue of their own, now and after a restart"
 
 TEST_CASE("who failed without a try has failed in the file, with the reason, and nobody is asked again") {
     auto state = message({"nosuch@example.org", "b@example.net", "gone@example.org", "closed@example.com"});
-    const answer::Outcome unknown = {.fate = answer::Fate::failed, .status = "5.1.1", .text = "unknown user"};
+    const spool::ResolvedRecipient unknown = {.fate = spool::Fate::failed, .status = "5.1.1", .text = "unknown user"};
     auto second = unknown, third = unknown;
     third.text = "mailbox closed";
-    second.index = 2, third.index = 3;
-    auto judgement = judge(Subject::of(state, 1000), {1, {unknown, {.index = 1}, second, third}}, smtp::WallTime(smtp::Duration(7)));
+    second.origin = 2, third.origin = 3;
+    auto judgement = judge(Subject::of(state, 1000), {1, {unknown, {.origin = 1, .fate = spool::Fate::remote}, second, third}}, smtp::WallTime(smtp::Duration(7)));
     REQUIRE(judgement);
     REQUIRE(judgement->records.size() == 2); // one for each reason
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
@@ -281,11 +281,11 @@ TEST_CASE("where a recipient goes by the word of a table is in the file, and ask
     auto judgement = judge(
         Subject::of(state, 1000),
         {1,
-         {{.index = 0, .fate = answer::Fate::local, .user = "vmail", .target = "maildir:/mail/ann/"},
-          {.index = 1, .transport = "lmtp:/run/lmtp"},
-          {.index = 2, .fate = answer::Fate::local, .changed = true, .address = "list@example.org", .user = "ann",
+         {{.origin = 0, .fate = spool::Fate::local, .user = "vmail", .target = "maildir:/mail/ann/"},
+          {.origin = 1, .fate = spool::Fate::remote, .transport = "lmtp:/run/lmtp"},
+          {.origin = 2, .fate = spool::Fate::local, .changed = true, .address = "list@example.org", .user = "ann",
            .target = "|/usr/bin/vacation"},
-          {.index = 2, .changed = true, .address = "c@example.com", .transport = "[relay.example]:26"}}});
+          {.origin = 2, .fate = spool::Fate::remote, .changed = true, .address = "c@example.com", .transport = "[relay.example]:26"}}});
     REQUIRE(judgement);
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
     CHECK(state.recipients[0].target == "maildir:/mail/ann/");
@@ -307,8 +307,8 @@ TEST_CASE("who waits for another answer still counts among who has the message")
     const auto subject = Subject::of(state, 1000, false, only);
     REQUIRE(subject.open.size() == 1);
     auto judgement = judge(subject, {1,
-                                     {{.index = 1, .changed = true, .address = "bob@far.example"},
-                                      {.index = 1, .changed = true, .address = "carol@far.example"}}});
+                                     {{.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "bob@far.example"},
+                                      {.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "carol@far.example"}}});
     REQUIRE(judgement);
     REQUIRE(judgement->recipients.size() == 1);
     CHECK(std::get<spool::Expanded>(judgement->records.at(0)).added.at(0).address == "carol@far.example");
@@ -317,8 +317,8 @@ TEST_CASE("who waits for another answer still counts among who has the message")
 TEST_CASE("why an added recipient failed outlives a restart") {
     auto state = message({"list@example.org"});
     auto judgement = judge(Subject::of(state, 1000), {1,
-                                                      {{.index = 0,
-                                                        .fate = answer::Fate::failed,
+                                                      {{.origin = 0,
+                                                        .fate = spool::Fate::failed,
                                                         .changed = true,
                                                         .address = "nobody@example.org",
                                                         .status = "5.1.1",
@@ -334,8 +334,8 @@ TEST_CASE("why an added recipient failed outlives a restart") {
 TEST_CASE("that an address is on the suppression list outlives a restart, whatever the words are") {
     auto state = message({"b@example.net", "c@example.net"});
     const auto failed = [](std::uint32_t number, bool suppressed) {
-        return answer::Outcome{.index = number,
-                               .fate = answer::Fate::failed,
+        return spool::ResolvedRecipient{.origin = number,
+                               .fate = Fate::failed,
                                .status = "5.7.1",
                                .text = "no mail for that address",
                                .suppressed = suppressed};
@@ -361,18 +361,18 @@ TEST_CASE("that an address is on the suppression list outlives a restart, whatev
 TEST_CASE("an answer that does not fit the question is not believed") {
     auto subject = Subject::of(message({"b@example.net"}), 1000);
     CHECK_FALSE(judge(subject, {1, {}}));
-    CHECK_FALSE(judge(subject, {1, {{.index = 0}, {.index = 7}}}));
+    CHECK_FALSE(judge(subject, {1, {{.origin = 0, .fate = spool::Fate::remote}, {.origin = 7, .fate = spool::Fate::remote}}}));
 }
 
 TEST_CASE("recategorize_on_start: recorded fates are asked about anew, and the origin of what an expansion brought") {
     auto state = message({"ann@example.org", "list@example.org"});
     REQUIRE(state.apply(spool::Categorized{{0}, spool::Fate::local, "ann"}));
-    REQUIRE(state.apply(spool::Expanded{{1}, {{1, spool::Fate::local, "bob@example.org", "bob", ""}}}));
+    REQUIRE(state.apply(spool::Expanded{{1}, {{.origin = 1, .fate = spool::Fate::local, .address = "bob@example.org", .user = "bob"}}}));
     CHECK(Subject::of(state, 1000).open.empty());
     const auto anew = Subject::of(state, 1000, true);
     REQUIRE(anew.open.size() == 2);
-    CHECK(anew.open[0].index == 0);
-    CHECK(anew.open[1].index == 1);
+    CHECK(anew.open[0].number == 0);
+    CHECK(anew.open[1].number == 1);
     CHECK(anew.open[1].address == "list@example.org");
     CHECK(anew.settled.empty());
 }
@@ -382,7 +382,7 @@ namespace {
 // "list" led to bob, who has it, to carl, who has failed, to dora and to the mistyped "eve@exmaple.net".
 spool::MessageState of_mistyped_alias() {
     auto state = message({"list@example.org", "ann@example.org"});
-    const auto to = [](const char* address) { return spool::AddedRecipient{0, spool::Fate::remote, address, "", ""}; };
+    const auto to = [](const char* address) { return spool::ResolvedRecipient{.origin = 0, .fate = spool::Fate::remote, .address = address}; };
     REQUIRE(state.apply(spool::Categorized{{1}, spool::Fate::local, "ann"}));
     REQUIRE(state.apply(spool::Expanded{
         {0}, {to("bob@example.net"), to("carl@example.net"), to("dora@example.net"), to("eve@exmaple.net")}}));
@@ -392,7 +392,7 @@ spool::MessageState of_mistyped_alias() {
     return state;
 }
 
-answer::Outcome leads_to(const char* address) { return {.index = 0, .changed = true, .address = address}; }
+spool::ResolvedRecipient leads_to(const char* address) { return {.origin = 0, .fate = spool::Fate::remote, .changed = true, .address = address}; }
 
 } // namespace
 
@@ -405,7 +405,7 @@ TEST_CASE("requeue redoes an alias: who has it or has failed does not get it aga
     CHECK(subject.open[0].address == "list@example.org");
     auto judgement = judge(subject, {1,
                                      {leads_to("bob@example.net"), leads_to("carl@example.net"), leads_to("dora@example.net"),
-                                      leads_to("eve@example.net"), {.index = 1, .fate = answer::Fate::local, .user = "ann"}}});
+                                      leads_to("eve@example.net"), {.origin = 1, .fate = spool::Fate::local, .user = "ann"}}});
     REQUIRE(judgement);
     CHECK(judgement->expanded); // durable before its first attempt
     for (const auto& record : judgement->records) REQUIRE(state.apply(record));
@@ -437,7 +437,7 @@ TEST_CASE("requeue redoes an alias: it is none any more, cannot be read, or is u
     const std::vector<std::uint32_t> numbers = {4, 5};
     const auto subject = Subject::of(state, 1000, false, numbers);
     SUBCASE("it is a user's address now") {
-        auto judgement = judge(subject, {1, {{.index = 0, .fate = answer::Fate::local, .user = "list"}}});
+        auto judgement = judge(subject, {1, {{.origin = 0, .fate = spool::Fate::local, .user = "list"}}});
         REQUIRE(judgement);
         for (const auto& record : judgement->records) REQUIRE(state.apply(record));
         REQUIRE(judgement->recipients.size() == 1);
@@ -447,16 +447,16 @@ TEST_CASE("requeue redoes an alias: it is none any more, cannot be read, or is u
     }
     SUBCASE("the table does not answer: what was found before waits, and is asked about again") {
         auto judgement = judge(
-            subject, {1, {{.index = 0, .fate = answer::Fate::deferred, .status = "4.3.0", .text = "no answer"}}});
+            subject, {1, {{.origin = 0, .fate = spool::Fate::unknown, .status = "4.3.0", .text = "no answer"}}});
         REQUIRE(judgement);
         CHECK(judgement->records.empty());
         REQUIRE(judgement->recipients.size() == 2);
         CHECK(judgement->recipients[0].number == 4);
-        CHECK(judgement->recipients[0].fate == Fate::deferred);
+        CHECK(judgement->recipients[0].fate == Fate::unknown);
     }
     SUBCASE("unknown") {
         auto judgement = judge(
-            subject, {1, {{.index = 0, .fate = answer::Fate::failed, .status = "5.1.1", .text = "unknown user"}}});
+            subject, {1, {{.origin = 0, .fate = spool::Fate::failed, .status = "5.1.1", .text = "unknown user"}}});
         REQUIRE(judgement);
         for (const auto& record : judgement->records) REQUIRE(state.apply(record));
         CHECK(state.recipients[4].status == spool::Status::expanded);
@@ -470,7 +470,7 @@ TEST_CASE("a rerouted message's remote recipients go where the operator said") {
     REQUIRE(state.apply(spool::Categorized{{1}, spool::Fate::local, "ann"}));
     REQUIRE(state.apply(spool::Rerouted{"[relay.example]:25", {}, "root", ""}));
     auto subject = Subject::of(state, 1000);
-    auto judgement = judge(subject, {1, {{.index = 0}}});
+    auto judgement = judge(subject, {1, {{.origin = 0, .fate = spool::Fate::remote}}});
     REQUIRE(judgement);
     for (const auto& final : final_recipients(judgement->recipients, subject.rerouted_to))
         CHECK(final.destination == (final.fate == Fate::local ? "local/ann" : "via:[relay.example]:25"));
@@ -498,15 +498,15 @@ TEST_CASE("who is thrown away is known by name to the log, from the answer and f
     auto state = message({"b@example.net", "list@example.org", "hole@example.org"});
     const auto subject = Subject::of(state, 1000);
     auto judgement = judge(subject, {1,
-                                     {{.index = 0},
-                                      {.index = 1, .changed = true, .address = "x@example.com"},
-                                      {.index = 1,
-                                       .fate = answer::Fate::discard,
+                                     {{.origin = 0, .fate = spool::Fate::remote},
+                                      {.origin = 1, .fate = spool::Fate::remote, .changed = true, .address = "x@example.com"},
+                                      {.origin = 1,
+                                       .fate = spool::Fate::discard,
                                        .changed = true,
                                        .address = "null@example.org",
                                        .status = "2.0.0",
                                        .text = "discarded: alias null: /dev/null"},
-                                      {.index = 2, .fate = answer::Fate::discard, .status = "2.0.0", .text = "discarded: x"}}});
+                                      {.origin = 2, .fate = spool::Fate::discard, .status = "2.0.0", .text = "discarded: x"}}});
     REQUIRE(judgement);
     REQUIRE(judgement->discarded.size() == 2);
     const auto& [number, to, original_to, reason] = judgement->discarded[0];

@@ -47,11 +47,11 @@ TEST_CASE("a failure is answered alike on a link, of a message's own try, and by
         CAPTURE(static_cast<int>(row.stage));
         CAPTURE(row.code);
         CAPTURE(row.status);
-        proto::delivery::Reply reply;
+        smtp::RemoteReply reply;
         reply.code = static_cast<std::uint16_t>(row.code);
         reply.status = row.status;
         reply.text = "a text that decides nothing";
-        reply.said = row.code != 0 ? reply.text : "";
+        reply.remote_reply = row.code != 0 ? reply.text : "";
         reply.stage = row.stage;
         reply.seen = row.seen;
         reply.at = at;

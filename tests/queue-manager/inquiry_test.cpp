@@ -19,8 +19,8 @@ struct Bench {
     }
 };
 
-categorize::Outcome outcome(categorize::Fate fate, std::string address) {
-    categorize::Outcome out;
+spool::ResolvedRecipient outcome(spool::Fate fate, std::string address) {
+    spool::ResolvedRecipient out;
     out.fate = fate;
     out.address = std::move(address);
     return out;
@@ -30,7 +30,7 @@ route::Routed routed(std::uint64_t request, std::string domain) {
     route::Routed out;
     out.request = request;
     out.domain = std::move(domain);
-    out.kind = route::Kind::mx;
+    out.kind = decide::RouteKind::mx;
     out.link = "mx";
     return out;
 }
@@ -45,10 +45,10 @@ TEST_CASE("an address becomes its final recipients, each with its route") {
     CHECK(b.asked[0].recipients.at(0).address == "list@here.example");
     CHECK(number > spool::QueueId::max);
     CHECK(b.inquiry.answered(categorize::Categorized{number,
-                                                     {outcome(categorize::Fate::local, ""),
-                                                      outcome(categorize::Fate::remote, "a@One.example"),
-                                                      outcome(categorize::Fate::remote, "b@one.example"),
-                                                      outcome(categorize::Fate::remote, "c@two.example")}}));
+                                                     {outcome(spool::Fate::local, ""),
+                                                      outcome(spool::Fate::remote, "a@One.example"),
+                                                      outcome(spool::Fate::remote, "b@one.example"),
+                                                      outcome(spool::Fate::remote, "c@two.example")}}));
     CHECK(b.routes.size() == 2); // one for each destination
     CHECK(b.found.empty());
     CHECK(b.inquiry.answered(routed(number, "one.example")));
@@ -66,7 +66,7 @@ TEST_CASE("an address that stays as it is goes where its own domain leads") {
     Bench b;
     b.ask("ann@One.example");
     const auto number = b.asked.at(0).request;
-    CHECK(b.inquiry.answered(categorize::Categorized{number, {outcome(categorize::Fate::remote, "")}}));
+    CHECK(b.inquiry.answered(categorize::Categorized{number, {outcome(spool::Fate::remote, "")}}));
     REQUIRE(b.routes.size() == 1);
     CHECK(b.routes[0].domain == "one.example");
 }
@@ -86,7 +86,7 @@ TEST_CASE("who is not there or goes away is named") {
     b.router = false;
     b.ask("a@one.example");
     b.inquiry.answered(
-        categorize::Categorized{b.asked[1].request, {outcome(categorize::Fate::remote, "a@one.example")}});
+        categorize::Categorized{b.asked[1].request, {outcome(spool::Fate::remote, "a@one.example")}});
     CHECK(b.found.at(1).error.find("router") != std::string::npos);
     b.ask("a@one.example");
     b.inquiry.lost("categorizer");

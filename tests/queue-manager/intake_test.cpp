@@ -79,10 +79,10 @@ TEST_CASE("what senders are still to be told of success is known from the file")
         each.notify = Notify::success;
     }
     spool::MessageState state(envelope);
-    spool::Attempt delivered{.recipients = {0}, .outcome = spool::Outcome::delivered, .success = spool::Success::relayed};
+    spool::Attempt delivered{.recipients = {0}, .outcome = spool::Outcome::delivered, .success = spool::SuccessReport::relayed};
     REQUIRE(state.apply(delivered));
-    REQUIRE(state.apply(spool::Expanded{{1}, {{1, spool::Fate::local, "b@example.org", "b", ""},
-                                              {1, spool::Fate::local, "c@example.org", "c", ""}}}));
+    REQUIRE(state.apply(spool::Expanded{{1}, {{.origin = 1, .fate = spool::Fate::local, .address = "b@example.org", .user = "b"},
+                                              {.origin = 1, .fate = spool::Fate::local, .address = "c@example.org", .user = "c"}}}));
     REQUIRE(state.apply(spool::Decided{.recipients = {2, 3, 4}, .status = spool::Status::delivered}));
     const spool::QueueId id{0x0A1B2C3D4E5F10};
     {

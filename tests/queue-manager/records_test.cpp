@@ -16,17 +16,17 @@ proto::delivery::Done answered(const Handed& handed, int code, std::string statu
     done.delivery = handed.delivery;
     done.queue_id = handed.id;
     done.final_delivery = true; // LMTP
-    done.replies = {{.code = static_cast<std::uint16_t>(code),
-                     .status = std::move(status),
+    done.replies = {{.status = std::move(status),
                      .text = "said so",
-                     .said = "said so",
-                     .stage = smtp::Stage::final_dot}};
+                     .remote_reply = "said so",
+                     .stage = smtp::Stage::final_dot,
+                     .code = static_cast<std::uint16_t>(code)}};
     for (const auto number : handed.numbers) done.results.push_back({number, outcome, 0, false});
     return done;
 }
 
 void answer(Bench& b, const Handed& handed, const proto::delivery::Done& done) {
-    const queue_manager::Result result(done, queue_manager::Agent::smtp_client);
+    const queue_manager::Result result(done, queue_manager::AgentKind::smtp);
     std::erase_if(b.handed, [&](const Handed& each) { return each.delivery == handed.delivery; });
     b.engine.done(result.event(), b.now(), b.out);
     b.run();

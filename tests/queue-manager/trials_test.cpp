@@ -8,7 +8,7 @@ using namespace queue_manager;
 namespace categorize = proto::categorize;
 namespace delivery = proto::delivery;
 namespace route = proto::route;
-using categorize::Fate;
+using spool::Fate;
 
 namespace {
 
@@ -18,7 +18,7 @@ struct Bench {
     std::vector<std::uint64_t> ended;
     std::vector<std::string> hindrances;
     bool agent = true;
-    delivery::Reply failed = {.stage = delivery::Stage::rcpt}; // how
+    smtp::RemoteReply failed = {.stage = delivery::Stage::rcpt}; // how
     std::string advice; // the last
     std::string pool;
     std::string told; // a line per step: "finding step text"
@@ -75,7 +75,7 @@ Inquiry::Road remote(std::string address, std::string domain = "y.example") {
     out.outcome.address = std::move(address);
     out.route.emplace();
     out.route->domain = domain;
-    out.route->kind = route::Kind::mx;
+    out.route->kind = decide::RouteKind::mx;
     out.route->link = "mx";
     out.route->hosts = {{"mx." + domain, 25, 10}};
     return out;
@@ -208,7 +208,7 @@ TEST_CASE("the records that were asked for are named, whose they are") {
         Bench b;
         b.begin({.address = "a@y.example"});
         auto road = remote("a@y.example");
-        road.route->kind = route::Kind::permanent;
+        road.route->kind = decide::RouteKind::permanent;
         road.route->status = "5.4.4";
         road.route->records_of = "provider.example";
         road.route->by_srv = by_srv;
@@ -222,7 +222,7 @@ TEST_CASE("a socket has no port, a command is named") {
     Bench b;
     b.begin({.address = "list@x.example"});
     auto road = remote("a@y.example");
-    road.route->kind = route::Kind::configured;
+    road.route->kind = decide::RouteKind::configured;
     road.route->hosts = {{.name = "/run/lmtp", .port = 0}};
     auto command = here(Fate::local, "ann");
     command.outcome.target = "|/usr/bin/robot";
@@ -243,7 +243,7 @@ TEST_CASE("what stays here is not asked of any server") {
 
 TEST_CASE("a route that leads nowhere ends it, unless a host was named") {
     auto nowhere = remote("a@y.example");
-    nowhere.route->kind = route::Kind::permanent;
+    nowhere.route->kind = decide::RouteKind::permanent;
     nowhere.route->hosts.clear();
     nowhere.route->text = "no such domain";
     Bench b;

@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <fmt/format.h>
 
-using proto::route::Kind;
 using proto::route::Routed;
 using router::Ourselves;
 
@@ -143,7 +142,7 @@ next_hop = "none.example"
 )");
     CHECK(w.route("unreachable.example") == "configured [127.0.0.1]:2526");
     const auto routed = w.manager.ask<Routed>(proto::route::Route{1, "x.below.example"});
-    CHECK(routed.kind == Kind::configured);
+    CHECK(routed.kind == decide::RouteKind::configured);
     REQUIRE(routed.hosts.size() == 2); // equals share one link
     CHECK(routed.hosts[0] == proto::route::Host{"a.example", 25, 0});
     CHECK(routed.connections == 0);
@@ -256,7 +255,7 @@ next_hop = "srv:not.example"
 next_hop = "srv:broken.example"
 )");
     const auto routed = w.manager.ask<Routed>(proto::route::Route{1, "anything.example"});
-    CHECK(routed.kind == Kind::mx);
+    CHECK(routed.kind == decide::RouteKind::mx);
     CHECK(routed.link == "mx1.example:465/tls,mx2.example:465/tls;mx1.example:587");
     CHECK(routed.valid_seconds <= 90);
     REQUIRE(routed.hosts.size() == 3);

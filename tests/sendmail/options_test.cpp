@@ -4,7 +4,7 @@
 
 using namespace sendmail;
 using proto::submit::Body;
-using proto::submit::Return;
+using smtp::Ret;
 
 namespace {
 std::expected<Options, std::string> parse(std::vector<std::string> words,
@@ -41,7 +41,7 @@ TEST_CASE("callers as they are") {
             {"-oi", "-odi", "-oem", "-N", "success,delay,failure", "-Rhdrs", "-Vabc123", "-f", "", "l@x"});
         REQUIRE(sympa);
         CHECK(sympa->notify == (2 | 4 | 8));
-        CHECK(sympa->ret == Return::headers);
+        CHECK(sympa->ret == Ret::headers);
         CHECK(sympa->envid == "abc123");
         CHECK(sympa->sender == "");
     }

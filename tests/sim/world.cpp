@@ -162,7 +162,7 @@ void World::does(const q::AskCategorizer& a) {
             if (r.local) f.fate = q::Fate::local, f.destination = r.user.empty() ? std::string_view("local") : r.user;
             if (r.discard) f.fate = q::Fate::discard;
             if (r.unknown || r.suppressed) f.fate = q::Fate::failed, f.reason = &unknown;
-            if (!healed_ && !calm_ && dice_.chance(2)) f.fate = q::Fate::deferred, f.reason = &table;
+            if (!healed_ && !calm_ && dice_.chance(2)) f.fate = q::Fate::unknown, f.reason = &table;
             if (f.fate == q::Fate::discard) m->recipients[n].written = Written::discarded;
             finals.push_back(f);
         }

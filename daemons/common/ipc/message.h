@@ -22,6 +22,16 @@ struct Malformed {
     std::string why; // "deliver.queue_id: cut short"
 };
 
+// A struct that lies on disk as well lists its fields for messages apart: here they have names, there tags
+// (libspool/fields.h).
+template <class T, class F>
+void visit_fields(T& value, F& f) {
+    if constexpr (requires { std::remove_const_t<T>::wire_fields(value, f); })
+        std::remove_const_t<T>::wire_fields(value, f);
+    else
+        std::remove_const_t<T>::fields(value, f);
+}
+
 class Writer {
 public:
     explicit Writer(std::string& wire) : wire_(wire) {}
@@ -48,7 +58,7 @@ private:
         } else if constexpr (std::is_integral_v<T>) {
             number(static_cast<std::uint64_t>(value));
         } else {
-            T::fields(value, *this);
+            visit_fields(value, *this);
         }
     }
     void put(const std::string& s) {
@@ -87,7 +97,7 @@ private:
         } else if constexpr (std::is_enum_v<T> || std::is_integral_v<T>) {
             size_ += digits(static_cast<std::uint64_t>(value));
         } else {
-            T::fields(value, *this);
+            visit_fields(value, *this);
         }
     }
     void add(const std::string& s) { size_ += digits(s.size()) + s.size(); }
@@ -104,7 +114,7 @@ private:
 template <class T>
 std::size_t size_on_wire(const T& value) {
     Sizer sizer;
-    T::fields(value, sizer);
+    visit_fields(value, sizer);
     return sizer.size();
 }
 
@@ -160,7 +170,7 @@ private:
                 return static_cast<std::uint64_t>(value) != n ? "out of range" : nullptr;
             }
         } else {
-            T::fields(value, *this);
+            visit_fields(value, *this);
             return nullptr; // the inner fields have named what is odd
         }
     }

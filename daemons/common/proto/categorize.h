@@ -3,6 +3,7 @@
 // categorizer keeps nothing between questions.
 #pragma once
 #include "libspool/queue_id.h"
+#include "libspool/resolved_recipient.h"
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -14,20 +15,11 @@ namespace proto::categorize {
 
 inline constexpr std::string_view conversation = "categorize";
 
-struct Recipient {
-    std::uint32_t index = 0; // its place in the envelope
-    std::string address;     // local@domain, or a bare local part
-    static void fields(auto& m, auto& f) {
-        f("index", m.index);
-        f("address", m.address);
-    }
-};
-
 struct Categorize { // queue-manager → categorizer
     std::uint64_t request = 0;
     spool::QueueId queue_id;
     std::string reverse_path;
-    std::vector<Recipient> recipients;
+    std::vector<spool::UnresolvedRecipient> recipients;
     std::uint32_t part = 0;
     bool more = false;
     std::uint64_t key() const { return request; }
@@ -45,49 +37,8 @@ struct Categorize { // queue-manager → categorizer
 // recipients of ordinary length.
 inline constexpr std::size_t largest_questions = 256 << 20;
 
-enum class Fate : std::uint8_t {
-    remote,   // address is to be routed by its domain
-    local,    // delivered by `local` for `user`
-    discard,  // accepted and thrown away by explicit configuration
-    failed,   // permanent: status and text say why
-    deferred, // a table could not be read …: ask again later
-    last_ = deferred,
-};
-
-// One final recipient. Several may come of one envelope recipient (an alias); each names where it comes from.
-struct Outcome {
-    std::uint32_t index = 0; // of the envelope recipient it comes from
-    Fate fate = Fate::remote;
-    bool changed = false;     // false: the address is the envelope's own
-    bool list = false;        // through a list with an owner, whose the reverse-path is
-    std::string address;      // final address
-    std::string user;         // local: the user name
-    std::string target;       // local, and
-    std::string transport;    // remote: as in spool::AddedRecipient
-    std::string delivered_to; // remote: as in spool::AddedRecipient
-    std::string reverse_path; // "" = the message's own; else e.g. <owner-list@…> of a list with an owner
-    std::string status;       // failed, deferred: "5.1.1"
-    std::string text;         // failed, deferred: one line for NDR and log
-    bool suppressed = false;  // failed: the address is on the suppression list
-    static void fields(auto& m, auto& f) {
-        f("index", m.index);
-        f("fate", m.fate);
-        f("changed", m.changed);
-        f("list", m.list);
-        f("address", m.address);
-        f("user", m.user);
-        f("target", m.target);
-        f("transport", m.transport);
-        f("delivered_to", m.delivered_to);
-        f("reverse_path", m.reverse_path);
-        f("status", m.status);
-        f("text", m.text);
-        f("suppressed", m.suppressed);
-    }
-};
-
 // About what an outcome takes, in bytes: of a message here, and of the memory behind it.
-inline std::size_t size_of(const Outcome& outcome) {
+inline std::size_t size_of(const spool::ResolvedRecipient& outcome) {
     return 48 + outcome.address.size() + outcome.user.size() + outcome.target.size() + outcome.transport.size() +
            outcome.delivered_to.size() + outcome.reverse_path.size() + outcome.status.size() + outcome.text.size();
 }
@@ -96,7 +47,7 @@ inline std::size_t size_of(const Outcome& outcome) {
 // parts, and only the whole of it is acted on.
 struct Categorized {
     std::uint64_t request = 0;
-    std::vector<Outcome> outcomes; // every envelope recipient asked for is named at least once, in one of the parts
+    std::vector<spool::ResolvedRecipient> outcomes; // every envelope recipient asked for is named at least once, in one of the parts
     bool more = false;             // another part of this answer follows
     std::string refused;           // not "": there is no answer, and why
     static void fields(auto& m, auto& f) {

@@ -25,7 +25,8 @@
 //                                the queue. After EndTry nothing more is said of it
 #pragma once
 #include "daemons/common/proto/route.h"
-#include "libsmtp/circumstances.h"
+#include "libsmtp/outcome.h"
+#include "libsmtp/remote_reply.h"
 #include "libsmtp/stage.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
@@ -142,31 +143,7 @@ struct Acknowledged { // queue-manager → agent: this result is recorded
 // Where in the conversation something was said or went wrong.
 using Stage = smtp::Stage;
 
-struct Reply {
-    std::uint16_t code = 0; // SMTP reply code; 0: no reply (network, file system …)
-    std::string status;     // enhanced status "4.4.2", the agent's own where the peer gave none
-    std::string text;       // one printable line for log and NDR, at most 512 bytes
-    std::string said;       // the peer's own words, "550 5.1.1 No such user", at most 512 bytes; "" where no peer spoke
-    Stage stage = Stage::none;
-    bool in_doubt = false; // the content had been sent, its reply never came
-    smtp::Circumstances seen = {};
-    std::string at; // the host, "mx.example.org[192.0.2.1]:25", also where it did not speak; "" none was tried
-    static void fields(auto& m, auto& f) {
-        f("error", m.seen.error);
-        f("silent", m.seen.silent);
-        f("wrapped", m.seen.wrapped);
-        f("demand", m.seen.demand);
-        f("at", m.at);
-        f("code", m.code);
-        f("status", m.status);
-        f("text", m.text);
-        f("said", m.said);
-        f("stage", m.stage);
-        f("in_doubt", m.in_doubt);
-    }
-};
-
-enum class Outcome : std::uint8_t { delivered, deferred, failed, last_ = failed };
+using smtp::Outcome;
 
 struct RecipientResult {
     std::uint32_t recipient = 0; // number in spool::MessageState::recipients
@@ -249,7 +226,7 @@ struct Done {                     // agent → queue-manager
     std::uint64_t delivery = 0;
     spool::QueueId queue_id;
     std::vector<RecipientResult> results;
-    std::vector<Reply> replies;
+    std::vector<smtp::RemoteReply> replies; // text and remote_reply of at most 512 bytes
     bool gone = false;             // the agent found no such file: nothing was sent; results as of a deferral. The
                                    // queue-manager looks itself before it believes that
     bool final_delivery = false;   // who took it keeps it (LMTP): delivered then, and not only relayed
@@ -291,7 +268,7 @@ struct Closed { // agent → queue-manager
         false; // false: closed in good order (asked to, or the peer's polite end between deliveries)
     bool was_up = false;  // Connected had been said
     bool crowded = false; // not failed: its hosts of best preference have all the connections they may have
-    Reply reason;         // why it failed: the last host's
+    smtp::RemoteReply reason; // why it failed: the last host's
     std::string host;     // the last one tried
     static void fields(auto& m, auto& f) {
         f("connection", m.connection);
@@ -360,7 +337,7 @@ struct TryStep { // agent → queue-manager
     Finding finding = Finding::good;
     std::string host;      // "mx.example.org[192.0.2.1]:25"; addresses: its name
     std::string recipient; // rcpt
-    Reply reply;           // its text says it all in one line
+    smtp::RemoteReply reply; // its text says it all in one line
     static void fields(auto& m, auto& f) {
         f("attempt", m.attempt);
         f("at", m.at);
@@ -375,7 +352,7 @@ struct TryStep { // agent → queue-manager
 struct Tried { // agent → queue-manager: the last word; the worst that became of any recipient
     std::uint64_t attempt = 0;
     Outcome outcome = Outcome::deferred;
-    Reply reason; // unless all would be accepted
+    smtp::RemoteReply reason; // unless all would be accepted
     std::string host;
     static void fields(auto& m, auto& f) {
         f("attempt", m.attempt);

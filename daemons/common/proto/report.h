@@ -2,8 +2,10 @@
 // durable and Submitted before Reported is said; only then does the queue-manager mark the recipients. A question about many
 // comes in parts (ipc/parts.h); how many one may be about the queue-manager bounds (decide/queue/reports.cpp).
 #pragma once
+#include "libsmtp/report_kind.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
+#include "libspool/report_recipient.h"
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,45 +16,16 @@ namespace proto::report {
 
 inline constexpr std::string_view conversation = "report";
 
-enum class Kind : std::uint8_t {
-    failed, // an NDR
-    delayed,
-    delivered,
-    relayed,
-    expanded,
-    status, // what became, or would become, of recipients that fared differently (spool::Envelope::trace)
-    last_ = status,
-};
+using smtp::ReportKind;
 
-inline constexpr std::size_t longest_text = 2000; // bytes of a recipient's diagnostic, reply …; longer ones are cut
-
-struct Recipient {
-    std::uint32_t recipient = 0;  // number in spool::MessageState::recipients
-    Kind fared = Kind::failed;    // as the report's kind; in a status its own, never status
-    std::string status;          // "5.1.1"
-    std::string diagnostic;      // "host mx[192.0.2.1] said: 550 5.1.1 … (in reply to RCPT TO command)"
-    std::string remote_reply;    // "550 5.1.1 No such user" as the peer said it; "" where no peer spoke
-    std::string remote_host;     // "mx.example.org"; "" where no peer spoke
-    std::int64_t last_attempt = 0; // µs since 1970; 0: none
-    bool suppressed = false;       // the address is on the suppression list: we tried nothing
-    static void fields(auto& m, auto& f) {
-        f("recipient", m.recipient);
-        f("fared", m.fared);
-        f("status", m.status);
-        f("diagnostic", m.diagnostic);
-        f("remote_reply", m.remote_reply);
-        f("remote_host", m.remote_host);
-        f("last_attempt", m.last_attempt);
-        f("suppressed", m.suppressed);
-    }
-};
+inline constexpr std::size_t longest_text = 2000; // bytes of each text of a recipient's reason; longer ones are cut
 
 struct Report { // queue-manager → bounce
     std::uint64_t request = 0;
     spool::QueueId queue_id;
     spool::Location location = spool::Location::messages;
-    Kind kind = Kind::failed;
-    std::vector<Recipient> recipients;
+    ReportKind kind = ReportKind::failed;
+    std::vector<spool::ReportRecipient> recipients;
     std::int64_t retry_until = 0; // delayed: µs since 1970
     std::uint32_t part = 0;
     bool more = false;

@@ -6,6 +6,7 @@
 #pragma once
 #include "daemons/decide/host_order.h"
 #include "daemons/decide/mta_sts.h"
+#include "daemons/decide/route_kind.h"
 #include "libsmtp/protocol.h"
 #include <cstdint>
 #include <string>
@@ -71,18 +72,10 @@ struct Route { // queue-manager → router
     }
 };
 
-enum class Kind : std::uint8_t {
-    mx,         // hosts from DNS: never marked down
-    configured, // hosts of a configured route
-    temporary,  // no answer now: status and text say why
-    permanent,  // the domain cannot receive mail: status and text say why
-    last_ = permanent,
-};
-
 struct Routed { // router → queue-manager
     std::uint64_t request = 0;
     std::string domain;
-    Kind kind = Kind::temporary;
+    decide::RouteKind kind = decide::RouteKind::temporary;
     std::string asked_pool; // as asked
     std::string link; // name of the link: equal for all domains with the same set of hosts, from the same pool
     std::vector<Host> hosts;

@@ -6,6 +6,8 @@
 //   Import… Content… End from `postrider spool import`, operators only (common/operators.h): a message of another spool
 //   Answer               from pickup, at any time; then it closes
 #pragma once
+#include "libsmtp/parameters.h"
+#include "libspool/delivery_facts.h"
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,9 +32,7 @@ struct Recipient {
     }
 };
 
-enum class Return : std::uint8_t { unspecified, full, headers, last_ = headers };
 enum class Body : std::uint8_t { unspecified, seven_bit, eight_bit, last_ = eight_bit };
-enum class Trace : std::uint8_t { none, first_try, verify, last_ = verify }; // as of spool::Envelope
 
 struct Begin {
     std::uint32_t version = submit::version;
@@ -41,13 +41,13 @@ struct Begin {
     std::vector<Recipient> recipients;
     bool from_header = false;       // -t: To, Cc and Bcc as well
     std::uint8_t header_notify = 0; // NOTIFY for those
-    Return ret = Return::unspecified;
+    smtp::Ret ret = smtp::Ret::unspecified;
     std::string envid;
     Body body = Body::unspecified;
     bool smtputf8 = false;
     bool require_tls = false;
     std::int32_t zone = 0; // minutes east of UTC, for a missing Date:
-    Trace trace = Trace::none;
+    spool::Trace trace = spool::Trace::none;
     static void fields(auto& m, auto& f) {
         f("version", m.version);
         f("sender", m.sender);

@@ -100,9 +100,9 @@ bool Core::accepted(const Accepted& event) {
         }
         place(first, End::back);
     }
-    for (const Unreported& each : event.unreported) {
+    for (const ReportRecipient& each : event.unreported) {
         ++m.open;
-        report(slot, each.kind, each.number, each.expired, each.reason ? *each.reason : Reason{});
+        report(slot, each.kind, each.number, each.expired, each.reason);
     }
     if (m.location == spool::Location::incoming) {
         m.young = true;
@@ -271,9 +271,9 @@ void Core::categorized(const Categorized& event) {
     if (slot == none) return; // removed or held meanwhile: a stale answer
     take_out(slot);
     categorizer_answered();
-    for (const Unreported& each : event.expanded) {
+    for (const ReportRecipient& each : event.expanded) {
         ++messages_[message].open;
-        report(message, each.kind, each.number, each.expired, each.reason ? *each.reason : Reason{});
+        report(message, each.kind, each.number, each.expired, each.reason);
     }
     sort_out(message, slot, event);
     pump_categorizer();
@@ -299,7 +299,7 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
         }
         if (m.trace == Trace::verify && each.fate != Fate::remote) { // this is the answer
             const Reason reason = each.reason ? *each.reason : Reason{};
-            if (each.fate == Fate::deferred) {
+            if (each.fate == Fate::unknown) {
                 verified(message, {Entry{each.number, 0}}, reason);
                 continue;
             }
@@ -309,7 +309,7 @@ void Core::sort_out(Slot message, Slot first, const Categorized& event) {
             continue;
         }
         switch (each.fate) {
-        case Fate::deferred:
+        case Fate::unknown:
             deferred.push_back(Entry{each.number, 0});
             if (each.reason) undecided(message, each.number, *each.reason);
             break;

@@ -121,13 +121,6 @@ struct RecordReported {
 
 // ---- messages ----
 
-struct ReportRecipient {
-    RecipientNumber number = 0;
-    ReportKind fared = ReportKind::failed; // as the report's kind; in a status, what became of it
-    bool expired = false; // reason is then the last known, or empty: the spool file's last attempt tells
-    Reason reason;
-};
-
 struct MakeReport {
     std::uint64_t request = 0;
     spool::QueueId id;

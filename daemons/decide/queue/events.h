@@ -1,19 +1,32 @@
 // What the engine is told. Plain values; views need live only as long as the call. The driver (queue-manager)
 // makes them from the hand-off messages and the spool; the engine knows neither.
 #pragma once
-#include "libsmtp/circumstances.h"
-#include "libsmtp/stage.h"
 #include "daemons/decide/failure.h"
 #include "daemons/decide/queue/settings.h"
+#include "daemons/decide/route_kind.h"
+#include "libsmtp/outcome.h"
+#include "libsmtp/remote_reply.h"
+#include "libsmtp/report_kind.h"
+#include "libsmtp/stage.h"
 #include "libsmtp/time.h"
+#include "libspool/delivery_facts.h"
 #include "libspool/layout.h"
 #include "libspool/queue_id.h"
+#include "libspool/report_recipient.h"
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 
 namespace decide::queue {
+
+using decide::RouteKind;
+using smtp::Outcome;
+using smtp::ReportKind;
+using spool::Fate;
+using spool::ReportRecipient;
+using spool::SuccessReport;
+using spool::Trace;
 
 using RecipientNumber = std::uint32_t; // place in spool::MessageState::recipients
 using AgentId = std::uint32_t;         // the driver's number for a connected agent
@@ -23,21 +36,7 @@ using DeliveryId = std::uint64_t;      // the engine's
 enum class Lane : std::uint8_t { high, normal, bulk, last_ = bulk };
 
 // Why a recipient, a queue or a link waits or failed. Carried from a result to records, reports and listings.
-struct Reason {
-    std::string status;       // "4.4.1"
-    std::string text;         // one line for logs, listings and NDRs: "connect to mx[192.0.2.1]:25: refused"
-    std::string remote_reply; // as the peer said it; "" where no peer spoke
-    std::string remote_host;  // "" where no peer spoke
-    smtp::Stage stage = smtp::Stage::none; // of the conversation, where there was one or should have been
-    std::uint16_t code = 0;                // of the peer's reply; 0: it said nothing
-    smtp::Circumstances seen = {};
-    // "mx.example.org[192.0.2.1]:25", "localhost[/run/lmtp]": where it was met; "" no host was tried. Of a route that was
-    // not found: the name whose MX records were asked for, or its SRV records where by_srv; "" none's.
-    std::string at;
-    bool by_srv = false;
-    bool suppressed = false; // a recipient that is on the suppression list
-    bool operator==(const Reason&) const = default;
-};
+using Reason = smtp::RemoteReply;
 
 // Does the answer also say "not so many connections" (421, 452, 4.7.x after EHLO)?
 enum class PushBack : std::uint8_t { no, yes };
@@ -54,27 +53,6 @@ struct Restored {
     bool problem = false;
     smtp::WallTime next_attempt{}; // {}: now
 };
-
-enum class ReportKind : std::uint8_t {
-    failed,
-    delayed,
-    delivered,
-    relayed,
-    expanded,
-    status, // of recipients that fared differently (Accepted::trace)
-    last_ = status,
-};
-// A recipient that is done with, and whose sender is still to be told.
-struct Unreported {
-    RecipientNumber number = 0;
-    ReportKind kind = ReportKind::failed; // neither delayed nor status
-    bool expired = false;
-    const Reason* reason = nullptr;
-};
-
-// The sender wants to know of the first try; or only what would become of the message: nothing is delivered, and
-// what a try comes to is all there is (sendmail -v, -bv).
-enum class Trace : std::uint8_t { none, first_try, verify };
 
 enum class Sender : std::uint8_t { ordinary, null }; // null: an NDR, expires sooner, never gets reports
 
@@ -97,7 +75,7 @@ struct Accepted {
     std::span<const RecipientNumber>
         open; // … unless these are listed: the ones still open (restored messages)
     std::span<const Restored> restored;
-    std::span<const Unreported> unreported; // beside the open ones
+    std::span<const ReportRecipient> unreported; // beside the open ones: done with, their sender is still to be told
     bool delay_notice_sent = false;
     Trace trace = Trace::none;
     bool held = false;             // by an operator, or as poison: nothing happens until release()
@@ -108,8 +86,6 @@ struct Accepted {
     std::string_view pool;         // of source addresses; "" the usual one
 };
 
-enum class Fate : std::uint8_t { remote, local, discard, failed, deferred, last_ = deferred };
-
 // One recipient after categorization. Expansion records are durable before this is said.
 struct FinalRecipient {
     RecipientNumber number = 0;
@@ -118,7 +94,7 @@ struct FinalRecipient {
     // ("local/ann")
     std::string_view destination;
     std::uint32_t sender_group = 0; // recipients of different groups never share a transaction
-    const Reason* reason = nullptr; // failed, deferred; where it is only verified, also local and discard
+    const Reason* reason = nullptr; // failed, unknown; where it is only verified, also local and discard
     std::uint32_t address_key = 0;  // the same for the same address (SuppressionChanged); 0: not known
     bool unchecked = false; // remote, local: the suppression list is asked about it before its first try
 };
@@ -128,10 +104,8 @@ struct FinalRecipient {
 struct Categorized {
     spool::QueueId id;
     std::span<const FinalRecipient> recipients;
-    std::span<const Unreported> expanded; // those replaced whose sender is owed a word of it
+    std::span<const ReportRecipient> expanded; // those replaced whose sender is owed a word of it
 };
-
-enum class RouteKind : std::uint8_t { mx, configured, temporary, permanent, last_ = permanent };
 
 struct Routed {
     std::string_view domain;
@@ -174,10 +148,6 @@ enum class Departure : std::uint8_t {
     orderly, // stopped, killed from outside, connection lost for another reason: nobody is suspect
     crashed, // died of itself, hung (master killed it for that), or took all the memory: what was in flight is suspect
 };
-
-enum class Outcome : std::uint8_t { delivered, deferred, failed };
-// The sender asked to be told of success (RFC 3461), and how it ended.
-enum class SuccessReport : std::uint8_t { none, delivered, relayed };
 
 struct Result {
     RecipientNumber number = 0;

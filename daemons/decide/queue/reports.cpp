@@ -196,7 +196,7 @@ void Core::reported(const Reported& event) {
     std::erase_if(e.reports, [&](const Due& due) {
         if (due.request != event.request) return false;
         const Entry entry{due.recipient.number, 0};
-        switch (due.recipient.fared) {
+        switch (due.recipient.kind) {
         case ReportKind::failed: (due.recipient.expired ? expired : failed).push_back(entry); break;
         case ReportKind::delivered:
         case ReportKind::relayed:

@@ -2,6 +2,7 @@
 // A value: filled once from the configuration, passed by reference.
 #pragma once
 #include "libsmtp/time.h"
+#include "libspool/delivery_facts.h"
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -26,12 +27,7 @@ struct Ladder {
 
 // How a message's own tries follow one another, by a name that routes and messages use.
 struct RetryPolicy {
-    enum class Kind : std::uint8_t {
-        exchange,    // the ladder
-        exponential, // base, base·factor, base·factor² …
-        fixed,       // interval for ever
-        steps,       // each of `steps` once, then no more
-    };
+    using Kind = spool::RetryKind;
     std::string name = {};
     Kind kind = Kind::exchange;
     smtp::Duration base = std::chrono::seconds(5), interval = std::chrono::minutes(5);

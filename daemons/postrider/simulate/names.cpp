@@ -52,11 +52,11 @@ Names::Found Names::find_hosts(const std::string& domain, const decide::RouteRul
     auto destination = look_up(name, hop.port, now);
     const auto* known = scenario_.domain(name);
     auto valid = known ? known->ttl : Domain{}.ttl;
-    if (destination.kind == decide::Destination::Kind::permanent)
+    if (destination.kind == decide::RouteKind::permanent)
         valid = std::min(valid, config_.dns.negative_ttl);
     if (by_rule) destination = decide::named_by_rule(std::move(destination));
     if (rule) destination = decide::with_fallback(std::move(destination), rule->fallback);
-    if (destination.kind == decide::Destination::Kind::temporary) valid = config_.dns.failure_ttl;
+    if (destination.kind == decide::RouteKind::temporary) valid = config_.dns.failure_ttl;
     return {std::move(destination), valid, rule};
 }
 

@@ -214,7 +214,6 @@ void World::does(const q::AskRoute& a) {
 }
 
 void World::routed(const std::string& domain, const std::string& pool) {
-    using Kind = decide::Destination::Kind;
     auto [destination, valid, rule] = names_.find(domain, time_, pool);
     const q::Reason reason{destination.status, destination.text, "", ""};
     q::Routed event;
@@ -224,12 +223,7 @@ void World::routed(const std::string& domain, const std::string& pool) {
     event.link = destination.link;
     event.connections = rule ? rule->connections : 0;
     if (rule) event.rule = rule->pattern;
-    switch (destination.kind) {
-    case Kind::mx: event.kind = q::RouteKind::mx; break;
-    case Kind::configured: event.kind = q::RouteKind::configured; break;
-    case Kind::temporary: event.kind = q::RouteKind::temporary; break;
-    case Kind::permanent: event.kind = q::RouteKind::permanent; break;
-    }
+    event.kind = destination.kind;
     auto& to = places_[place(domain, pool)];
     if (!destination.found()) {
         event.reason = &reason;
@@ -237,7 +231,7 @@ void World::routed(const std::string& domain, const std::string& pool) {
                           .what = Event::no_route,
                           .link = to.link,
                           .text = fmt::format("{} leads nowhere: {}", domain, reason.text)},
-                         destination.kind == Kind::temporary ? "no route"
+                         destination.kind == decide::RouteKind::temporary ? "no route"
                          : to.link == nowhere                ? "ready"
                                                              : "");
     } else {

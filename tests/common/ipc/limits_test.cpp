@@ -44,6 +44,8 @@ struct Filler {
             value = T::last_;
         else if constexpr (std::is_integral_v<T>)
             value = std::numeric_limits<T>::max();
+        else if constexpr (requires { T::wire_fields(value, *this); })
+            T::wire_fields(value, *this);
         else
             T::fields(value, *this);
     }

@@ -39,7 +39,7 @@ Done result(std::uint64_t delivery, std::uint32_t recipients) {
     out.host = "mx.example.org[192.0.2.1]:25";
     for (std::uint32_t n = 0; n < recipients; ++n) {
         out.results.push_back({n, proto::delivery::Outcome::failed, n, false});
-        out.replies.push_back({550, "5.1.1", std::string(512, 't'), std::to_string(n) + std::string(500, 's')});
+        out.replies.push_back({"5.1.1", std::string(512, 't'), std::to_string(n) + std::string(500, 's'), "", smtp::Stage::rcpt, 550});
     }
     return out;
 }
@@ -144,7 +144,7 @@ TEST_CASE("results for ten thousand recipients with the longest replies arrive w
                          if (auto whole = results.add(std::move(*done))) {
                              CHECK(whole->complete);
                              CHECK(whole->message.replies.size() == whole->message.results.size());
-                             CHECK(whole->message.replies.back().said.starts_with(
+                             CHECK(whole->message.replies.back().remote_reply.starts_with(
                                  std::to_string(whole->message.replies.size() - 1) + "s"));
                              order += fmt::format("done{}:{} ", whole->message.delivery, whole->message.replies.size());
                          }

@@ -116,7 +116,7 @@ TEST_CASE("fates: discarded and unknown recipients are accounted for, deferred o
     const auto id = b.send({"a", "b", "c", "d.example"});
     const FinalRecipient fates[] = {{0, Fate::discard, "", 0, nullptr},
                                     {1, Fate::failed, "", 0, &b.reason},
-                                    {2, Fate::deferred, "", 0, &b.reason},
+                                    {2, Fate::unknown, "", 0, &b.reason},
                                     {3, Fate::remote, "d.example", 0, nullptr}};
     b.engine.categorized({id, fates}, b.now(), b.out);
     b.run();
@@ -148,7 +148,7 @@ TEST_CASE("a message of which nothing can be tried is announced as others are, o
     Bench b;
     b.sorts = false;
     const auto id = b.send({"a", "b"});
-    const FinalRecipient fates[] = {{0, Fate::deferred, "", 0, &b.reason}, {1, Fate::failed, "", 0, &b.reason}};
+    const FinalRecipient fates[] = {{0, Fate::unknown, "", 0, &b.reason}, {1, Fate::failed, "", 0, &b.reason}};
     b.engine.categorized({id, fates}, b.now(), b.out);
     b.run();
     CHECK(b.active == std::vector{id});

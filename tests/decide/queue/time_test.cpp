@@ -217,7 +217,7 @@ TEST_CASE("only the open recipients of a restored message are asked for and trie
 
 TEST_CASE("a failure nobody was told of before the restart is reported") {
     Bench b;
-    const Unreported left[] = {{0, ReportKind::failed, false, &b.reason}};
+    const ReportRecipient left[] = {{.number = 0, .kind = ReportKind::failed, .reason = b.reason}};
     Accepted a;
     a.recipients = 0;
     a.unreported = left;

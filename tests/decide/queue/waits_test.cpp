@@ -113,7 +113,7 @@ TEST_CASE("mail the categorizer said to wait with: one line for each reason, wha
     b.sorts = false;
     const Reason table{"4.3.0", "table socketmap:x does not answer", "", ""};
     const auto undecided = [&](spool::QueueId id) {
-        const std::vector<FinalRecipient> finals{{.number = 0, .fate = Fate::deferred, .destination = {}, .reason = &table}};
+        const std::vector<FinalRecipient> finals{{.number = 0, .fate = Fate::unknown, .destination = {}, .reason = &table}};
         b.engine.categorized({id, finals}, b.now(), b.out);
         b.run();
     };

@@ -3,7 +3,6 @@
 
 using namespace std::chrono_literals;
 using namespace postrider::simulate;
-using Kind = decide::Destination::Kind;
 
 namespace {
 
@@ -29,7 +28,7 @@ TEST_CASE(
     const auto scenario = scenario_of("");
     Names names(config, scenario);
     CHECK(names.find("a.example", 0s).destination.link == "[one.example]");
-    CHECK(names.find("a.example", 0s).destination.kind == Kind::configured);
+    CHECK(names.find("a.example", 0s).destination.kind == decide::RouteKind::configured);
     CHECK(names.find("a.example", 0s).rule->connections == 7);
     names.link_state("[one.example]", true);
     CHECK(names.find("a.example", 0s).destination.link == "[three.example]:26,[two.example]");
@@ -60,14 +59,14 @@ TEST_CASE("without a route: MX hosts as the scenario has them") {
                     "[trouble.gone]\nhow = \"no_name\"\ndomains = [\"b.example\"]\nfrom = \"1h\"\n");
     const Names names(config, scenario);
     const auto found = names.find("a.example", 0s);
-    CHECK(found.destination.kind == Kind::mx);
+    CHECK(found.destination.kind == decide::RouteKind::mx);
     CHECK(found.destination.link == "mx1.example;mx2.example");
     CHECK(found.valid == 5min);
     CHECK(names.find("b.example", 0s).destination.link == "mx.b.example");
-    CHECK(names.find("a.example", 1h).destination.kind == Kind::temporary);
+    CHECK(names.find("a.example", 1h).destination.kind == decide::RouteKind::temporary);
     CHECK(names.find("a.example", 1h).valid == config.dns.failure_ttl);
     CHECK(names.find("a.example", 2h).destination.found());
-    CHECK(names.find("b.example", 1h).destination.kind == Kind::permanent);
+    CHECK(names.find("b.example", 1h).destination.kind == decide::RouteKind::permanent);
     CHECK(names.find("ours.example", 0s).destination.status == "5.4.6"); // it would come back to us
 }
 
@@ -77,6 +76,6 @@ TEST_CASE("a relay named by a rule that is not there is our mistake: mail waits"
         scenario_of("[trouble.gone]\nhow = \"no_name\"\ndomains = [\"relay.example\"]\nfrom = \"1h\"\n");
     const Names names(config, scenario);
     CHECK(names.find("a.example", 0s).destination.link == "mx.relay.example");
-    CHECK(names.find("a.example", 1h).destination.kind == Kind::temporary);
+    CHECK(names.find("a.example", 1h).destination.kind == decide::RouteKind::temporary);
     CHECK(names.find("a.example", 1h).destination.status == "4.1.2");
 }

@@ -1,0 +1,15 @@
+// What a try came to for a recipient, as every part of the system says it: the client session, the delivery
+// agents, the queue, the message's file.
+#pragma once
+#include <cstdint>
+
+namespace smtp {
+
+enum class Outcome : std::uint8_t {
+    delivered,
+    deferred, // it failed, and is tried again
+    failed,   // permanently
+    last_ = failed,
+};
+
+} // namespace smtp

@@ -1,0 +1,77 @@
+"""One fact has one enumeration: none of ours is cast into another, nor turned into one by its place in a table.
+
+A number becomes an enumerator where it comes from outside, from a loop over all of them or from a set of bits; where that
+is done is listed here, with the reason. Two enumerations with the same words are one that has not found its home yet.
+"""
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SOURCES = [path for folder in ("libsmtp", "libspool", "daemons") for path in sorted((ROOT / folder).rglob("*"))
+           if path.suffix in (".h", ".cpp")]
+ENUMS = {name for path in SOURCES for name in re.findall(r"\benum (?:class )?(\w+)", path.read_text())}
+NAME = r"((?:\w+::)*[A-Z]\w*)"
+
+# {(file, enumeration): where its number comes from}
+FROM_NUMBERS = {
+    ("libspool/envelope.h", "Notify"): "a set of bits",
+    ("daemons/decide/report_wishes.cpp", "Notify"): "a set of bits",
+    ("daemons/decide/signing.h", "Came"): "a set of bits",
+    ("daemons/common/milter/message.cpp", "Notify"): "the bits of a parameter",
+    ("daemons/smtpd/transaction.h", "Notify"): "the bits of a parameter",
+    ("daemons/pickup/submission.cpp", "Notify"): "the bits of a message from a program, checked",
+    ("daemons/router/tls_totals.cpp", "TlsPolicyType"): "a number in a file, checked",
+    ("daemons/router/tls_totals.cpp", "TlsResult"): "a number in a file, checked",
+    ("daemons/common/daemon.cpp", "Role"): "a loop over all of them",
+    ("daemons/common/figures/catalogue.cpp", "Role"): "a loop over all of them",
+    ("daemons/master/master.cpp", "Role"): "a loop over all of them",
+    ("daemons/metrics/metrics.cpp", "Role"): "a loop over all of them",
+    ("daemons/common/report_texts.cpp", "ReportKind"): "a loop over all of them",
+    ("daemons/smtp-client/introduction.cpp", "SaslMechanism"): "a loop over all of them",
+    ("daemons/queue-manager/situation.cpp", "Aside"): "a loop over all of them",
+    ("daemons/decide/queue/core.cpp", "AgentKind"): "a loop over all of them",
+    ("daemons/queue-manager/pauses.cpp", "Scope"): "the place of its word in their list",
+    ("daemons/decide/queue/filter.cpp", "Key"): "the place of its word in their list",
+    ("daemons/decide/suppression_filter.cpp", "Key"): "the place of its word in their list",
+}
+
+# Tables from one to another whose words differ.
+TABLES = {("daemons/common/daemon.cpp", "Severity"): "the configuration's levels are fewer, and the other way round"}
+
+
+def last(name):
+    return name.split("::")[-1]
+
+
+def found_in_all(pattern):
+    for path in SOURCES:
+        for match in re.finditer(pattern, path.read_text()):
+            yield str(path.relative_to(ROOT)), match
+
+
+def test_casts_to_enumerations_are_known():
+    casts = {(file, last(cast[1])) for file, cast in found_in_all(rf"static_cast<{NAME}>\(") if last(cast[1]) in ENUMS}
+    assert len(ENUMS) > 100
+    assert not casts - FROM_NUMBERS.keys(), "from what number? An enumeration is not cast into another one"
+    assert not FROM_NUMBERS.keys() - casts, "is no longer done"
+
+
+def test_no_enumeration_is_cast_into_another():
+    """An enumerator, or a member that bears an enumeration's name in small letters ("outcome.fate"), is no number."""
+    members = {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower() for name in ENUMS} | {"kind"}
+    wrong = [f"{file}: {cast[0]}" for file, cast in found_in_all(rf"static_cast<{NAME}>\(([^()]*)\)")
+             if last(cast[1]) in ENUMS and (re.search(r"[A-Z]\w*::\w+$", cast[2]) or re.split(r"\.|->", cast[2])[-1] in members
+                                            and re.search(r"\.|->", cast[2]))]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_no_table_leads_from_one_enumeration_to_another():
+    tables = {(file, last(table[1])) for file, table in found_in_all(rf"\bconstexpr {NAME} \w+\[\w*\] = \{{\s*{NAME}::\w+,")
+              if last(table[1]) == last(table[2]) and last(table[1]) in ENUMS}
+    assert tables == TABLES.keys()
+
+
+def test_no_two_enumerations_are_asserted_to_be_equal():
+    member = r"static_cast<\w+>\(((?:\w+::)+\w+)\)"
+    wrong = [f"{file}: {both[0]}" for file, both in found_in_all(rf"{member}\s*==\s*{member}")]
+    assert not wrong, "\n".join(wrong)
