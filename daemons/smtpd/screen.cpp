@@ -5,9 +5,16 @@ namespace smtpd {
 
 smtp::Verb verb_of(Stage stage) {
     using smtp::Verb;
-    constexpr Verb verbs[] = {Verb::connect, Verb::helo, Verb::mail,   Verb::rcpt,
-                              Verb::data,    Verb::end_of_message, Verb::unknown};
-    return verbs[static_cast<std::size_t>(stage)];
+    switch (stage) {
+    case Stage::connect: return Verb::connect;
+    case Stage::helo: return Verb::helo;
+    case Stage::mail: return Verb::mail;
+    case Stage::rcpt: return Verb::rcpt;
+    case Stage::data: return Verb::data;
+    case Stage::end_of_data: return Verb::end_of_message;
+    case Stage::unknown: break;
+    }
+    return Verb::unknown;
 }
 
 std::string_view command_of(Stage stage) { return smtp::word_of(verb_of(stage)); }
