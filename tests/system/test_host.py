@@ -5,10 +5,10 @@ import os
 import re
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
+from harness import fake_clock
 from harness.books import Load, balance
 from harness.client import Client
 from harness.trouble import Injection
@@ -250,8 +250,7 @@ def test_clock_steps(mta, remote, folder, step):
     seconds = {"+1y": 31_536_000, "-1y": -31_536_000, "-5s": -5}[step]
     clock = folder / "clock"
     clock.write_text("+0\n")
-    mta.wrap(LD_PRELOAD=str(next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), FAKETIME_NO_CACHE="1",
-             FAKETIME_TIMESTAMP_FILE=str(clock), FAKETIME_DONT_FAKE_MONOTONIC="1", DONT_FAKE_MONOTONIC="1", NO_FAKE_STAT="1")
+    mta.wrap(**fake_clock.settings(clock))
     sink = remote()
     sink.stop()
     mta.route("remote.example", sink)

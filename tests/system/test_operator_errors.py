@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from harness import fake_clock
 from harness.certificates import make_certificate
 from harness.mta import Mta
 from harness.network import inside_own_network
@@ -184,7 +185,7 @@ def test_certificate_that_has_expired_or_soon_will(mta, with_tls):
     assert "expires" in mta.command("status").stdout
     mta.stop()
     mta.forget_the_log()
-    old = subprocess.run(["faketime", "-m", "-f", "+3d", mta.programs / "postrider", "check", "-c", mta.file], capture_output=True, text=True)
+    old = subprocess.run([*fake_clock.command("-m", "-f", "+3d"), mta.programs / "postrider", "check", "-c", mta.file], capture_output=True, text=True)
     assert old.returncode == 0 and re.search(r"mta\.test\.example\.pem: the certificate expired on \d{4}-\d\d-\d\d", old.stderr), old.stderr
 
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness import unpacked
+from harness import fake_clock, unpacked
 from harness.client import Client
 from harness.mta import BUILD, Mta
 from harness.names import Names
@@ -214,7 +214,7 @@ def test_a_message_as_postcat_shows_it(both):
 @pytest.mark.parametrize("shift, options, theirs", [("+0", [], []), ("+7m", [], []), ("+5h", ["--by-sender"], ["-s"]), ("+9d", [], [])])
 def test_the_ages_are_those_of_qshape(both, shift, options, theirs):
     """Looked at so much later."""
-    clock = ["faketime", "-f", shift]
+    clock = fake_clock.command("-f", shift)
     ours = subprocess.run([*clock, both.mta.programs / "postrider", "queue", "ages", *options, "-c", both.mta.file],
                           capture_output=True, text=True, timeout=30)
     expected = both.postfix.run(*clock, "qshape", *theirs, "incoming", "active", "deferred", "hold")

@@ -2,8 +2,8 @@
 import email
 import email.policy
 import json
-from pathlib import Path
 
+from harness import fake_clock
 from harness.filters import answers
 from harness.sink import only
 from harness.unpacked import Service, environment, tree
@@ -173,8 +173,7 @@ def test_refusals_fill_it(mta, remote, folder, block):
     mta.spool.mkdir()
     clock = mta.spool / "clock"  # where the queue-manager may read it
     clock.write_text("+0\n")
-    mta.wrap(LD_PRELOAD=str(next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))), FAKETIME_NO_CACHE="1",
-             FAKETIME_TIMESTAMP_FILE=str(clock), FAKETIME_DONT_FAKE_MONOTONIC="1", DONT_FAKE_MONOTONIC="1", NO_FAKE_STAT="1")
+    mta.wrap(**fake_clock.settings(clock))
     mta.route("remote.example", other)
     mta.config['route."refusing.example"'] = {"next_hop": f"[{address}]:{port}"}
     mta.config["suppression"] = {"on": ["5.1.1"], "for": "10d"}

@@ -344,8 +344,8 @@ def test_a_try_leaves_no_mark_on_links(mta, to_host):
     (("--from", "nonsense", "user@remote.example"), "is not an address to send from"),
     (("--host", "[", "user@remote.example"), "is no host"),
     (("--host", "", "user@remote.example"), "needs a host"),
-    (("--why", "x", "user@remote.example"), "takes no --why"),
-    (("one@remote.example", "two@remote.example"), "takes no"),
+    (("--why", "x", "user@remote.example"), "does not take --why"),
+    (("one@remote.example", "two@remote.example"), "does not take"),
 ])
 def test_usage(shared, arguments, complaint):
     mta, _ = shared
