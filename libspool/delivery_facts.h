@@ -12,7 +12,7 @@ using smtp::Outcome;
 // now; asked again.
 enum class Fate : std::uint8_t { unknown, remote, local, discard, failed, last_ = failed };
 
-// What a sender who asked to be told of success (RFC 3461) is owed by us for a delivery.
+// The report of success that this host sends for a delivery, to a sender that asked for one (RFC 3461).
 enum class SuccessReport : std::uint8_t {
     none,      // did not ask, or a server further on has taken it over
     delivered, // it is where it was going

@@ -1,4 +1,4 @@
-// One recipient of a report to the sender: from the decision that a report is due to whoever writes it.
+// One recipient of a report to the sender: from the decision that a report is due to the daemon that writes it.
 #pragma once
 #include "libsmtp/remote_reply.h"
 #include "libsmtp/report_kind.h"

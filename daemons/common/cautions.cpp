@@ -16,11 +16,11 @@ using namespace std::chrono_literals;
 std::string about_expiry(const std::string& file, smtp::WallTime end, smtp::WallTime now) {
     const auto day = smtp::iso_date(end);
     if (end <= now)
-        return fmt::format("{}: the certificate expired on {}: renew it; the file is read anew within a minute", file, day);
+        return fmt::format("{}: the certificate expired on {}: renew it; the file is read again within a minute", file, day);
     if (end - now > certificate_warning) return {};
     const auto hours = std::chrono::floor<std::chrono::hours>(end - now).count();
     const auto left = hours >= 48 ? fmt::format("{} days", hours / 24) : fmt::format("{} hours", hours);
-    return fmt::format("{}: the certificate expires in {} ({}): renew it; the file is read anew within a minute", file, left, day);
+    return fmt::format("{}: the certificate expires in {} ({}): renew it; the file is read again within a minute", file, left, day);
 }
 
 std::string about_mode(const std::string& file, unsigned mode) {

@@ -41,8 +41,6 @@ constexpr Term terms[] = {
      "gets a report for every recipient that is left."},
     {"failover",
      "The move of mail from a next hop that is down to the one that follows in its route."},
-    {"flow control",
-     "Slowing down or rejecting new mail while the disk is nearly full or the queue is at its limit."},
     {"glitch",
      "A failure that has happened only once or twice in a row. The link, queue or recipient concerned "
      "waits glitch_interval (1 minute) before the next attempt."},
@@ -78,11 +76,11 @@ constexpr Term terms[] = {
      "An attempt that tests whether a link that failed works again: one message, or a connection "
      "without a message."},
     {"problem message",
-     "A message that failed twice by itself while others got through. It moves to the last lane of "
-     "its queue, so that it does not delay them."},
+     "A message that failed twice by itself, not because of its host or network. It moves to the last "
+     "lane of its queue, so that it does not delay other mail."},
     {"quarantine",
-     "The folder of the spool for files that cannot be read. Nothing in it is deleted before "
-     "spool.quarantine_age has passed."},
+     "The folder of the spool for files that cannot be read. They are deleted after "
+     "spool.quarantine_age, or earlier, oldest first, when together they exceed spool.quarantine_size."},
     {"queue",
      "The mail for one final destination (a domain, or the mailboxes on this host) from one pool."},
     {"queue id",

@@ -237,11 +237,26 @@ def test_log_is_reopened_after_rotation(relaying):
     mta, sink = relaying
     mta.submit("user@remote.example")
     mta.wait_log("status=sent")
-    os.rename(mta.log_file, mta.folder / "log.1")
+    rotated = mta.folder / "log.1"
+    os.rename(mta.log_file, rotated)
     mta.process.send_signal(1)
     wait_until(lambda: mta.log_file.exists(), 10, "the new log file")
+    wait_until(lambda: not writers_of(rotated), 10, lambda: f"processes {writers_of(rotated)} to leave the old log file")
     mta.submit("user@remote.example")
     mta.wait_log("status=sent")
+
+
+def writers_of(file):
+    """The processes that have this file open."""
+    inode = os.stat(file).st_ino
+    found = set()
+    for descriptor in glob.glob("/proc/[0-9]*/fd/*"):
+        try:
+            if os.stat(descriptor).st_ino == inode and os.path.realpath(descriptor) == str(file):
+                found.add(int(descriptor.split("/")[2]))
+        except OSError:  # the process or the descriptor is gone meanwhile
+            pass
+    return found
 
 
 @pytest.mark.parametrize("step", ["+1y", "-1y", "-5s"])

@@ -135,7 +135,7 @@ TEST_CASE("only who proves its role, in this version, for its own conversations,
     CHECK(refusal(hello, roles, expected) == "");
     auto wrong = hello;
     wrong.version = 99;
-    CHECK(refusal(wrong, roles, expected) == "it speaks version 99, this is version 1");
+    CHECK(refusal(wrong, roles, expected) == "it speaks version 99, this is version " + std::to_string(proto::version));
     wrong = hello;
     wrong.role = Role::smtp_client;
     CHECK(refusal(wrong, roles, expected) == "smtp-client has no part in \"submission\"");
