@@ -1,5 +1,6 @@
 """The host around the MTA: descriptors, clocks, memory, odd starts; the commands."""
 import errno
+import glob
 import json
 import os
 import re
