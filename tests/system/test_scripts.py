@@ -24,24 +24,47 @@ def candidate(package):
     return next((line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith("Version: ")), None)
 
 
+@pytest.fixture
+def unpack(tmp_path):
+    """Runs scripts/unpack-package for a machine on which `installed` is installed besides what this one has, and
+    `removed` is not; returns the packages it would download."""
+    def run(package, removed, installed):
+        (tmp_path / "bin").mkdir()
+        for name, text in (("apt-get", APT), ("dpkg-deb", DPKG_DEB)):
+            (tmp_path / "bin" / name).write_text(text)
+            (tmp_path / "bin" / name).chmod(0o755)
+        status = Path("/var/lib/dpkg/status").read_text()
+        status = "\n\n".join(each for each in status.split("\n\n") if not each.startswith(f"Package: {removed}"))
+        status = "\n\n".join([status.strip("\n"), *installed])
+        (tmp_path / "status").write_text(status.strip("\n") + "\n\n")
+        (tmp_path / "apt.conf").write_text(f'Dir::State::status "{tmp_path}/status";\n')
+        noted = tmp_path / "noted"
+        done = subprocess.run([ROOT / "scripts/unpack-package", package], capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                              env=dict(os.environ, APT_CONFIG=str(tmp_path / "apt.conf"), NOTED=str(noted),
+                                       XDG_CACHE_HOME=str(tmp_path / "cache"), PATH=f"{tmp_path}/bin:{os.environ['PATH']}"))
+        assert done.returncode == 0, done.stderr
+        return set(noted.read_text().split())
+    return run
+
+
+def installed(package, *fields):
+    """An entry in dpkg's status file."""
+    return "\n".join([f"Package: {package}", "Status: install ok installed", "Maintainer: none <none@example.com>",
+                      "Architecture: amd64", *fields, "Description: an entry made for a test"])
+
+
 @pytest.mark.skipif(not candidate("dovecot-core"), reason="this machine does not offer: package lists")
-@pytest.mark.parametrize("installed", [False, True])
-def test_what_is_unpacked_is_whole_where_a_part_of_it_is_installed(tmp_path, installed):
-    """dovecot-lmtpd runs by doveconf, which dovecot-core has: it is unpacked too, were it installed a hundred times."""
-    (tmp_path / "bin").mkdir()
-    for name, text in (("apt-get", APT), ("dpkg-deb", DPKG_DEB)):
-        (tmp_path / "bin" / name).write_text(text)
-        (tmp_path / "bin" / name).chmod(0o755)
-    status = Path("/var/lib/dpkg/status").read_text()
-    status = "\n\n".join(each for each in status.split("\n\n") if not each.startswith("Package: dovecot-"))
-    if installed:
-        status += ("\n\nPackage: dovecot-core\nStatus: install ok installed\nMaintainer: none <none@example.com>\nArchitecture: amd64\n"
-                   f"Source: dovecot\nVersion: {candidate('dovecot-core')}\nProvides: dovecot-abi-2.3.abiv19\nDescription: stands for it\n")
-    (tmp_path / "status").write_text(status.strip("\n") + "\n\n")
-    (tmp_path / "apt.conf").write_text(f'Dir::State::status "{tmp_path}/status";\n')
-    noted = tmp_path / "noted"
-    done = subprocess.run([ROOT / "scripts/unpack-package", "dovecot-lmtpd"], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                          env=dict(os.environ, APT_CONFIG=str(tmp_path / "apt.conf"), NOTED=str(noted), XDG_CACHE_HOME=str(tmp_path / "cache"),
-                                   PATH=f"{tmp_path}/bin:{os.environ['PATH']}"))
-    assert done.returncode == 0, done.stderr
-    assert {"dovecot-lmtpd", "dovecot-core"} <= set(noted.read_text().split()), noted.read_text()
+@pytest.mark.parametrize("present", [False, True])
+def test_what_is_unpacked_is_whole_where_a_part_of_it_is_installed(unpack, present):
+    """dovecot-lmtpd runs doveconf, which is part of dovecot-core: that is unpacked as well, even where it is installed."""
+    entry = installed("dovecot-core", "Source: dovecot", f"Version: {candidate('dovecot-core')}", "Provides: dovecot-abi-2.3.abiv19")
+    assert {"dovecot-lmtpd", "dovecot-core"} <= unpack("dovecot-lmtpd", "dovecot-", [entry] if present else [])
+
+
+@pytest.mark.skipif(not candidate("unbound"), reason="this machine does not offer: package lists")
+def test_a_package_is_unpacked_where_others_need_a_part_of_its_source(unpack):
+    """Many machines have libunbound8, because GnuTLS depends on it. apt refuses to plan for a machine that lacks it."""
+    version = candidate("libunbound8")
+    entries = [installed("libunbound8", "Source: unbound", f"Version: {version}", "Multi-Arch: same"),
+               installed("needs-libunbound8", "Version: 1", f"Depends: libunbound8 (= {version})")]
+    assert {"unbound", "libunbound8"} <= unpack("unbound", "libunbound8\n", entries)
