@@ -1,6 +1,6 @@
 #include "daemons/bounce/bounce.h"
-#include "daemons/common/kill_point.h"
-#include "libspool/message_reader.h"
+#include "daemons/common/runtime/crash_point.h"
+#include "libspool/message/message_reader.h"
 #include <algorithm>
 #include <ctime>
 #include <iterator>

@@ -2,16 +2,16 @@
 // commits them to the spool like any writer, and says so. Does not decide who gets one beyond what RFC 3461
 // rules.
 #pragma once
-#include "daemons/bounce/bad.h"
+#include "daemons/bounce/undeliverable_store.h"
 #include "daemons/bounce/composition.h"
-#include "daemons/bounce/told.h"
-#include "daemons/common/daemon.h"
-#include "daemons/common/intake.h"
+#include "daemons/bounce/reported_recipients.h"
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/submission/spool_writer.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/parts.h"
-#include "daemons/common/outbox.h"
+#include "daemons/common/submission/submission_queue.h"
 #include "daemons/common/proto/report.h"
-#include "libspool/message_state.h"
+#include "libspool/message/message_state.h"
 #include <deque>
 #include <map>
 #include <memory>

@@ -1,12 +1,12 @@
 #include "daemons/bounce/composition.h"
-#include "daemons/common/lifetime.h"
-#include "daemons/common/idn.h"
-#include "daemons/decide/report_wishes.h"
-#include "libsmtp/address.h"
-#include "libsmtp/date.h"
-#include "libsmtp/header.h"
-#include "libsmtp/text.h"
-#include "libsmtp/utf8.h"
+#include "daemons/common/submission/lifetime.h"
+#include "daemons/common/text/idn.h"
+#include "daemons/decide/message/dsn_requests.h"
+#include "libsmtp/message/address.h"
+#include "libsmtp/text/date.h"
+#include "libsmtp/message/header.h"
+#include "libsmtp/text/text.h"
+#include "libsmtp/text/utf8.h"
 #include <algorithm>
 #include <fmt/format.h>
 

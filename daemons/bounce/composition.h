@@ -3,9 +3,9 @@
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/proto/report.h"
-#include "daemons/common/report_texts.h"
-#include "libsmtp/dsn.h"
-#include "libspool/message_state.h"
+#include "daemons/common/delivery/report_texts.h"
+#include "libsmtp/dsn/dsn.h"
+#include "libspool/message/message_state.h"
 #include <array>
 #include <chrono>
 #include <string>

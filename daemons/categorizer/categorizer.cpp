@@ -1,6 +1,6 @@
 #include "daemons/categorizer/categorizer.h"
 #include "daemons/categorizer/settings.h"
-#include "daemons/decide/recipient_check.h"
+#include "daemons/decide/addressing/recipient_check.h"
 #include <fmt/format.h>
 #include <utility>
 

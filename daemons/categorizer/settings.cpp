@@ -1,6 +1,6 @@
 #include "daemons/categorizer/settings.h"
-#include "daemons/common/idn.h"
-#include "daemons/decide/routing.h"
+#include "daemons/common/text/idn.h"
+#include "daemons/decide/routing/routing.h"
 #include <algorithm>
 
 namespace categorizer {

@@ -1,7 +1,7 @@
 // What the configuration says of addresses, in the expansion's words. Pure.
 #pragma once
 #include "daemons/common/config/config.h"
-#include "daemons/decide/expansion.h"
+#include "daemons/decide/addressing/expansion.h"
 #include <memory>
 
 namespace categorizer {

@@ -1,5 +1,5 @@
 #include "daemons/local/local.h"
-#include "daemons/common/delivery_line.h"
+#include "daemons/common/delivery/delivery_line.h"
 #include <fmt/format.h>
 #include <utility>
 

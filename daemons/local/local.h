@@ -1,14 +1,14 @@
 // The local daemon: takes deliveries from the queue-manager, has threads carry them out, tells and logs how
 // they ended. Keeps every result until it is Acknowledged.
 #pragma once
-#include "daemons/common/daemon.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/in_order.h"
 #include "daemons/common/ipc/parts.h"
 #include "daemons/common/proto/delivery.h"
-#include "daemons/local/delivery.h"
-#include "daemons/local/user_files.h"
-#include "libspool/real_disk.h"
+#include "daemons/local/delivery/delivery.h"
+#include "daemons/local/as_user/user_files.h"
+#include "libspool/disk/real_disk.h"
 #include <map>
 #include <memory>
 

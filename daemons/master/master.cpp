@@ -1,12 +1,13 @@
 #include "daemons/master/master.h"
-#include "daemons/common/cautions.h"
+#include "daemons/master/secrets/sealed_file.h"
+#include "daemons/common/commands/config_warnings.h"
 #include "daemons/common/ipc/hello.h"
-#include "daemons/common/log_place.h"
-#include "daemons/common/process_plan.h"
-#include "daemons/common/programs.h"
-#include "daemons/common/random.h"
-#include "daemons/common/settings_in_force.h"
-#include "daemons/master/standing.h"
+#include "daemons/common/logging/log_destination.h"
+#include "daemons/common/process/process_plan.h"
+#include "daemons/common/process/programs.h"
+#include "daemons/common/runtime/random.h"
+#include "daemons/common/commands/effective_config.h"
+#include "daemons/master/system/service_status.h"
 #include <algorithm>
 #include <csignal>
 #include <fcntl.h>
@@ -36,15 +37,6 @@ std::string random_key() {
 }
 
 } // namespace
-
-Result<common::Fd> sealed(const std::string& text) {
-    common::Fd fd(memfd_create("postrider.toml", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (!fd) return std::unexpected(Error::from_errno("keep the configuration"));
-    if (write(fd.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-        return std::unexpected(Error::from_errno("keep the configuration"));
-    fcntl(fd.number(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
-    return fd;
-}
 
 Master::Master(common::Loop& loop, common::Log& log, Options options, std::string text, config::Config config,
                Users users)

@@ -3,15 +3,15 @@
 #pragma once
 #include "daemons/common/config/config.h"
 #include "daemons/common/ipc/json_lines.h"
-#include "daemons/common/log.h"
-#include "daemons/common/loop.h"
-#include "daemons/common/timer.h"
-#include "daemons/master/child.h"
-#include "daemons/master/key_ring.h"
-#include "daemons/master/notify.h"
-#include "daemons/master/oom_kills.h"
-#include "daemons/master/premises.h"
-#include "daemons/master/tokens.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/master/children/child.h"
+#include "daemons/master/secrets/key_ring.h"
+#include "daemons/master/system/notify.h"
+#include "daemons/master/children/oom_kills.h"
+#include "daemons/master/system/runtime_directory.h"
+#include "daemons/master/secrets/tokens.h"
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -27,9 +27,6 @@ struct Options {
 
 // Runs until stopped; the exit status (sysexits). What keeps it from starting is said on standard error.
 int run(const Options& options);
-
-// A text as a file nobody can change, to be handed down.
-spool::Result<common::Fd> sealed(const std::string& text);
 
 class Master final : public Child::Overseer {
 public:

@@ -1,10 +1,10 @@
 // From the command line to a running master: everything that can be checked is checked before anything starts.
-#include "daemons/common/daemon.h"
-#include "daemons/common/log_place.h"
-#include "daemons/master/handed.h"
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/logging/log_destination.h"
+#include "daemons/master/system/activated_sockets.h"
 #include "daemons/master/master.h"
-#include "daemons/common/privileges.h"
-#include "daemons/common/programs.h"
+#include "daemons/common/process/privileges.h"
+#include "daemons/common/process/programs.h"
 #include <csignal>
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // counted never goes down: a link that gets a name begins at 0, what it had before stays with the others; one that
 // loses its name to a busier one is gone. Pure.
 #pragma once
-#include "libsmtp/time.h"
+#include "libsmtp/text/time_types.h"
 #include <array>
 #include <cstdint>
 #include <map>

@@ -1,5 +1,5 @@
 #include "daemons/metrics/metrics.h"
-#include "daemons/metrics/exposition.h"
+#include "daemons/metrics/prometheus_text.h"
 #include <algorithm>
 
 namespace metrics {

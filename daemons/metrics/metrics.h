@@ -2,12 +2,12 @@
 // serves them over HTTP. Nothing depends on it: mail flows whether it is there, hangs or dies. Reads no file, opens no
 // connection; its sockets are handed down by master.
 #pragma once
-#include "daemons/common/daemon.h"
-#include "daemons/common/figures/reporter.h"
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/process/metrics_reporter.h"
 #include "daemons/common/ipc/listener.h"
-#include "daemons/metrics/ledger.h"
-#include "daemons/metrics/rounds.h"
-#include "daemons/metrics/web.h"
+#include "daemons/metrics/aggregator.h"
+#include "daemons/metrics/collection.h"
+#include "daemons/metrics/http_server.h"
 #include <map>
 #include <memory>
 #include <string>

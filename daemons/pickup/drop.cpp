@@ -1,6 +1,6 @@
 #include "daemons/pickup/drop.h"
 #include "daemons/common/ipc/message.h"
-#include "libspool/put_aside.h"
+#include "libspool/disk/quarantine.h"
 #include <algorithm>
 #include <array>
 #include <cstring>

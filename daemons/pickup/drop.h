@@ -2,9 +2,9 @@
 // socket. Looked through at start, when the kernel says that something came, and every so often. Whose a file
 // is, is its owner's word; everything else in it is distrusted like a stranger's.
 #pragma once
-#include "daemons/common/fd.h"
+#include "daemons/common/runtime/fd.h"
 #include "daemons/common/ipc/frame.h"
-#include "daemons/common/timer.h"
+#include "daemons/common/runtime/timer.h"
 #include "daemons/pickup/submission.h"
 #include <deque>
 #include <map>

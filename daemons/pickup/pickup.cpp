@@ -1,5 +1,5 @@
 #include "daemons/pickup/pickup.h"
-#include "daemons/common/drop_limits.h"
+#include "daemons/common/submission/drop_limits.h"
 
 namespace pickup {
 

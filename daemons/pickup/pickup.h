@@ -1,9 +1,9 @@
 // The pickup daemon: takes mail from programs on this host, over the submit socket and out of the drop
 // directory, and commits it to the spool like any writer.
 #pragma once
-#include "daemons/common/daemon.h"
-#include "daemons/common/troubles.h"
-#include "daemons/pickup/door.h"
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/logging/problems.h"
+#include "daemons/pickup/submit_listener.h"
 #include "daemons/pickup/drop.h"
 
 namespace pickup {

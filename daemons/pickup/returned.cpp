@@ -1,7 +1,7 @@
 #include "daemons/pickup/returned.h"
-#include "libsmtp/date.h"
-#include "libsmtp/received.h"
-#include "libsmtp/submission_fixup.h"
+#include "libsmtp/text/date.h"
+#include "libsmtp/message/received.h"
+#include "libsmtp/message/submission_fixup.h"
 #include <algorithm>
 #include <fmt/format.h>
 

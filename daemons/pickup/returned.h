@@ -3,9 +3,9 @@
 // message or its header. Pure.
 #pragma once
 #include "daemons/common/config/config.h"
-#include "libsmtp/time.h"
-#include "libspool/envelope.h"
-#include "libspool/queue_id.h"
+#include "libsmtp/text/time_types.h"
+#include "libspool/format/envelope.h"
+#include "libspool/format/queue_id.h"
 #include <chrono>
 #include <string>
 #include <string_view>

@@ -1,11 +1,11 @@
 #include "daemons/pickup/submission.h"
-#include "daemons/common/copies.h"
-#include "daemons/common/kill_point.h"
-#include "daemons/common/lifetime.h"
-#include "libsmtp/address.h"
-#include "libsmtp/date.h"
-#include "libsmtp/received.h"
-#include "libsmtp/utf8.h"
+#include "daemons/common/submission/automatic_bcc.h"
+#include "daemons/common/runtime/crash_point.h"
+#include "daemons/common/submission/lifetime.h"
+#include "libsmtp/message/address.h"
+#include "libsmtp/text/date.h"
+#include "libsmtp/message/received.h"
+#include "libsmtp/text/utf8.h"
 #include <algorithm>
 
 namespace pickup {

@@ -2,19 +2,19 @@
 // committed, the queue-manager told. Trusts nothing in it but the uid it was made with. Knows no sockets and
 // no files.
 #pragma once
-#include "daemons/common/idempotency/desk.h"
-#include "daemons/common/idempotency/fingerprint.h"
-#include "daemons/common/intake.h"
-#include "daemons/common/operators.h"
-#include "daemons/common/outbox.h"
-#include "daemons/common/pool_choice.h"
+#include "daemons/common/submission/idempotency/client.h"
+#include "daemons/common/submission/idempotency/fingerprint.h"
+#include "daemons/common/submission/spool_writer.h"
+#include "daemons/common/ipc/operators.h"
+#include "daemons/common/submission/submission_queue.h"
+#include "daemons/common/submission/pool_choice.h"
 #include "daemons/common/proto/submit.h"
-#include "daemons/common/rates.h"
+#include "daemons/common/submission/rate_limits.h"
 #include "daemons/pickup/returned.h"
-#include "daemons/pickup/review.h"
-#include "libsmtp/control_fields.h"
-#include "libsmtp/header_scan.h"
-#include "libsmtp/submission_fixup.h"
+#include "daemons/pickup/content_filters.h"
+#include "libsmtp/message/control_fields.h"
+#include "libsmtp/message/header_scan.h"
+#include "libsmtp/message/submission_fixup.h"
 #include <functional>
 #include <memory>
 #include <optional>

@@ -1,8 +1,8 @@
 #include "daemons/postfix-commands/command.h"
-#include "daemons/common/config_file.h"
+#include "daemons/common/commands/config_file.h"
 #include "daemons/common/ipc/json_lines.h"
-#include "daemons/common/privileges.h"
-#include "daemons/common/settings_in_force.h"
+#include "daemons/common/process/privileges.h"
+#include "daemons/common/commands/effective_config.h"
 #include <algorithm>
 #include <array>
 #include <cctype>

@@ -1,9 +1,9 @@
 // postalias(1): looks a file of aliases over, and asks it. There is nothing to compile: the text itself is read by the
 // mail system, which notices when it changes.
-#include "daemons/common/address_review.h"
-#include "daemons/common/alias_file.h"
-#include "daemons/common/idn.h"
-#include "daemons/common/read_file.h"
+#include "daemons/common/lookup/aliases/address_lint.h"
+#include "daemons/common/lookup/aliases/alias_file.h"
+#include "daemons/common/text/idn.h"
+#include "daemons/common/runtime/read_file.h"
 #include "daemons/postfix-commands/command.h"
 #include <fmt/format.h>
 #include <map>

@@ -1,7 +1,7 @@
 // postcat(1): a message as the spool has it, by queue id or file name: envelope, header, body.
 #include "daemons/postfix-commands/command.h"
-#include "libspool/message_reader.h"
-#include "libspool/real_disk.h"
+#include "libspool/message/message_reader.h"
+#include "libspool/disk/real_disk.h"
 #include <algorithm>
 #include <cstring>
 #include <ctime>

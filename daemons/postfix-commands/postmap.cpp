@@ -1,10 +1,10 @@
 // postmap(1): compiles a lookup table, asks tables, lists and changes a compiled one. Postfix's names for kinds of files
 // are taken for what is here instead: "hash:FILE" and the like for FILE.lmdb, or for the text itself where that is newer.
-#include "daemons/common/read_file.h"
-#include "daemons/common/tables/asker.h"
-#include "daemons/common/tables/compile.h"
-#include "daemons/common/tables/key_value.h"
-#include "daemons/common/tables/lmdb_table.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/lookup/tables/asker.h"
+#include "daemons/common/lookup/format/compile.h"
+#include "daemons/common/lookup/format/key_value.h"
+#include "daemons/common/lookup/tables/lmdb_table.h"
 #include "daemons/postfix-commands/command.h"
 #include <algorithm>
 #include <fmt/format.h>

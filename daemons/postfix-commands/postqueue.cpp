@@ -1,8 +1,8 @@
 // postqueue(1): the queue listed for people and programs, and "try now".
-#include "daemons/common/queue_flush.h"
-#include "daemons/common/queue_listing.h"
+#include "daemons/common/commands/queue_flush.h"
+#include "daemons/common/commands/queue_listing.h"
 #include "daemons/postfix-commands/command.h"
-#include "libsmtp/address.h"
+#include "libsmtp/message/address.h"
 #include <fmt/format.h>
 #include <sysexits.h>
 

@@ -2,7 +2,7 @@
 // (-s, -p, -S): the spool keeps itself in order, so these do nothing, in silence.
 #include "daemons/common/proto/control.h"
 #include "daemons/postfix-commands/command.h"
-#include "libspool/queue_id.h"
+#include "libspool/format/queue_id.h"
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // postrider: the command of the MTA's administrator. The verbs are in verbs.cpp.
-#include "daemons/common/privileges.h"
-#include "daemons/postrider/command.h"
+#include "daemons/common/process/privileges.h"
+#include "daemons/postrider/command/command.h"
 #include <algorithm>
 
 int main(int argc, char** argv) {

@@ -1,5 +1,5 @@
 #include "daemons/router/route_lookup.h"
-#include "daemons/decide/rerouting.h"
+#include "daemons/decide/routing/failover_route.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <utility>

@@ -1,11 +1,11 @@
 // The way of one domain from a rule to its hosts: the look-ups it takes, one after the other, and what the
-// decisions (daemons/decide/mx.h) make of them. Destroying it ends the look-ups.
+// decisions (daemons/decide/hosts/mx.h) make of them. Destroying it ends the look-ups.
 #pragma once
-#include "daemons/common/dns/resolver.h"
-#include "daemons/decide/mx.h"
-#include "daemons/decide/routing.h"
-#include "daemons/decide/srv.h"
-#include "daemons/router/ourselves.h"
+#include "daemons/common/net/dns/resolver.h"
+#include "daemons/decide/hosts/mx.h"
+#include "daemons/decide/routing/routing.h"
+#include "daemons/decide/hosts/srv.h"
+#include "daemons/router/local_identity.h"
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,7 +24,7 @@ struct Found {
     bool by_srv = false;           // SRV; else MX
 };
 
-// Hosts that a rule names (daemons/decide/rerouting.h). It takes no look-up.
+// Hosts that a rule names (daemons/decide/routing/failover_route.h). It takes no look-up.
 Found of_rule(decide::Destination destination, std::uint32_t connections);
 // "[192.0.2.1]", "[IPv6:2001:db8::1]": the host itself.
 Found literal(const std::string& domain, const Ourselves& ourselves);

@@ -1,8 +1,8 @@
 #include "daemons/router/router.h"
-#include "daemons/common/read_file.h"
-#include "daemons/common/replace_file.h"
-#include "daemons/decide/rerouting.h"
-#include "libsmtp/utf8.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/runtime/replace_file.h"
+#include "daemons/decide/routing/failover_route.h"
+#include "libsmtp/text/utf8.h"
 #include <algorithm>
 #include <utility>
 

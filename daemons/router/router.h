@@ -1,18 +1,18 @@
 // The router: answers the queue-manager's question where a domain's mail goes, by the configured routes and
 // the name system. Knows no message.
 #pragma once
-#include "daemons/common/daemon.h"
-#include "daemons/common/dns/resolver.h"
-#include "daemons/common/https.h"
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/net/dns/resolver.h"
+#include "daemons/common/net/https.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/listener.h"
 #include "daemons/common/proto/route.h"
 #include "daemons/common/proto/tls_results.h"
-#include "daemons/common/timer.h"
-#include "daemons/decide/routing.h"
-#include "daemons/router/ourselves.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/decide/routing/routing.h"
+#include "daemons/router/local_identity.h"
 #include "daemons/router/route_lookup.h"
-#include "daemons/router/places.h"
+#include "daemons/router/lookup_limiter.h"
 #include "daemons/router/sts_policies.h"
 #include "daemons/router/tls_reporter.h"
 #include <cstdint>

@@ -2,11 +2,11 @@
 // kept for as long as each says, renewed in the background before that, over restarts of the system as well.
 // Knows nothing of routes; what a policy means for a connection is smtp-client's business.
 #pragma once
-#include "daemons/common/dns/resolver.h"
-#include "daemons/common/https.h"
-#include "daemons/common/log.h"
-#include "daemons/common/timer.h"
-#include "daemons/router/places.h"
+#include "daemons/common/net/dns/resolver.h"
+#include "daemons/common/net/https.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/router/lookup_limiter.h"
 #include "daemons/router/sts_store.h"
 #include <deque>
 #include <functional>

@@ -1,7 +1,7 @@
 #include "daemons/router/sts_store.h"
-#include "daemons/common/dns/answer.h"
-#include "daemons/common/read_file.h"
-#include "daemons/common/replace_file.h"
+#include "daemons/common/net/dns/answer.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/runtime/replace_file.h"
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>

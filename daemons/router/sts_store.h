@@ -1,9 +1,9 @@
 // Policies of MTA-STS on the disk, so that a restart forgets none: a file per domain in one directory. Each is
 // replaced as a whole; one that cannot be read is as good as none. Knows files; nothing of fetching.
 #pragma once
-#include "daemons/decide/mta_sts.h"
-#include "libsmtp/time.h"
-#include "libspool/result.h"
+#include "daemons/decide/tls/mta_sts.h"
+#include "libsmtp/text/time_types.h"
+#include "libspool/disk/result.h"
 #include <expected>
 #include <map>
 #include <string>

@@ -1,6 +1,6 @@
 #include "daemons/router/tls_report.h"
-#include "libsmtp/base64.h"
-#include "libsmtp/date.h"
+#include "libsmtp/text/base64.h"
+#include "libsmtp/text/date.h"
 #include <cassert>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -2,7 +2,7 @@
 // gzip and where it goes are somebody else's.
 #pragma once
 #include "daemons/router/tls_totals.h"
-#include "libsmtp/time.h"
+#include "libsmtp/text/time_types.h"
 #include <chrono>
 #include <string>
 #include <vector>

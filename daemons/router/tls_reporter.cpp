@@ -1,11 +1,11 @@
 #include "daemons/router/tls_reporter.h"
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/ipc/message.h"
-#include "daemons/common/local_socket.h"
-#include "daemons/common/read_file.h"
-#include "daemons/common/replace_file.h"
-#include "daemons/common/submit_client.h"
-#include "libsmtp/date.h"
+#include "daemons/common/net/local_socket.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/runtime/replace_file.h"
+#include "daemons/common/submission/submit_client.h"
+#include "libsmtp/text/date.h"
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>

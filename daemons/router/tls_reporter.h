@@ -3,11 +3,11 @@
 // Knows nothing of connections; what a report says is tls_report.h.
 #pragma once
 #include "daemons/common/config/config.h"
-#include "daemons/common/dns/resolver.h"
-#include "daemons/common/https.h"
-#include "daemons/common/log.h"
-#include "daemons/common/timer.h"
-#include "daemons/decide/tls_rpt.h"
+#include "daemons/common/net/dns/resolver.h"
+#include "daemons/common/net/https.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/decide/tls/tls_rpt.h"
 #include "daemons/router/tls_report.h"
 #include <chrono>
 #include <map>

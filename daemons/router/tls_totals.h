@@ -1,7 +1,7 @@
 // A day's TLS sessions with other systems, counted by domain and policy: what the reports of RFC 8460 say. A
 // value without a clock; bounded, whatever is counted.
 #pragma once
-#include "daemons/decide/tls_outcome.h"
+#include "daemons/decide/tls/tls_outcome.h"
 #include <cstdint>
 #include <map>
 #include <optional>

@@ -3,7 +3,7 @@
 // environment.
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/ipc/message.h"
-#include "daemons/common/privileges.h"
+#include "daemons/common/process/privileges.h"
 #include "daemons/common/proto/submit.h"
 #include "daemons/sendmail/drop_file.h"
 #include <array>

@@ -1,7 +1,7 @@
 // A message read from a descriptor: to its end, or to a line that is a single dot. Knows bytes only.
 #pragma once
 #include "daemons/sendmail/options.h"
-#include "libspool/result.h"
+#include "libspool/disk/result.h"
 #include <cstdint>
 #include <expected>
 #include <string>

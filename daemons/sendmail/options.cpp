@@ -1,5 +1,5 @@
 #include "daemons/sendmail/options.h"
-#include "libsmtp/parameters.h"
+#include "libsmtp/protocol/parameters.h"
 #include <algorithm>
 #include <unistd.h>
 

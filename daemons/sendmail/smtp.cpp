@@ -1,7 +1,7 @@
 #include "daemons/sendmail/smtp.h"
-#include "daemons/common/loop.h"
+#include "daemons/common/runtime/loop.h"
 #include "daemons/sendmail/submit.h"
-#include "libsmtp/server_session.h"
+#include "libsmtp/session/server_session.h"
 #include <algorithm>
 #include <array>
 #include <ctime>

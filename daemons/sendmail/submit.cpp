@@ -1,11 +1,11 @@
 #include "daemons/sendmail/submit.h"
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/ipc/message.h"
-#include "daemons/common/local_socket.h"
-#include "daemons/common/programs.h"
-#include "daemons/common/submit_client.h"
+#include "daemons/common/net/local_socket.h"
+#include "daemons/common/process/programs.h"
+#include "daemons/common/submission/submit_client.h"
 #include "daemons/sendmail/drop_file.h"
-#include "daemons/sendmail/objection.h"
+#include "daemons/sendmail/submission_check.h"
 #include <chrono>
 #include <fcntl.h>
 #include <optional>

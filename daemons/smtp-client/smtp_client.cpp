@@ -1,6 +1,6 @@
 #include "daemons/smtp-client/smtp_client.h"
-#include "daemons/common/read_file.h"
-#include "daemons/common/tls/context.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/crypto/tls/context.h"
 #include <algorithm>
 
 namespace smtp_client {

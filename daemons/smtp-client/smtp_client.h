@@ -2,15 +2,15 @@
 // acknowledged, over restarts of the queue-manager as well. Knows which connections and results there are;
 // not how mail is sent.
 #pragma once
-#include "daemons/common/daemon.h"
+#include "daemons/common/process/daemon.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/in_order.h"
 #include "daemons/common/ipc/parts.h"
-#include "daemons/common/timer.h"
-#include "daemons/smtp-client/connection.h"
-#include "daemons/smtp-client/tls_results.h"
-#include "daemons/smtp-client/trial.h"
-#include "libspool/real_disk.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/smtp-client/session/connection.h"
+#include "daemons/smtp-client/tls/tls_results.h"
+#include "daemons/smtp-client/probe/delivery_probe.h"
+#include "libspool/disk/real_disk.h"
 #include <map>
 #include <memory>
 #include <unordered_map>

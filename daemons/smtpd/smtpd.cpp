@@ -1,6 +1,6 @@
 #include "daemons/smtpd/smtpd.h"
-#include "daemons/smtpd/checks.h"
-#include "libsmtp/date.h"
+#include "daemons/smtpd/session/policy_sources.h"
+#include "libsmtp/text/date.h"
 #include <algorithm>
 #include <ctime>
 #include <sys/resource.h>

@@ -1,11 +1,11 @@
 // The SMTP server, one worker of several: accepts clients on the listeners master hands down, keeps their
 // number within bounds, and stops in order. What is said to a client is Connection's.
 #pragma once
-#include "daemons/common/daemon.h"
-#include "daemons/common/troubles.h"
-#include "daemons/smtpd/acceptor.h"
-#include "daemons/smtpd/connection.h"
-#include "daemons/smtpd/proxied.h"
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/logging/problems.h"
+#include "daemons/smtpd/access/acceptor.h"
+#include "daemons/smtpd/session/connection.h"
+#include "daemons/smtpd/access/proxy_connection.h"
 #include <list>
 #include <map>
 #include <memory>

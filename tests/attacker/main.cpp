@@ -2,13 +2,13 @@
 // daemon's user, orders and tokens, is confined as it is, and then does what the test asks for over a socket beside the
 // spool. It never does the daemon's own work. One command a line, its words parted by tabs; one line of answer: "ok", or
 // the name of the error.
-#include "daemons/common/daemon.h"
-#include "daemons/common/intake.h"
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/submission/spool_writer.h"
 #include "daemons/common/ipc/frame.h"
 #include "daemons/common/ipc/message.h"
-#include "daemons/common/local_socket.h"
-#include "daemons/common/network.h"
-#include "daemons/common/outbox.h"
+#include "daemons/common/net/local_socket.h"
+#include "daemons/common/net/network.h"
+#include "daemons/common/submission/submission_queue.h"
 #include "daemons/common/proto/submit.h"
 #include <algorithm>
 #include <array>

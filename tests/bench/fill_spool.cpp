@@ -2,13 +2,13 @@
 // of one recipient and SIZE bytes each (1000 if not said) that came in the last two hours and were tried once; so
 // many of them are due at once, the others in one to seven hours. Files as the queue-manager would have left
 // them, but never synced. Not installed.
-#include "libspool/content_scan.h"
-#include "libspool/layout.h"
-#include "libspool/property.h"
-#include "libspool/queue_id_source.h"
-#include "libspool/real_disk.h"
-#include "libspool/record.h"
-#include "libspool/store.h"
+#include "libspool/format/content_scan.h"
+#include "libspool/format/layout.h"
+#include "libspool/format/property.h"
+#include "libspool/store/queue_id_source.h"
+#include "libspool/disk/real_disk.h"
+#include "libspool/format/record.h"
+#include "libspool/store/store.h"
 #include <chrono>
 #include <cstdlib>
 #include <fmt/format.h>

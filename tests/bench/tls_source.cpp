@@ -7,7 +7,7 @@
 // there are over each connection. -r: a session comes back with the ticket of its last connection. -n: no
 // mail, only handshakes, of which MESSAGES is the number. Commands are not pipelined. Says at the end how
 // many handshakes there were and how many of them were resumed. Not installed.
-#include "daemons/common/tls/context.h"
+#include "daemons/common/crypto/tls/context.h"
 #include <arpa/inet.h>
 #include <atomic>
 #include <csignal>

@@ -1,8 +1,8 @@
 #include "daemons/bounce/bounce.h"
 #include "daemons/common/ipc/listener.h"
-#include "daemons/common/local_socket.h"
-#include "libspool/message_reader.h"
-#include "libspool/store.h"
+#include "daemons/common/net/local_socket.h"
+#include "libspool/message/message_reader.h"
+#include "libspool/store/store.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <filesystem>

@@ -1,9 +1,9 @@
 #include "daemons/categorizer/categorizer.h"
-#include "daemons/common/fd.h"
+#include "daemons/common/runtime/fd.h"
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/store/lmdb.h"
-#include "daemons/common/timer.h"
-#include "tests/common/fake_queue_manager.h"
+#include "daemons/common/runtime/timer.h"
+#include "tests/common/ipc/fake_queue_manager.h"
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>

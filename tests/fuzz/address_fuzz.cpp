@@ -1,6 +1,6 @@
 // Addresses: what is taken can be written and read again, and holds nothing that could break a line.
-#include "libsmtp/address.h"
-#include "libsmtp/utf8.h"
+#include "libsmtp/message/address.h"
+#include "libsmtp/text/utf8.h"
 #include <cassert>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

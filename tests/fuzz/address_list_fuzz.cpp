@@ -1,5 +1,5 @@
 // Any text: no crash, and what was read can be written and read again to the same.
-#include "libsmtp/address_list.h"
+#include "libsmtp/message/address_list.h"
 #include <cassert>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Command lines and content: however the bytes are cut into pieces, the same comes out, and nothing bare.
-#include "libsmtp/framing.h"
+#include "libsmtp/protocol/framing.h"
 #include <cassert>
 #include <string>
 

@@ -1,6 +1,6 @@
 // Any bytes as a header with control fields: the same at once and byte by byte, and nothing of them is left.
-#include "libsmtp/control_fields.h"
-#include "libsmtp/text.h"
+#include "libsmtp/message/control_fields.h"
+#include "libsmtp/text/text.h"
 #include <cstdlib>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

@@ -1,5 +1,5 @@
 // Whatever a name server sends is read without harm, and what comes of it is bounded.
-#include "daemons/common/dns/answer.h"
+#include "daemons/common/net/dns/answer.h"
 #include <cstdlib>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,6 +1,6 @@
 // Whatever peers said and messages hold, a report is CRLF only, keeps its lines short and closes its boundary
 // once.
-#include "libsmtp/dsn.h"
+#include "libsmtp/dsn/dsn.h"
 #include <cassert>
 #include <cstddef>
 #include <cstdint>

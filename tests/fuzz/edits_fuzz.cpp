@@ -1,6 +1,6 @@
 // Header edits of any bytes on headers of any bytes: refused, or a header whose fields can be counted.
-#include "libspool/edits.h"
-#include "libspool/fields.h"
+#include "libspool/format/edits.h"
+#include "libspool/format/fields.h"
 #include <cstdlib>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

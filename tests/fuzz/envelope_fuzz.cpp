@@ -1,5 +1,5 @@
 // Envelope and properties from any bytes: never a crash; what was understood is written the same way again.
-#include "libspool/message_state.h"
+#include "libspool/message/message_state.h"
 #include <cstdlib>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

@@ -1,7 +1,7 @@
 // Any message: header fields stay inside their text; a submission fixed whole or in sevens comes out the
 // same, with CRLF line ends only.
-#include "libsmtp/header.h"
-#include "libsmtp/submission_fixup.h"
+#include "libsmtp/message/header.h"
+#include "libsmtp/message/submission_fixup.h"
 #include <cassert>
 #include <cstddef>
 #include <cstdint>

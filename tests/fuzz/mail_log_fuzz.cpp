@@ -1,6 +1,6 @@
 // Any bytes as a mail log: the memory used is bounded, and the scenario derived from it is valid.
-#include "daemons/postrider/simulate/from_log/comparison.h"
-#include "daemons/postrider/simulate/from_log/scenario_text.h"
+#include "daemons/simulate/from_log/comparison.h"
+#include "daemons/simulate/from_log/scenario_text.h"
 #include <cstdio>
 #include <cstdlib>
 

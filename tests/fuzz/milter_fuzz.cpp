@@ -1,6 +1,6 @@
 // What a filter says, any bytes: at the negotiation, after a recipient, at the end of a message. Never more
 // than one word for each question, and no modification before the end.
-#include "daemons/common/milter/session.h"
+#include "daemons/common/filters/milter/session.h"
 #include <cstdlib>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

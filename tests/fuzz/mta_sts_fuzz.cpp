@@ -1,6 +1,6 @@
 // Whatever stands at a domain's _mta-sts record or on its web server is read without harm; what is taken for a
 // policy is bounded and means the same when said again.
-#include "daemons/decide/mta_sts.h"
+#include "daemons/decide/tls/mta_sts.h"
 #include <cstdint>
 #include <cstdlib>
 

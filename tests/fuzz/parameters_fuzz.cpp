@@ -1,5 +1,5 @@
 // Parameters of MAIL and RCPT: decoded values are printable, and go back to what they were.
-#include "libsmtp/parameters.h"
+#include "libsmtp/protocol/parameters.h"
 #include <cassert>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

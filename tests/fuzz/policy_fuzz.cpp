@@ -1,6 +1,6 @@
 // What a policy server says, any bytes in pieces: an opinion whose texts are fit for replies and headers, or
 // none.
-#include "daemons/smtpd/policy_protocol.h"
+#include "daemons/smtpd/policy/policy_protocol.h"
 #include <cstdlib>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

@@ -1,6 +1,6 @@
 // What comes ahead of a client's bytes: every prefix of a header asks for more, the header is the same
 // whatever follows it, and one that was malformed stays so.
-#include "daemons/common/proxy_header.h"
+#include "daemons/common/net/proxy_header.h"
 #include <cstdlib>
 
 using common::ProxyHeader;

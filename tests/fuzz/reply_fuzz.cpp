@@ -1,5 +1,5 @@
 // Any bytes as replies: bounded, and the same in one piece as byte by byte.
-#include "libsmtp/reply_parser.h"
+#include "libsmtp/protocol/reply_parser.h"
 #include <cassert>
 #include <cstddef>
 #include <cstdint>

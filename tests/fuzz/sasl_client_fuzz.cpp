@@ -1,9 +1,9 @@
 // Any server against the client's half of SASL, and the file of accounts: it never says the password where
 // SCRAM is spoken, never more than once what it has to say, and believes nobody who does not know the
 // password.
-#include "daemons/common/auth/credentials.h"
-#include "daemons/common/auth/password_file.h"
-#include "libsmtp/sasl_client.h"
+#include "daemons/common/crypto/auth/credentials.h"
+#include "daemons/common/crypto/auth/password_file.h"
+#include "libsmtp/auth/sasl_client.h"
 #include <cassert>
 
 namespace {

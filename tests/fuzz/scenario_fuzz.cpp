@@ -1,5 +1,5 @@
 // Any text is either a scenario that can be played or refused with problems that a terminal can show.
-#include "daemons/postrider/simulate/scenario.h"
+#include "daemons/simulate/scenario/scenario.h"
 #include <cstdlib>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

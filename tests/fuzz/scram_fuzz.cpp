@@ -1,6 +1,6 @@
 // The server's half of SCRAM against anything: nothing but the right proof is ever taken, and stored keys
 // read from a file are written as they were.
-#include "daemons/common/auth/password_file.h"
+#include "daemons/common/crypto/auth/password_file.h"
 #include <cassert>
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {

@@ -1,6 +1,6 @@
 // The server's half of a conversation: whole and byte by byte give the same words and the same events; a
 // transaction never outlives its end; Disconnect comes once.
-#include "tests/libsmtp/server_peer.h"
+#include "tests/libsmtp/session/server_peer.h"
 #include <cassert>
 
 using namespace smtp;

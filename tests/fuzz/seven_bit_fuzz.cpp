@@ -1,7 +1,7 @@
 // Any content: the survey and the conversion do the same however it is cut; what the survey lets through leaves
 // without an 8-bit byte, and a second conversion finds nothing to do.
-#include "libsmtp/dkim.h"
-#include "libsmtp/seven_bit.h"
+#include "libsmtp/dkim/dkim.h"
+#include "libsmtp/mime/seven_bit.h"
 #include <algorithm>
 #include <cassert>
 #include <cstddef>

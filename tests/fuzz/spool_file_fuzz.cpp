@@ -1,7 +1,7 @@
 // A message file of any bytes. Checksums are mended first, so that what lies behind them is reached.
-#include "libspool/crc32c.h"
-#include "libspool/message_reader.h"
-#include "libspool/record.h"
+#include "libspool/format/crc32c.h"
+#include "libspool/message/message_reader.h"
+#include "libspool/format/record.h"
 #include <cstring>
 
 namespace {

@@ -1,6 +1,6 @@
 // Any bytes are an answer of a socket map or tcp table, the beginning of one, or none; and the same bytes, cut anywhere,
 // are the beginning of what they are as a whole.
-#include "daemons/common/tables/remote_protocol.h"
+#include "daemons/common/lookup/tables/remote_protocol.h"
 #include <cstdlib>
 
 static void check(tables::Heard (*hear)(std::string_view), std::string_view bytes) {

@@ -1,7 +1,7 @@
 // Any text is read as a table: of keys and values, of regular expressions, of networks. Values that come of it hold no
 // control characters, and a key is looked up in bounded time whatever the rules are.
-#include "daemons/common/tables/key_value.h"
-#include "daemons/common/tables/rules.h"
+#include "daemons/common/lookup/format/key_value.h"
+#include "daemons/common/lookup/format/rules.h"
 #include <cstdlib>
 
 static void check(const tables::Contents& table, std::string_view key) {

@@ -1,5 +1,5 @@
 // Whatever stands at a domain's _smtp._tls record is read without harm; what comes of it is bounded and can be used.
-#include "daemons/decide/tls_rpt.h"
+#include "daemons/decide/tls/tls_rpt.h"
 #include <cstdint>
 #include <cstdlib>
 

@@ -14,29 +14,29 @@ NAME = r"((?:\w+::)*[A-Z]\w*)"
 
 # {(file, enumeration): where its number comes from}
 FROM_NUMBERS = {
-    ("libspool/envelope.h", "Notify"): "a set of bits",
-    ("daemons/decide/report_wishes.cpp", "Notify"): "a set of bits",
-    ("daemons/decide/signing.h", "Came"): "a set of bits",
-    ("daemons/common/milter/message.cpp", "Notify"): "the bits of a parameter",
-    ("daemons/smtpd/transaction.h", "Notify"): "the bits of a parameter",
+    ("libspool/format/envelope.h", "Notify"): "a set of bits",
+    ("daemons/decide/message/dsn_requests.cpp", "Notify"): "a set of bits",
+    ("daemons/decide/message/signing.h", "Came"): "a set of bits",
+    ("daemons/common/filters/milter/message.cpp", "Notify"): "the bits of a parameter",
+    ("daemons/smtpd/session/transaction.h", "Notify"): "the bits of a parameter",
     ("daemons/pickup/submission.cpp", "Notify"): "the bits of a message from a program, checked",
     ("daemons/router/tls_totals.cpp", "TlsPolicyType"): "a number in a file, checked",
     ("daemons/router/tls_totals.cpp", "TlsResult"): "a number in a file, checked",
-    ("daemons/common/daemon.cpp", "Role"): "a loop over all of them",
-    ("daemons/common/figures/catalogue.cpp", "Role"): "a loop over all of them",
+    ("daemons/common/process/daemon.cpp", "Role"): "a loop over all of them",
+    ("daemons/common/logging/metrics/registry.cpp", "Role"): "a loop over all of them",
     ("daemons/master/master.cpp", "Role"): "a loop over all of them",
     ("daemons/metrics/metrics.cpp", "Role"): "a loop over all of them",
-    ("daemons/common/report_texts.cpp", "ReportKind"): "a loop over all of them",
-    ("daemons/smtp-client/introduction.cpp", "SaslMechanism"): "a loop over all of them",
-    ("daemons/queue-manager/situation.cpp", "Aside"): "a loop over all of them",
+    ("daemons/common/delivery/report_texts.cpp", "ReportKind"): "a loop over all of them",
+    ("daemons/smtp-client/auth/authenticator.cpp", "SaslMechanism"): "a loop over all of them",
+    ("daemons/queue-manager/engine_driver/status.cpp", "Aside"): "a loop over all of them",
     ("daemons/decide/queue/core.cpp", "AgentKind"): "a loop over all of them",
-    ("daemons/queue-manager/pauses.cpp", "Scope"): "the place of its word in their list",
+    ("daemons/queue-manager/control/pauses.cpp", "Scope"): "the place of its word in their list",
     ("daemons/decide/queue/filter.cpp", "Key"): "the place of its word in their list",
-    ("daemons/decide/suppression_filter.cpp", "Key"): "the place of its word in their list",
+    ("daemons/decide/message/suppression_filter.cpp", "Key"): "the place of its word in their list",
 }
 
 # Tables from one to another whose words differ.
-TABLES = {("daemons/common/daemon.cpp", "Severity"): "the configuration's levels are fewer, and the other way round"}
+TABLES = {("daemons/common/process/daemon.cpp", "Severity"): "the configuration's levels are fewer, and the other way round"}
 
 
 def last(name):

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from house_figures import House
+from rooms import ROOMS
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*(<[^>]+>|"[^"]+")', re.M)
 
@@ -118,6 +121,38 @@ def test_daemons_never_include_one_another():
             found += complaints(mine, [mine + "/", "daemons/common/", "daemons/decide/", "libspool/", "libsmtp/"],
                                 lambda name: True)
     assert not found
+
+
+def always_allowed(room, other):
+    """Whoever is above may include from the floors below it, without an entry in the table."""
+    meeting_place = ("daemons/common", "daemons/decide")
+    if other.startswith(("libsmtp", "libspool")):
+        return room.startswith("daemons")
+    return other.startswith(meeting_place) and not room.startswith(meeting_place)
+
+
+def test_every_folder_is_a_room_of_the_table():
+    house = House(ROOT)
+    assert sorted(house.folders()) == sorted(ROOMS)
+
+
+def test_rooms_include_only_what_the_table_allows():
+    house = House(ROOT)
+    found = {(room, other): includes[0] for (room, other), includes in house.arrows.items()
+             if not always_allowed(room, other) and other not in ROOMS.get(room, ())}
+    assert not found, "a new arrow between rooms: needed at all? then add it to tests/layers/rooms.py"
+
+
+def test_the_table_allows_nothing_that_is_not_needed():
+    arrows = House(ROOT).arrows
+    assert not [(room, other) for room, others in ROOMS.items() for other in others if (room, other) not in arrows]
+
+
+def test_the_table_has_no_circle():
+    above = set()
+    for room, others in ROOMS.items():
+        assert others <= above, f"{room} includes from a room that is not above it in the table"
+        above.add(room)
 
 
 def test_every_header_says_what_it_is():

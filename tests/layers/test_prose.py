@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-READERS_OF_OTHERS = ("daemons/postrider/simulate/from_log/", "daemons/postrider/import/")
+READERS_OF_OTHERS = ("daemons/simulate/from_log/", "daemons/import-postfix/")
 SOURCES = sorted(path for room in ("daemons", "libspool", "libsmtp") for path in (ROOT / room).rglob("*")
                  if path.suffix in (".cpp", ".h") and not str(path.relative_to(ROOT)).startswith(READERS_OF_OTHERS))
 
@@ -35,22 +35,22 @@ FORMS = {
 ALLOWED = {
     ("daemons/bounce/composition.cpp", "verdict_reason.starts_with(formerly)"):
         "a file in the spool that an earlier version wrote has nothing else",
-    ("daemons/queue-manager/records.cpp", "reply.text.starts_with(formerly)"):
+    ("daemons/queue-manager/conversion/records.cpp", "reply.text.starts_with(formerly)"):
         "a file in the spool that an earlier version wrote has nothing else",
     ("daemons/common/config/toml_reader.cpp", "could not determine value type"):
         "the TOML library's error, which has no other form",
-    ("daemons/common/config/settle.cpp", 'deliver.find("{value}")'): "a word of the configuration",
-    ("libsmtp/dsn_text.cpp", 'wording.find("{recipients}")'): "a word of an operator's template",
-    ("daemons/decide/suppression_filter.cpp", 'word.text == "automatic"'): "a word of the operator's filter",
-    ("daemons/common/dns/servers.cpp", "nameserver"): "resolv.conf",
-    ("daemons/master/oom_kills.cpp", "starts_with(key)"): "the kernel's memory.events",
-    ("daemons/local/local_text.cpp", "from"): "the line that begins a message in an mbox file",
-    ("libsmtp/submission_fixup.cpp", 'starts_with("From ")'): "the line that begins a message in an mbox file",
-    ("daemons/master/place_advice.cpp", "error.what.find(directory)"):
+    ("daemons/common/config/validate.cpp", 'deliver.find("{value}")'): "a word of the configuration",
+    ("libsmtp/dsn/dsn_text.cpp", 'wording.find("{recipients}")'): "a word of an operator's template",
+    ("daemons/decide/message/suppression_filter.cpp", 'word.text == "automatic"'): "a word of the operator's filter",
+    ("daemons/common/net/dns/servers.cpp", "nameserver"): "resolv.conf",
+    ("daemons/master/children/oom_kills.cpp", "starts_with(key)"): "the kernel's memory.events",
+    ("daemons/local/mailbox/local_text.cpp", "from"): "the line that begins a message in an mbox file",
+    ("libsmtp/message/submission_fixup.cpp", 'starts_with("From ")'): "the line that begins a message in an mbox file",
+    ("daemons/master/system/permission_advice.cpp", "error.what.find(directory)"):
         "puts a text together: the directory is named once, and nothing else depends on it",
-    ("daemons/postrider/completion.cpp", "ends_with(also_all)"):
+    ("daemons/postrider/table/completion.cpp", "ends_with(also_all)"):
         "a verb's synopsis, which has a notation: help, manual and completion are made of it",
-    ("daemons/postrider/simulate/world.cpp", "to.link == nowhere"): "the simulator's own name of the link there is not",
+    ("daemons/simulate/model/simulation.cpp", "to.link == nowhere"): "the simulator's own name of the link there is not",
 }
 
 

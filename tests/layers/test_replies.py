@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-SERVER = [*sorted((ROOT / "libsmtp").glob("server_*.cpp")), *sorted((ROOT / "daemons/smtpd").glob("*.cpp"))]
+SERVER = [*sorted((ROOT / "libsmtp/session").glob("server_*.cpp")), *sorted((ROOT / "daemons/smtpd").rglob("*.cpp"))]
 TESTS = [path for folder in ("dialogues", "libsmtp", "smtpd", "system")
          for path in sorted((ROOT / "tests" / folder).rglob("*")) if path.suffix in (".smtp", ".cpp", ".h", ".py")]
 

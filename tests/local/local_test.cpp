@@ -1,8 +1,8 @@
 #include "daemons/common/ipc/listener.h"
-#include "daemons/common/local_socket.h"
+#include "daemons/common/net/local_socket.h"
 #include "daemons/local/local.h"
-#include "libspool/message_writer.h"
-#include "libspool/store.h"
+#include "libspool/message/message_writer.h"
+#include "libspool/store/store.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <semaphore>

@@ -1,6 +1,6 @@
 // Submissions through the submit socket and the drop directory into a real spool.
-#include "daemons/common/local_socket.h"
-#include "daemons/pickup/door.h"
+#include "daemons/common/net/local_socket.h"
+#include "daemons/pickup/submit_listener.h"
 #include "daemons/pickup/drop.h"
 #include "tests/pickup/place.h"
 #include <fstream>

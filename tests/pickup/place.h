@@ -2,8 +2,8 @@
 #pragma once
 #include "daemons/common/ipc/message.h"
 #include "daemons/pickup/submission.h"
-#include "libspool/message_reader.h"
-#include "libspool/store.h"
+#include "libspool/message/message_reader.h"
+#include "libspool/store/store.h"
 #include "tests/temporary_directory.h"
 #include <doctest/doctest.h>
 #include <fcntl.h>

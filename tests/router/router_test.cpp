@@ -1,6 +1,6 @@
 #include "daemons/router/router.h"
-#include "tests/common/dns/name_server.h"
-#include "tests/common/fake_queue_manager.h"
+#include "tests/common/net/dns/name_server.h"
+#include "tests/common/ipc/fake_queue_manager.h"
 #include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>

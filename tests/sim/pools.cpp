@@ -1,6 +1,6 @@
 // Several source addresses: a link to the same hosts from each, and queues and pauses of each. Dice of its own: the
 // worlds are otherwise what they were.
-#include "daemons/decide/mx.h"
+#include "daemons/decide/hosts/mx.h"
 #include "tests/sim/world.h"
 #include <algorithm>
 

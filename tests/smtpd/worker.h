@@ -2,12 +2,12 @@
 // voices; and a client that talks to it from a thread of its own.
 #pragma once
 #include "daemons/common/ipc/listener.h"
-#include "daemons/common/local_socket.h"
+#include "daemons/common/net/local_socket.h"
 #include "daemons/common/proto/recipient_check.h"
 #include "daemons/common/proto/submission.h"
-#include "daemons/common/wake.h"
+#include "daemons/common/runtime/wake.h"
 #include "daemons/smtpd/smtpd.h"
-#include "libspool/store.h"
+#include "libspool/store/store.h"
 #include "tests/temporary_directory.h"
 #include <arpa/inet.h>
 #include <atomic>

@@ -1,6 +1,7 @@
+#include "daemons/common/config/schema/value_types.h"
 #include "daemons/common/config/config.h"
-#include "daemons/common/read_file.h"
-#include "daemons/common/config/tables.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/config/schema/key.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -12,55 +13,6 @@
 #include <unistd.h>
 
 namespace config {
-
-std::optional<ConnectTo> ConnectTo::parse(std::string_view text) {
-    const auto equals = text.find('=');
-    if (equals == text.npos) return {};
-    const auto to = common::Endpoint::parse(text.substr(equals + 1));
-    if (!to) return {};
-    text = text.substr(0, equals);
-    if (const auto literal = common::Endpoint::parse(text))
-        return ConnectTo{literal->address.to_string(), literal->port, *to};
-    // A next hop in brackets is written alike: a host, and a port that may be left out.
-    const auto colon = text.find(':');
-    const auto host = fmt::format("[{}]{}", text.substr(0, colon), colon == text.npos ? "" : text.substr(colon));
-    const auto hop = decide::NextHop::parse(host);
-    if (!hop) return {};
-    return ConnectTo{hop->name, hop->port, *to};
-}
-
-std::string ConnectTo::to_string() const {
-    const auto literal = common::IpAddress::parse(host);
-    return (literal ? common::Endpoint{*literal, port}.to_string() : fmt::format("{}:{}", host, port)) + "=" +
-           to.to_string();
-}
-
-std::string Mailbox::path_for(std::string_view user, std::string_view home) const {
-    std::string out;
-    std::string_view rest = path;
-    while (!rest.empty()) {
-        if (rest.starts_with("{user}") || rest.starts_with("{home}")) {
-            out += rest[1] == 'u' ? user : home;
-            rest.remove_prefix(6);
-        } else {
-            out.push_back(rest.front());
-            rest.remove_prefix(1);
-        }
-    }
-    return out;
-}
-
-std::string Mailbox::to_string() const {
-    return (format == MailboxFormat::maildir ? "maildir:" : "mbox:") + path;
-}
-
-bool Milter::sees(std::string_view listener) const {
-    return listeners.empty() || std::ranges::find(listeners, listener) != listeners.end();
-}
-
-bool Milter::sees_local() const {
-    return std::ranges::find(listeners, local_mail) != listeners.end();
-}
 
 bool Config::is_local(std::string_view domain) const {
     return std::find(local.domains.begin(), local.domains.end(), domain) != local.domains.end();

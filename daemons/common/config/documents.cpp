@@ -1,7 +1,11 @@
 // The annotated sample and the manual's page, written from the table of keys.
-#include "daemons/common/config/tables.h"
-#include "daemons/common/config/units.h"
-#include "daemons/common/mdoc.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/fixed_sections.h"
+#include "daemons/common/config/sections/key_tables.h"
+#include "daemons/common/config/schema/key.h"
+#include "daemons/common/text/units.h"
+#include "daemons/common/text/mdoc.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,10 @@
 // The configuration from its text: the sections there are, each checked by itself. What they mean together is
 // settled in settle.cpp.
-#include "daemons/common/config/draft.h"
-#include "daemons/common/config/settle.h"
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/fixed_sections.h"
+#include "daemons/common/config/sections/key_tables.h"
+#include "daemons/common/config/partial_config.h"
+#include "daemons/common/config/validate.h"
 #include "daemons/common/config/toml_reader.h"
 #include <algorithm>
 #include <fmt/format.h>

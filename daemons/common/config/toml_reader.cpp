@@ -1,5 +1,5 @@
 #include "daemons/common/config/toml_reader.h"
-#include "daemons/common/config/units.h"
+#include "daemons/common/text/units.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>

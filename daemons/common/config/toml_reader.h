@@ -3,7 +3,9 @@
 // the scenarios of `postrider simulate`; knows nothing of what the keys mean. Only its .cpp knows the TOML
 // library.
 #pragma once
-#include "daemons/common/config/tables.h"
+#include "daemons/common/config/sections/recipients/lookup.h"
+#include "daemons/common/config/config.h"
+#include "daemons/common/config/schema/key.h"
 #include <functional>
 #include <map>
 #include <set>

@@ -2,10 +2,10 @@
 // write at its end. A broken frame, an unreadable stream or a peer that reads nothing for too long closes this
 // connection with a reason; never the process. Knows no message types (Channel does).
 #pragma once
-#include "daemons/common/fd.h"
+#include "daemons/common/runtime/fd.h"
 #include "daemons/common/ipc/frame.h"
-#include "daemons/common/loop.h"
-#include "daemons/common/uv_handle.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/common/runtime/uv_handle.h"
 #include <cstddef>
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 #include "daemons/common/ipc/connector.h"
-#include "daemons/common/local_socket.h"
+#include "daemons/common/net/local_socket.h"
 #include <algorithm>
 
 namespace ipc {

@@ -1,5 +1,5 @@
 #include "daemons/common/ipc/json_lines.h"
-#include "daemons/common/uv_handle.h"
+#include "daemons/common/runtime/uv_handle.h"
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <poll.h>

@@ -5,11 +5,11 @@
 // The server streams with back-pressure, knows who asks (the kernel says), bounds what it reads and keeps.
 // The client is for commands: it blocks, with a limit.
 #pragma once
-#include "daemons/common/local_socket.h"
-#include "daemons/common/log.h"
-#include "daemons/common/loop.h"
-#include "daemons/common/operators.h"
-#include "daemons/common/timer.h"
+#include "daemons/common/net/local_socket.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/common/ipc/operators.h"
+#include "daemons/common/runtime/timer.h"
 #include <cstdint>
 #include <functional>
 #include <map>

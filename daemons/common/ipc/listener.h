@@ -3,8 +3,8 @@
 #pragma once
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/hello.h"
-#include "daemons/common/log.h"
-#include "daemons/common/timer.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/timer.h"
 #include <functional>
 #include <initializer_list>
 #include <list>

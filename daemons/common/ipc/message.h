@@ -6,7 +6,7 @@
 // odd field is refused, never fatal, for the peer may be broken or hostile. A list's count is never believed
 // beyond the bytes that are there.
 #pragma once
-#include "libspool/queue_id.h"
+#include "libspool/format/queue_id.h"
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -23,7 +23,7 @@ struct Malformed {
 };
 
 // A struct that lies on disk as well lists its fields for messages apart: here they have names, there tags
-// (libspool/fields.h).
+// (libspool/format/fields.h).
 template <class T, class F>
 void visit_fields(T& value, F& f) {
     if constexpr (requires { std::remove_const_t<T>::wire_fields(value, f); })

@@ -2,8 +2,8 @@
 // answers may come in any order. Long questions and answers come in parts (ipc/parts.h), with others between them. The
 // categorizer keeps nothing between questions.
 #pragma once
-#include "libspool/queue_id.h"
-#include "libspool/resolved_recipient.h"
+#include "libspool/format/queue_id.h"
+#include "libspool/delivery/resolved_recipient.h"
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -25,11 +25,11 @@
 //                                the queue. After EndTry nothing more is said of it
 #pragma once
 #include "daemons/common/proto/route.h"
-#include "libsmtp/outcome.h"
-#include "libsmtp/remote_reply.h"
-#include "libsmtp/stage.h"
-#include "libspool/layout.h"
-#include "libspool/queue_id.h"
+#include "libsmtp/delivery/outcome.h"
+#include "libsmtp/delivery/remote_reply.h"
+#include "libsmtp/delivery/stage.h"
+#include "libspool/format/layout.h"
+#include "libspool/format/queue_id.h"
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -2,10 +2,10 @@
 // durable and Submitted before Reported is said; only then does the queue-manager mark the recipients. A question about many
 // comes in parts (ipc/parts.h); how many one may be about the queue-manager bounds (decide/queue/reports.cpp).
 #pragma once
-#include "libsmtp/report_kind.h"
-#include "libspool/layout.h"
-#include "libspool/queue_id.h"
-#include "libspool/report_recipient.h"
+#include "libsmtp/dsn/report_kind.h"
+#include "libspool/format/layout.h"
+#include "libspool/format/queue_id.h"
+#include "libspool/delivery/report_recipient.h"
 #include <cstdint>
 #include <string>
 #include <string_view>

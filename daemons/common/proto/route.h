@@ -4,10 +4,10 @@
 //   LinkState         from the queue-manager, unasked: a route's next place is to serve, or this one again
 //   StsChanged        from the router, unasked: what Routed said of a domain's policy is out of date
 #pragma once
-#include "daemons/decide/host_order.h"
-#include "daemons/decide/mta_sts.h"
-#include "daemons/decide/route_kind.h"
-#include "libsmtp/protocol.h"
+#include "daemons/decide/hosts/host_order.h"
+#include "daemons/decide/tls/mta_sts.h"
+#include "daemons/decide/hosts/route_kind.h"
+#include "libsmtp/protocol/protocol.h"
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -2,7 +2,7 @@
 // The writer repeats Submitted on every new connection until Taken arrives; taking over twice is harmless.
 // smtpd also asks, for its clients, that the mail waiting for a domain be tried now (ETRN).
 #pragma once
-#include "libspool/queue_id.h"
+#include "libspool/format/queue_id.h"
 #include <string>
 #include <string_view>
 #include <variant>

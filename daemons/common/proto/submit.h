@@ -6,8 +6,8 @@
 //   Import… Content… End from `postrider spool import`, operators only (common/operators.h): a message of another spool
 //   Answer               from pickup, at any time; then it closes
 #pragma once
-#include "libsmtp/parameters.h"
-#include "libspool/delivery_facts.h"
+#include "libsmtp/protocol/parameters.h"
+#include "libspool/delivery/delivery_facts.h"
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,7 +1,7 @@
 // smtp-client → router: what came of TLS with other systems' hosts, for the reports their domains ask for
 // (RFC 8460). Gathered for a moment; what is lost with a connection is lost: it is statistics.
 #pragma once
-#include "daemons/decide/tls_outcome.h"
+#include "daemons/decide/tls/tls_outcome.h"
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 #include "daemons/common/store/lmdb.h"
-#include "daemons/common/fd.h"
+#include "daemons/common/runtime/fd.h"
 #include "daemons/common/store/lmdb_record.h"
-#include "daemons/common/store/turns.h"
+#include "daemons/common/store/file_mutex.h"
 #include <algorithm>
 #include <cstdio>
 #include <fcntl.h>

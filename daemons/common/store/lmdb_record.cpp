@@ -1,5 +1,5 @@
 #include "daemons/common/store/lmdb_record.h"
-#include "libspool/crc32c.h"
+#include "libspool/format/crc32c.h"
 
 namespace store::lmdb_record {
 

@@ -3,8 +3,8 @@
 // for what must be there before. Knows nothing of what is stored, nor who keeps it (lmdb.h; a server may come
 // to stand behind it). Calls wait for the disk where it is said: not for a loop's thread.
 #pragma once
-#include "libsmtp/time.h"
-#include "libspool/result.h"
+#include "libsmtp/text/time_types.h"
+#include "libspool/disk/result.h"
 #include <cstddef>
 #include <cstdint>
 #include <optional>

@@ -21,7 +21,7 @@
 //   waits.cpp       the same in a few words; mail that waits without a link
 // Knows time only as told by enter(); must not know any clock, disk or socket.
 #pragma once
-#include "daemons/decide/queue/heap.h"
+#include "daemons/decide/queue/containers/heap.h"
 #include "daemons/decide/queue/ladder.h"
 #include "daemons/decide/queue/listing.h"
 #include "daemons/decide/queue/model.h"

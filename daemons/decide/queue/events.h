@@ -1,18 +1,18 @@
 // What the engine is told. Plain values; views need live only as long as the call. The driver (queue-manager)
 // makes them from the hand-off messages and the spool; the engine knows neither.
 #pragma once
-#include "daemons/decide/failure.h"
+#include "daemons/decide/outcome/failure.h"
 #include "daemons/decide/queue/settings.h"
-#include "daemons/decide/route_kind.h"
-#include "libsmtp/outcome.h"
-#include "libsmtp/remote_reply.h"
-#include "libsmtp/report_kind.h"
-#include "libsmtp/stage.h"
-#include "libsmtp/time.h"
-#include "libspool/delivery_facts.h"
-#include "libspool/layout.h"
-#include "libspool/queue_id.h"
-#include "libspool/report_recipient.h"
+#include "daemons/decide/hosts/route_kind.h"
+#include "libsmtp/delivery/outcome.h"
+#include "libsmtp/delivery/remote_reply.h"
+#include "libsmtp/dsn/report_kind.h"
+#include "libsmtp/delivery/stage.h"
+#include "libsmtp/text/time_types.h"
+#include "libspool/delivery/delivery_facts.h"
+#include "libspool/format/layout.h"
+#include "libspool/format/queue_id.h"
+#include "libspool/delivery/report_recipient.h"
 #include <cstdint>
 #include <span>
 #include <string>

@@ -8,7 +8,7 @@
 //   reason=TEXT subject=TEXT (somewhere in it) all
 // Case does not matter in any of them.
 #pragma once
-#include "libsmtp/time.h"
+#include "libsmtp/text/time_types.h"
 #include <array>
 #include <cstdint>
 #include <expected>

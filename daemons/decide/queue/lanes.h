@@ -1,9 +1,9 @@
 // The order within one queue: lanes that share by weight, problem messages behind them with a small share of
 // their own, and inside a lane one flow per submitter, served in turn. FIFO inside a flow.
 #pragma once
-#include "daemons/decide/queue/heap.h"
-#include "daemons/decide/queue/index.h"
-#include "daemons/decide/queue/list.h"
+#include "daemons/decide/queue/containers/heap.h"
+#include "daemons/decide/queue/containers/index.h"
+#include "daemons/decide/queue/containers/list.h"
 #include "daemons/decide/queue/settings.h"
 #include <array>
 #include <cstdint>

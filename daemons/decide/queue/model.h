@@ -5,9 +5,9 @@
 #include "daemons/decide/queue/actions.h"
 #include "daemons/decide/queue/events.h"
 #include "daemons/decide/queue/lanes.h"
-#include "daemons/decide/queue/list.h"
+#include "daemons/decide/queue/containers/list.h"
 #include "daemons/decide/queue/listing.h"
-#include "daemons/decide/queue/window.h"
+#include "daemons/decide/queue/containers/window.h"
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // What agents report, sorted by whose failure it is: recipient, message, queue, link. Nothing is counted
 // against mail for what is our own doing: connections closed, agents stopped.
-#include "daemons/decide/failure.h"
+#include "daemons/decide/outcome/failure.h"
 #include "daemons/decide/queue/core.h"
 #include <algorithm>
 

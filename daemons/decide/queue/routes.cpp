@@ -1,6 +1,6 @@
 // Queues and the links they go over: looking up, moving, forgetting; and each one's share of its link's
 // turns.
-#include "daemons/decide/mx.h"
+#include "daemons/decide/hosts/mx.h"
 #include "daemons/decide/queue/core.h"
 #include <algorithm>
 #include <limits>

@@ -1,8 +1,8 @@
 // Every number the queue works by, with its default: the keys of [queue] in the configuration, name for name.
 // A value: filled once from the configuration, passed by reference.
 #pragma once
-#include "libsmtp/time.h"
-#include "libspool/delivery_facts.h"
+#include "libsmtp/text/time_types.h"
+#include "libspool/delivery/delivery_facts.h"
 #include <array>
 #include <chrono>
 #include <cstdint>

@@ -1,5 +1,6 @@
 // What is written of the configuration: the sample, the manual's pages and their examples.
-#include "daemons/common/config/tables.h"
+#include "daemons/common/config/fixed_sections.h"
+#include "daemons/common/config/sections/key_tables.h"
 #include "tests/common/config/reading.h"
 #include <cstdlib>
 #include <filesystem>

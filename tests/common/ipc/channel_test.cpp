@@ -1,8 +1,8 @@
 #include "daemons/common/ipc/connector.h"
 #include "daemons/common/ipc/listener.h"
-#include "daemons/common/local_socket.h"
+#include "daemons/common/net/local_socket.h"
 #include "daemons/common/proto/submission.h"
-#include "daemons/common/timer.h"
+#include "daemons/common/runtime/timer.h"
 #include "tests/temporary_directory.h"
 #include <cstdlib>
 #include <doctest/doctest.h>

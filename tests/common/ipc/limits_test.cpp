@@ -3,10 +3,10 @@
 // passes.
 #include "daemons/common/ipc/channel.h"
 #include "daemons/common/ipc/parts.h"
-#include "daemons/common/loop.h"
+#include "daemons/common/runtime/loop.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/delivery.h"
-#include "daemons/common/proto/figures.h"
+#include "daemons/common/proto/metrics.h"
 #include "daemons/common/proto/hello.h"
 #include "daemons/common/proto/recipient_check.h"
 #include "daemons/common/proto/report.h"

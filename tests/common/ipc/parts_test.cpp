@@ -2,7 +2,7 @@
 #include "daemons/common/ipc/parts.h"
 #include "daemons/common/ipc/in_order.h"
 #include "daemons/common/ipc/listener.h"
-#include "daemons/common/local_socket.h"
+#include "daemons/common/net/local_socket.h"
 #include "daemons/common/proto/categorize.h"
 #include "daemons/common/proto/delivery.h"
 #include "tests/temporary_directory.h"

@@ -1,6 +1,6 @@
-#include "daemons/common/fd.h"
+#include "daemons/common/runtime/fd.h"
 #include "daemons/common/store/lmdb.h"
-#include "daemons/common/store/turns.h"
+#include "daemons/common/store/file_mutex.h"
 #include "tests/common/store/memory_store.h"
 #include "tests/temporary_directory.h"
 #include <atomic>

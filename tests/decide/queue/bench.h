@@ -2,7 +2,7 @@
 // would say, said at once unless a test wants otherwise. Actions of interest are kept for the test to look
 // at.
 #pragma once
-#include "daemons/decide/mx.h"
+#include "daemons/decide/hosts/mx.h"
 #include "daemons/decide/queue/engine.h"
 #include <algorithm>
 #include <deque>

@@ -1,0 +1,42 @@
+// The configured alias files as one table: asked in their order, kept up with, and what is wrong with them
+// said.
+#pragma once
+#include "daemons/categorizer/lookup/known_files.h"
+#include "daemons/common/lookup/aliases/alias_file.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/decide/addressing/expansion_tables.h"
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace categorizer {
+
+class Aliases {
+public:
+    // `state`: the directory where it is noted which were there; `trouble`: a line for whoever asks how we are, "" clears
+    // it.
+    Aliases(common::Log& log, std::string state, std::function<void(std::string_view)> trouble);
+
+    // `by_default`: those that nobody has named: until they have been there once, they need not be.
+    void configure(const std::vector<std::string>& files, const std::vector<std::string>& by_default);
+    // Reads what has changed. Cheap: looks at a file once a second at most.
+    void look(smtp::Now now);
+    // `name` in lower case. Unreadable as soon as a file before the answer is.
+    decide::AliasAnswer find(const std::string& name) const;
+
+private:
+    void tell(const common::AliasFile& file) const;
+    bool is_by_default(const std::string& path) const;
+
+    common::Log& log_;
+    SeenFiles seen_; // of those by default
+    std::function<void(std::string_view)> trouble_;
+    std::vector<std::string> by_default_;
+    std::vector<common::AliasFile> files_;
+    std::map<std::string, std::string> owners_; // of the files, by path: the user's name
+    smtp::Monotonic next_look_{};
+};
+
+} // namespace categorizer

@@ -1,0 +1,39 @@
+// Files that alias files include, read as this system: owner and mode are looked at, changes noticed. Those
+// that users' own files include are read by `local` (user_files.h).
+#pragma once
+#include "daemons/common/logging/log.h"
+#include "daemons/decide/addressing/expansion_tables.h"
+#include "libsmtp/text/time_types.h"
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace categorizer {
+
+class Includes {
+public:
+    explicit Includes(common::Log& log) : log_(log) {}
+
+    // Unreadable: it cannot be opened, is no plain file, too large, or others may write to it.
+    decide::AliasAnswer find(const std::string& path, smtp::Now now);
+    void forget() { kept_.clear(); }
+
+private:
+    struct Stamp {
+        std::uint64_t device = 0, inode = 0, size = 0;
+        std::int64_t changed = 0, modified = 0; // ns
+        bool operator==(const Stamp&) const = default;
+    };
+    struct Kept {
+        Stamp stamp;
+        decide::AliasAnswer answer;
+    };
+    decide::AliasAnswer refused(const std::string& path, std::string_view why);
+
+    common::Log& log_;
+    std::map<std::string, Kept> kept_;
+    std::map<std::string, smtp::Monotonic> told_; // refusals
+    smtp::Monotonic now_{};
+};
+
+} // namespace categorizer

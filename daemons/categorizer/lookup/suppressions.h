@@ -1,0 +1,51 @@
+// The suppression list, as the expansion asks it: a look into a snapshot of it, which waits for nobody. While its
+// keeper examines it, the answer is not there yet, and is told of when it is. Knows
+// the list; must not know who asks, nor change it (the queue-manager keeps it).
+#pragma once
+#include "daemons/common/store/suppression_list.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/decide/addressing/expansion_tables.h"
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace categorizer {
+
+class Suppressions {
+public:
+    // `trouble`: for `status`; "" clears it. `known`: an address that was not_yet and fetched has an answer now; not
+    // from within fetch().
+    Suppressions(common::Loop& loop, std::function<void(std::string)> trouble,
+                 std::function<void(const std::string& address)> known)
+        : trouble_(std::move(trouble)), known_(std::move(known)), again_(loop, [this] { look_again(); }) {}
+    void configure(const config::Config& config);
+
+    // Is there anybody on it, as the queue-manager says? Nothing is looked up while there is nobody.
+    void set_any(bool any) { any_ = any; }
+    bool any() const { return any_; }
+
+    // ExpansionTables::suppressed for mail from there; "" a report.
+    std::function<decide::TableAnswer(const std::string& address)> for_mail_from(std::string reverse_path);
+    // For one that was not_yet.
+    void fetch(const std::string& address);
+
+private:
+    decide::TableAnswer find(const std::string& address, const std::string& reverse_path);
+    decide::TableAnswer unreadable(const spool::Error& error);
+    spool::Result<> open();
+    void look_again();
+
+    std::function<void(std::string)> trouble_;
+    std::function<void(const std::string& address)> known_;
+    common::Timer again_;
+    std::set<std::string> asked_; // not_yet
+    std::string spool_;
+    std::vector<std::string> local_domains_;
+    std::unique_ptr<common::SuppressionList> list_;
+    bool any_ = true; // until it is said
+    bool in_trouble_ = false;
+};
+
+} // namespace categorizer

@@ -1,0 +1,136 @@
+#include "daemons/categorizer/lookup/user_files.h"
+#include "libsmtp/text/text.h"
+#include <fmt/format.h>
+#include <utility>
+#include <vector>
+
+namespace categorizer {
+
+using namespace std::chrono_literals;
+using Said = UserFileAnswer::Said;
+namespace uf = proto::user_files;
+
+namespace {
+
+constexpr std::size_t most_kept = 20'000, most_kept_bytes = 64 << 20;
+// A second on a quiet system. While others are still being read, an expansion may wait for them all.
+constexpr auto kept_for = 1s, kept_at_most = 60s;
+constexpr auto patience = 60s;   // for `local`
+constexpr auto told_again = 1h; // the same warning
+constexpr std::size_t most_told = 1000;
+
+} // namespace
+
+UserFiles::UserFiles(common::Surroundings& surroundings, std::function<void(const UserFile&)> found)
+    : surroundings_(surroundings), found_(std::move(found)), late_(surroundings.loop, [this] { look_for_late(); }),
+      local_(surroundings.loop, surroundings.log, surroundings.run + "/private/local", uf::conversation,
+             surroundings.identity,
+             {[this](uf::Message&& message) { heard(std::move(message)); }, [this] { up(); }}) {}
+
+void UserFiles::configure(const config::Config& config) {
+    forward_ = !config.local.delivery.forward.empty();
+    kept_.clear();
+    kept_bytes_ = 0;
+}
+
+smtp::Monotonic UserFiles::now() const {
+    return smtp::Monotonic(std::chrono::milliseconds(uv_now(&surroundings_.loop.uv())));
+}
+
+UserFileAnswer UserFiles::answer(const UserFile& file) {
+    if (file.path.empty() && !forward_) return {};
+    const auto kept = kept_.find(file);
+    if (kept == kept_.end()) return {Said::not_yet, "", "", ""};
+    if (now() < kept->second.at + (open_.empty() && !telling_ ? kept_for : kept_at_most)) return kept->second.answer;
+    kept_bytes_ -= kept->second.answer.text.size();
+    kept_.erase(kept);
+    return {Said::not_yet, "", "", ""};
+}
+
+void UserFiles::find(const UserFile& file) {
+    const auto [open, fresh] = open_.try_emplace(file);
+    if (!fresh) return;
+    open->second = {++last_request_, now()};
+    requests_.emplace(last_request_, file);
+    send(last_request_, file); // or when it is up
+    if (!late_.armed()) late_.start(patience);
+}
+
+// Lists name files in a few hundred bytes (alias_targets.h): a question fits a frame.
+void UserFiles::send(std::uint64_t request, const UserFile& file) {
+    static_cast<void>(local_.send(uf::Read{request, file.user, file.path, file.extension}));
+}
+
+// What was asked of another connection will not be answered.
+void UserFiles::up() {
+    for (const auto& [file, open] : open_)
+        send(open.request, file);
+}
+
+void UserFiles::heard(uf::Message&& message) {
+    auto* answer = std::get_if<uf::Answer>(&message);
+    if (!answer || answer->text.size() > uf::largest_file) return local_.fail("only Answer is said here");
+    const auto request = requests_.find(answer->request);
+    if (request == requests_.end()) return; // it came too late
+    const UserFile file = request->second;
+    UserFileAnswer out;
+    out.path = std::move(answer->path);
+    switch (answer->said) {
+    case uf::Said::none: break;
+    case uf::Said::found:
+        out.said = Said::found;
+        out.text = std::move(answer->text);
+        break;
+    case uf::Said::refused: refused(file, answer->why); break;
+    case uf::Said::unreadable:
+        out.said = Said::unreadable;
+        out.why = std::move(answer->why);
+        break;
+    }
+    known(file, std::move(out));
+}
+
+void UserFiles::known(const UserFile& file, UserFileAnswer&& answer) {
+    const auto open = open_.extract(file);
+    requests_.erase(open.mapped().request);
+    if (kept_.size() >= most_kept || kept_bytes_ > most_kept_bytes) {
+        kept_.clear();
+        kept_bytes_ = 0;
+    }
+    if (const auto before = kept_.find(file); before != kept_.end()) kept_bytes_ -= before->second.answer.text.size();
+    kept_bytes_ += answer.text.size();
+    kept_.insert_or_assign(file, Kept{std::move(answer), now()});
+    telling_ = true; // whoever waited for several has all of them now
+    found_(open.key());
+    telling_ = false;
+}
+
+void UserFiles::look_for_late() {
+    std::vector<UserFile> late;
+    smtp::Monotonic next = smtp::Monotonic::max();
+    for (const auto& [file, open] : open_) {
+        if (now() >= open.since + patience)
+            late.push_back(file);
+        else
+            next = std::min(next, open.since + patience);
+    }
+    if (next != smtp::Monotonic::max()) late_.start(next - now());
+    for (const auto& file : late)
+        if (open_.contains(file))
+            known(file, {Said::unreadable, "", "files of user " + file.user + ": the local daemon does not answer", ""});
+}
+
+void UserFiles::refused(const UserFile& file, const std::string& why) {
+    warn(fmt::format("{}: not used; mail for {} goes on as if it were not there", smtp::printable(why, 512),
+                     smtp::printable(file.user, 64)));
+}
+
+void UserFiles::warn(const std::string& text) {
+    if (told_.size() >= most_told) told_.clear();
+    auto& told = told_[text];
+    if (told != smtp::Monotonic{} && now() < told + told_again) return;
+    told = now();
+    surroundings_.log.warning("{}", text);
+}
+
+} // namespace categorizer

@@ -1,0 +1,59 @@
+// Who has a mailbox here: the system's users (asked off the loop, kept for a while), or a configured list.
+#pragma once
+#include "daemons/common/runtime/loop.h"
+#include "daemons/decide/addressing/expansion_tables.h"
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace categorizer {
+
+// Whose user ids have no mailbox: root's, the service's own, and those below local.minimum_uid.
+struct Reserved {
+    bool switching = false;        // each user writes as himself; false: one user writes everything, for everybody
+    std::uint32_t minimum_uid = 1; // the lowest with a mailbox
+    std::uint32_t service_uid = 0;
+    bool has(std::uint32_t uid) const {
+        return switching && (uid == 0 || uid < minimum_uid || uid == service_uid);
+    }
+};
+
+// Asks the system, blocking; for another thread. "" needs no asking.
+decide::UserAnswer ask_system(const std::string& name, const Reserved& reserved);
+
+class Users {
+public:
+    // `found`: one that was not_yet is known now.
+    Users(common::Loop& loop, std::function<void(const std::string&)> found);
+    ~Users(); // look-ups under way end without telling anybody
+    Users(const Users&) = delete;
+    Users& operator=(const Users&) = delete;
+
+    // Only these, whoever they are; empty: the system's.
+    void configure(const std::vector<std::string>& only, const Reserved& reserved);
+    decide::UserAnswer answer(const std::string& name);
+    // For a name that was not_yet: `found` follows, not from within the call.
+    void find(const std::string& name);
+
+private:
+    struct Work;
+    struct Kept {
+        decide::UserAnswer answer;
+        smtp::Monotonic until;
+    };
+    void done(Work& work);
+    smtp::Monotonic now() const;
+
+    common::Loop& loop_;
+    std::function<void(const std::string&)> found_;
+    std::set<std::string> only_;
+    Reserved reserved_;
+    std::map<std::string, Work*> open_;
+    std::unordered_map<std::string, Kept> kept_;
+};
+
+} // namespace categorizer

@@ -1,0 +1,102 @@
+#include "daemons/common/commands/config_warnings.h"
+#include "daemons/common/logging/log_destination.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/commands/sending_warnings.h"
+#include "daemons/common/commands/standard_names.h"
+#include "daemons/common/crypto/tls/context.h"
+#include "libsmtp/text/date.h"
+#include <filesystem>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+namespace common {
+
+using namespace std::chrono_literals;
+
+std::string about_expiry(const std::string& file, smtp::WallTime end, smtp::WallTime now) {
+    const auto day = smtp::iso_date(end);
+    if (end <= now)
+        return fmt::format("{}: the certificate expired on {}: renew it; the file is read again within a minute", file, day);
+    if (end - now > certificate_warning) return {};
+    const auto hours = std::chrono::floor<std::chrono::hours>(end - now).count();
+    const auto left = hours >= 48 ? fmt::format("{} days", hours / 24) : fmt::format("{} hours", hours);
+    return fmt::format("{}: the certificate expires in {} ({}): renew it; the file is read again within a minute", file, left, day);
+}
+
+std::string about_mode(const std::string& file, unsigned mode) {
+    if ((mode & 04) == 0) return {};
+    return fmt::format("{} holds secrets and may be read by anybody on this host (mode {:04o}): \"chmod 600 {}\" mends that",
+                       file, mode & 07777, file);
+}
+
+namespace {
+
+// The set-gid helper takes no configuration: where it leaves mail was said when it was built.
+std::string about_drop(const config::Config& config) {
+    const auto fixed = config::Spool{}.directory;
+    const auto& ours = config.spool.directory;
+    std::error_code unknown;
+    if (!config.mta.users || std::filesystem::weakly_canonical(ours, unknown) == std::filesystem::weakly_canonical(fixed, unknown) ||
+        std::filesystem::equivalent(ours, fixed, unknown))
+        return {};
+    return fmt::format("spool.directory is {0}, but while Postrider does not run, sendmail can leave mail in {1}/drop only, which "
+                       "postrider-drop was built for: \"ln -s {0} {1}\" makes them one",
+                       ours, fixed);
+}
+
+} // namespace
+
+std::vector<std::string> cautions(const config::Config& config, smtp::WallTime now) {
+    std::vector<std::string> out;
+    const auto add = [&](std::string text) {
+        if (!text.empty()) out.push_back(std::move(text));
+    };
+    for (const auto& file : config.tls.certificates)
+        if (const auto text = read_file(file))
+            if (const auto end = tls::end_of(*text)) add(about_expiry(file, *end, now));
+    const auto& secrets = config.tls.keys.empty() ? config.tls.certificates : config.tls.keys;
+    const auto look_at_mode = [&](const std::string& file) {
+        struct stat facts;
+        if (!file.empty() && ::stat(file.c_str(), &facts) == 0) add(about_mode(file, facts.st_mode));
+    };
+    for (const auto& file : secrets) look_at_mode(file);
+    look_at_mode(config.auth.passwords);
+    add(about_drop(config));
+    const auto text = config.smtp_client.credentials.empty() ? std::string() : read_file(config.smtp_client.credentials).value_or("");
+    for (auto& each : sending_cautions(config, auth::Credentials::parse(text).value_or(auth::Credentials{}))) add(std::move(each));
+    return out;
+}
+
+std::vector<std::string> about_surroundings(const config::Config& config) {
+    std::vector<std::string> out;
+    if (auto text = about_silent_syslog(config); !text.empty()) out.push_back(std::move(text));
+    if (!config.mta.users) return out; // the host's mail is not this one's affair
+    if (auto text = about_lost_names(""); !text.empty()) out.push_back(std::move(text));
+    return out;
+}
+
+spool::Result<Identity> service_user(const config::Mta& mta) {
+    auto user = look_up_user(mta.user);
+    if (!user)
+        return std::unexpected(spool::Error{user.error().code,
+                                            user.error().what + " to run the daemons as: make one with \"adduser --system --group " +
+                                                "--no-create-home " + mta.user + "\", or say users = false in [mta]"});
+    if (user->uid == 0) return std::unexpected(spool::Error{EPERM, "mta.user must not be root"});
+    return user;
+}
+
+std::vector<std::string> missing_groups(const config::Mta& mta) {
+    std::vector<std::string> out;
+    if (!mta.users) return out;
+    if (!look_up_group(mta.admin_group))
+        out.push_back(fmt::format("mta.admin_group: there is no group {0}: only root and {1} may use the command postrider; \"addgroup "
+                        "--system {0}\" makes it",
+                        mta.admin_group, mta.user));
+    if (!look_up_group(mta.drop_group))
+        out.push_back(fmt::format("mta.drop_group: there is no group {0}: while Postrider does not run, programs of ordinary users cannot "
+                        "hand mail in; \"addgroup --system {0}\" makes it",
+                        mta.drop_group));
+    return out;
+}
+
+} // namespace common

@@ -1,0 +1,124 @@
+#include "daemons/common/commands/effective_config.h"
+#include "daemons/common/config/partial_config.h"
+#include "daemons/common/text/units.h"
+#include "daemons/common/commands/config_file.h"
+#include "daemons/common/runtime/fd.h"
+#include "daemons/common/runtime/replace_file.h"
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace common {
+
+namespace {
+
+constexpr std::size_t longest_published = 64 * 1024;
+
+// A text as TOML has it.
+std::string toml_text(std::string_view text) {
+    std::string out = "\"";
+    for (const char c : text) {
+        if (c == '"' || c == '\\')
+            out += {'\\', c};
+        else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F)
+            out += fmt::format("\\u{:04X}", static_cast<unsigned char>(c));
+        else
+            out += c;
+    }
+    return out + '"';
+}
+
+// Where the masters of a user publish: a place that only he can write to.
+std::string place_of(uid_t user) {
+    return user == 0 ? "/run/postrider" : fmt::format("/run/user/{}/postrider", user);
+}
+
+// "etc%2Fpostrider%2Fpostrider.toml", so that there is one for every configuration file.
+std::string name_of(const std::string& file) {
+    std::error_code unknown;
+    auto whole = std::filesystem::weakly_canonical(file, unknown);
+    if (unknown) whole = std::filesystem::absolute(file, unknown).lexically_normal();
+    std::string out;
+    for (const char c : whole.string().substr(1)) out += c == '/' ? "%2F" : c == '%' ? "%25" : std::string(1, c);
+    return out;
+}
+
+std::optional<config::Config> published_in(const std::string& place, const std::string& file) {
+    const Fd fd(::open((place + '/' + name_of(file)).c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    struct stat facts;
+    if (!fd || ::fstat(fd.number(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
+    if (facts.st_uid != 0 && facts.st_uid != ::geteuid()) return {};
+    std::string text(longest_published, '\0');
+    const auto n = ::read(fd.number(), text.data(), text.size());
+    text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
+    auto config = config::parse(text, file);
+    if (text.empty() || !config) return {};
+    return *std::move(config);
+}
+
+std::optional<config::Config> published(const std::string& file) {
+    if (auto own = published_in(place_of(::geteuid()), file)) return own;
+    return published_in(place_of(0), file);
+}
+
+// The first of them; all are told by `postrider check`.
+std::string told(const std::vector<config::Problem>& problems) {
+    const auto more = problems.size() - 1;
+    return problems.front().to_string() + (more == 0 ? "" : fmt::format(" (and {} more)", more));
+}
+
+} // namespace
+
+std::expected<SettingsInForce, std::vector<config::Problem>> settings_in_force(std::string_view given) {
+    const auto file = config_file(given);
+    auto draft = config::load_draft(file);
+    if (draft && draft->problems.empty()) return SettingsInForce{std::move(draft->config), ""};
+    const auto problems = draft ? draft->problems : draft.error();
+    const auto instead = [&](config::Config config, std::string_view what) {
+        return SettingsInForce{std::move(config),
+                               fmt::format("{}; {} (\"postrider check\" looks at the file)", told(problems), what)};
+    };
+    const int closed = ::access(file.c_str(), R_OK) == 0 ? 0 : errno;
+    if (auto config = published(file)) {
+        // That it is closed to ordinary users may well be meant so, and they can do nothing about it.
+        if (closed == EACCES) return SettingsInForce{*std::move(config), ""};
+        return instead(*std::move(config), "what the running MTA goes by is used");
+    }
+    if (draft) return instead(draft->config, fmt::format("the spool is taken to be {}", draft->config.spool.directory));
+    // Elsewhere than in the standard file a guess might find somebody else's MTA.
+    if (file != standard_config_file || closed == ENOENT) return std::unexpected(problems);
+    return instead(*config::parse("", file), fmt::format("the spool is taken to be {}", config::Spool{}.directory));
+}
+
+spool::Result<> publish_settings(const config::Config& config) {
+    const auto place = place_of(::geteuid()), name = name_of(config.file);
+    if (::mkdir(place.c_str(), 0755) != 0 && errno != EEXIST)
+        return std::unexpected(spool::Error::from_errno("make directory " + place));
+    return replace_file(place, name, published_text(config), {fmt::format(".new-{}", ::getpid()), 0644});
+}
+
+void withdraw_settings(const config::Config& config) {
+    ::unlink((place_of(::geteuid()) + '/' + name_of(config.file)).c_str());
+}
+
+std::string published_text(const config::Config& config) {
+    std::vector<std::string> aliases;
+    for (const auto& each : config.local.aliases) aliases.push_back(toml_text(each));
+    return fmt::format("# What commands need of {}, as the running master took it over; written by it.\n"
+                       "[mta]\nhostname = {}\norigin = {}\nusers = {}\nuser = {}\nadmin_group = {}\n"
+                       "[spool]\ndirectory = {}\n"
+                       "[local]\naliases = [{}]\n"
+                       "[submit]\nmessage_size = {}\nrecipients = {}\n"
+                       "[master]\nstop_timeout = {}\n",
+                       toml_text(config.file), toml_text(config.mta.hostname), toml_text(config.mta.origin), config.mta.users,
+                       toml_text(config.mta.user), toml_text(config.mta.admin_group), toml_text(config.spool.directory),
+                       fmt::join(aliases, ", "), config.submit.message_size, config.submit.recipients,
+                       toml_text(config::print_duration(config.master.stop_timeout)));
+}
+
+} // namespace common

@@ -1,0 +1,14 @@
+// What of a good configuration will keep mail waiting, or have it refused by the next hop: TLS that nobody can prove,
+// DANE without a name server that is believed, accounts that no next hop is named for. Pure; opens no file.
+#pragma once
+#include "daemons/common/crypto/auth/credentials.h"
+#include "daemons/common/config/config.h"
+#include <string>
+#include <vector>
+
+namespace common {
+
+// A line for each, with what to do. `accounts`: those of smtp_client.credentials, as far as they are known.
+std::vector<std::string> sending_cautions(const config::Config& config, const auth::Credentials& accounts);
+
+} // namespace common

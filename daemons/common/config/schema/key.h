@@ -1,0 +1,66 @@
+// The one table of keys: what each is called, where its value goes, what may stand there, and what it means.
+// Reading a file, the annotated sample and the manual's page all follow from it. Knows no TOML.
+#pragma once
+#include "daemons/decide/routing/routing.h"
+#include "daemons/common/config/schema/quantities.h"
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace config {
+
+// Where a value goes. A setter returns what is wrong with the text, or "".
+struct Text {
+    std::function<std::string(std::string_view)> set;
+    std::function<std::string()> show;
+};
+struct List {
+    std::function<void()> clear; // before the first one
+    std::function<std::string(std::string_view)> add;
+    std::function<std::vector<std::string>()> show;
+    bool of_tables = false; // its texts name lookup tables
+};
+struct Count {
+    std::uint32_t* value;
+    std::uint32_t least = 0, most = 0;
+};
+struct Size {
+    std::uint64_t* value;
+    std::uint64_t least = 0, most = 0;
+};
+struct Span {
+    Duration* value;
+    Duration least{}, most{};
+};
+struct Flag {
+    bool* value;
+};
+struct Fraction {
+    double* value; // 0 to 1
+};
+struct Counts { // as many as there are, in order
+    std::span<std::uint32_t> values;
+    std::uint32_t least = 0, most = 0;
+};
+struct NextHops {
+    std::vector<std::vector<decide::NextHop>>* value;
+};
+
+struct Key {
+    std::string_view name;
+    std::variant<Text, List, Count, Size, Span, Flag, Fraction, Counts, NextHops> target;
+    std::string_view meaning; // plain sentences, for the sample and the manual
+    std::string_view example; // shown instead of the default where that depends on the machine; TOML
+};
+
+struct Section {
+    std::string name; // "smtpd"; "listen.<name>" and "route.\"<domain>\"" for the named ones
+    std::string_view meaning;
+    std::vector<Key> keys;
+};
+
+} // namespace config

@@ -1,0 +1,13 @@
+// Units in which sections of the configuration count bytes and time.
+#pragma once
+#include "libsmtp/text/time_types.h"
+#include <chrono>
+#include <cstdint>
+
+namespace config {
+
+using smtp::Duration;
+using namespace std::chrono_literals;
+inline constexpr std::uint64_t KiB = 1024, MiB = 1024 * KiB;
+
+} // namespace config

@@ -1,0 +1,87 @@
+// Kinds of values that keys take: how each is read from a text and shown again. What the tables of keys are
+// written with.
+#pragma once
+#include "daemons/common/config/schema/key.h"
+#include "daemons/common/net/network.h"
+#include "daemons/common/net/service_address.h"
+#include <algorithm>
+#include <set>
+#include <fmt/format.h>
+
+namespace config {
+
+inline constexpr std::uint64_t GiB = 1024 * MiB;
+
+Text any_text(std::string& value);
+// A name that must not be empty: users, groups, the log's name.
+Text word(std::string& value);
+Text domain(std::string& value);
+
+Text service_address(common::ServiceAddress& value);
+
+// "10m", or "never": Settings::never.
+Text span_or_never(Duration& value, Duration least, Duration most);
+
+template <class E> struct Word {
+    std::string_view name;
+    E value;
+};
+
+template <class E, std::size_t N> Text one_of(E& value, const Word<E> (&words)[N]) {
+    return {[&value, &words](std::string_view text) -> std::string {
+                std::string known;
+                for (const auto& word : words) {
+                    if (word.name == text) {
+                        value = word.value;
+                        return "";
+                    }
+                    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", word.name);
+                }
+                return fmt::format("\"{}\" is none of {}", text, known);
+            },
+            [&value, &words]() -> std::string {
+                for (const auto& word : words)
+                    if (word.value == value) return std::string(word.name);
+                return "";
+            }};
+}
+
+template <class T>
+List list_of(std::vector<T>& values, std::function<std::string(std::string_view, T&)> read) {
+    return {[&] { values.clear(); },
+            [&values, read](std::string_view text) {
+                T value;
+                auto wrong = read(text, value);
+                if (wrong.empty() && std::find(values.begin(), values.end(), value) != values.end())
+                    return fmt::format("\"{}\" is listed twice", text);
+                if (wrong.empty()) values.push_back(std::move(value));
+                return wrong;
+            },
+            [&values] {
+                std::vector<std::string> shown;
+                for (const T& value : values) {
+                    if constexpr (std::is_same_v<T, std::string>)
+                        shown.push_back(value);
+                    else
+                        shown.push_back(value.to_string());
+                }
+                return shown;
+            }};
+}
+
+// Each of them one of these words.
+List one_of_list(std::vector<std::string>& values, std::span<const std::string_view> words);
+List networks(std::vector<common::Network>& values);
+List endpoints(std::vector<common::Endpoint>& values, std::uint16_t default_port);
+List domains(std::vector<std::string>& values);
+List domain_set(std::set<std::string, std::less<>>& values);
+List words(std::vector<std::string>& values);
+List paths(std::vector<std::string>& values);
+// Lookup tables, by their specifications: TomlReader notes where they are named, and Config has them all.
+List lookups(std::vector<std::string>& values);
+
+// "example.com": letters, digits, hyphens and underscores between dots; lower case on return, and as the DNS
+// has it where it was "bücher.example" (IDNA); "" if it is none.
+std::string domain_name(std::string_view text);
+
+} // namespace config

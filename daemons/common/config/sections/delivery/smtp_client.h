@@ -1,0 +1,34 @@
+// Time limits, TLS and extensions of outgoing SMTP: [smtp_client]. Values.
+#pragma once
+#include "daemons/common/config/schema/quantities.h"
+#include "daemons/common/config/sections/system/tls_version.h"
+#include "daemons/decide/tls/tls_policy.h"
+#include <cstdint>
+#include <string>
+
+namespace config {
+
+struct SmtpClient {
+    std::uint32_t workers = 0; // never 0 after parse(): half the processors, 1 to 8
+    std::string helo;          // never empty after parse(): the hostname
+    Duration connect_timeout = 30s;
+    Duration greeting_timeout = 5min;
+    Duration command_timeout = 5min; // EHLO, MAIL, RCPT, RSET
+    Duration data_timeout = 2min;
+    Duration block_timeout = 3min;
+    Duration final_dot_timeout = 10min;
+    std::uint64_t minimum_rate = 64; // bytes a second taken of a message; 0 none
+    Duration delivery_timeout = 1h;  // of a transaction, beside its content's time by that rate
+    std::uint32_t addresses_per_attempt = 5;
+    Duration connection_attempt_delay = 250ms; // RFC 8305, 5
+    bool ipv4 = true, ipv6 = true;
+    bool pipelining = true;
+    bool chunking = true;
+    decide::TlsLevel tls = decide::TlsLevel::sts; // never by_default
+    TlsVersion tls_minimum_version = TlsVersion::tls_1_2;
+    std::string tls_ciphers;
+    std::string tls_authorities = "/etc/ssl/certs/ca-certificates.crt"; // "": nobody's certificate is trusted
+    std::string credentials; // file of our accounts at next hops; "" none
+};
+
+} // namespace config

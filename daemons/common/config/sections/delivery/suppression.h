@@ -1,0 +1,15 @@
+// Which refusals put a recipient on the suppression list by themselves. Values.
+#pragma once
+#include "daemons/decide/message/suppression.h"
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+namespace config {
+
+struct Suppression { // [suppression]
+    std::vector<decide::SuppressionRule> on; // none: nobody is put there by itself
+    std::chrono::microseconds lasts = std::chrono::hours(24 * 90);
+};
+
+} // namespace config

@@ -1,0 +1,39 @@
+// Which domains are local and how their mail is delivered: [local]. Values.
+#pragma once
+#include "daemons/common/config/sections/recipients/addresses.h"
+#include "daemons/common/config/sections/recipients/local_delivery.h"
+#include "daemons/common/config/schema/quantities.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace config {
+
+enum class MailboxFormat { maildir, mbox };
+
+struct Mailbox {
+    MailboxFormat format = MailboxFormat::mbox;
+    std::string path = "/var/mail/{user}"; // with {user}, {home}
+    // The path for one user; both words are put in literally.
+    std::string path_for(std::string_view user, std::string_view home) const;
+    std::string to_string() const; // "mbox:/var/mail/{user}"
+    bool operator==(const Mailbox&) const = default;
+};
+
+struct Local {
+    std::vector<std::string> domains; // lower case; never empty after parse(): hostname, its short form, localhost
+    std::vector<std::string> aliases = {"/etc/aliases"};
+    Mailbox mailbox;
+    std::vector<std::string> users; // only these; empty: the system's users (never empty in single-user mode)
+    std::string postmaster;         // where postmaster goes when no alias says so; never empty after parse()
+    std::string recipient_delimiter = "+"; // "" none
+    std::uint32_t minimum_uid = 1;         // mailboxes of lower ones are never written
+    Duration lock_timeout = 30s;           // for an mbox somebody else has locked
+    std::uint32_t alias_depth = 50;
+    std::uint32_t alias_recipients = 100'000; // one address may become so many
+    LocalDelivery delivery;
+    AliasRules alias_rules;
+};
+
+} // namespace config

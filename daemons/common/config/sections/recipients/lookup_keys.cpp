@@ -1,0 +1,88 @@
+// The keys of lookup tables.
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/sections/key_tables.h"
+#include "daemons/common/config/sections/recipients/lookup.h"
+#include "daemons/common/lookup/format/specification.h"
+#include "libsmtp/text/text.h"
+
+namespace config {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Word<LookupKind> kinds[] = {{"entries", LookupKind::entries},
+                                      {"sqlite", LookupKind::sqlite},
+                                      {"socketmap", LookupKind::socketmap},
+                                      {"tcp", LookupKind::tcp}};
+
+} // namespace
+
+List lookups(std::vector<std::string>& values) {
+    auto list = list_of<std::string>(values, [](std::string_view text, std::string& value) -> std::string {
+        const auto read = tables::Specification::parse(text);
+        if (!read) return read.error().why;
+        value = text;
+        return "";
+    });
+    list.of_tables = true;
+    return list;
+}
+
+Section table_of(LookupTable& s) {
+    return {
+        "table.<name>",
+        "A lookup table that needs more than a name. Where tables are listed it is called \"table:NAME\". Files of text, "
+        "compiled files, regular expressions and networks need no such section: see postrider-tables(5).",
+        {
+            {"kind", one_of(s.kind, kinds),
+             "\"entries\": the few that are listed here. \"sqlite\": a query of an SQLite database. \"socketmap\", \"tcp\": a "
+             "service that speaks the protocol of Sendmail's socket maps, or that of Postfix's tcp_table(5).",
+             "\"sqlite\""},
+            {"entries", list_of<std::string>(s.entries, [](std::string_view text, std::string& value) -> std::string {
+                 const auto blank = text.find_first_of(" \t");
+                 std::string plain;
+                 if (auto wrong = any_text(plain).set(text); !wrong.empty()) return wrong;
+                 if (blank == 0 || blank == text.npos || text.find_first_not_of(" \t", blank) == text.npos)
+                     return fmt::format("\"{}\": expected \"key value\"", smtp::printable(text, 100));
+                 value = text;
+                 return "";
+             }),
+             "Of kind \"entries\": texts \"key value\".", "[\"sales@example.com ann@example.com\"]"},
+            {"database", any_text(s.database), "Of kind \"sqlite\": the database's file. It is only read.",
+             "\"/var/lib/mail/users.sqlite\""},
+            {"query", any_text(s.query),
+             "Of kind \"sqlite\": a SELECT with one parameter, ? or :key, for which the key is put in, in small letters. What "
+             "the rows have in their first column is joined with commas; no row means that there is no such key.",
+             "\"SELECT target FROM aliases WHERE address = ?\""},
+            {"address", service_address(s.address), "Of kinds \"socketmap\" and \"tcp\": where the service listens.",
+             "\"unix:/run/users/map.sock\""},
+            {"map", any_text(s.map), "Of kind \"socketmap\": what the service calls this table.", "\"aliases\""},
+            {"timeout", Span{&s.timeout, 100ms, 5min},
+             "Of kinds \"sqlite\", \"socketmap\" and \"tcp\": how long an answer may take. After that the table is "
+             "unavailable for the moment, and what depends on it waits.",
+             ""},
+            {"cache", Span{&s.cache, 1s, 1h},
+             "Of the same kinds: how long an answer is taken to be true.", ""},
+        }};
+}
+
+std::vector<std::string_view> missing_keys(const LookupTable& table) {
+    std::vector<std::string_view> out;
+    const auto need = [&](bool there, std::string_view key) {
+        if (!there) out.push_back(key);
+    };
+    switch (table.kind) {
+    case LookupKind::none: need(false, "kind"); break;
+    case LookupKind::entries: need(!table.entries.empty(), "entries"); break;
+    case LookupKind::sqlite:
+        need(!table.database.empty(), "database");
+        need(!table.query.empty(), "query");
+        break;
+    case LookupKind::socketmap: need(!table.map.empty(), "map"); [[fallthrough]];
+    case LookupKind::tcp: need(table.address != common::ServiceAddress{}, "address"); break;
+    }
+    return out;
+}
+
+} // namespace config

@@ -1,0 +1,66 @@
+// What smtpd and pickup ask others before they take a message, one struct per named section: policy services,
+// DNS lists, milters. Part of Config.
+#pragma once
+#include "daemons/common/net/network.h"
+#include "daemons/common/net/service_address.h"
+#include "libsmtp/text/time_types.h"
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace config {
+
+// Where in a session something is asked.
+enum class Stage : std::uint8_t { connect, helo, mail, rcpt, data, end_of_data, unknown };
+
+// What becomes of mail when a service cannot be asked.
+enum class OnFailure : std::uint8_t { accept, tempfail, reject, quarantine };
+
+struct PolicyService { // [policy.<name>]
+    std::string name;
+    common::ServiceAddress address;
+    Stage stage = Stage::rcpt;
+    std::chrono::microseconds timeout = std::chrono::seconds(30);
+    std::chrono::microseconds busy_timeout = std::chrono::seconds(5); // while further questions wait
+    OnFailure on_failure = OnFailure::tempfail;
+    std::uint32_t connections = 50;     // per process
+    std::vector<std::string> listeners; // empty: all whose service is relay
+};
+
+struct DnsList { // [dns_list."<zone>"]
+    std::string zone;
+    std::uint32_t weight = 1;
+    bool allow = false; // the weight counts for the client, not against it
+    std::vector<common::Network> answers = {*common::Network::parse("127.0.0.0/8")};
+    std::vector<std::string> listeners; // empty: all whose service is relay
+};
+
+struct Milter { // [milter.<name>]
+    std::string name;
+    common::ServiceAddress address;
+    std::chrono::microseconds connect_timeout = std::chrono::seconds(30); // connection and negotiation
+    std::chrono::microseconds timeout = std::chrono::seconds(30);
+    std::chrono::microseconds message_timeout = std::chrono::minutes(5);
+    OnFailure on_failure = OnFailure::tempfail;
+    std::vector<std::string> listeners; // empty: all; "local": submissions of programs on this host
+    bool sees(std::string_view listener) const;
+    bool sees_local() const; // only where it is said
+};
+
+struct Content { // [content]
+    std::vector<std::string> header_checks; // as written, in order; common::HeaderChecks compiles them
+};
+
+struct Copies { // [copies]
+    std::vector<std::string> always; // addresses
+    // "ann@example.org", "@example.org", in lower case → who gets the copy
+    std::map<std::string, std::string, std::less<>> by_sender, by_recipient;
+};
+
+// Among a milter's listeners: mail from programs on this host, which comes by none.
+inline constexpr std::string_view local_mail = "local";
+
+} // namespace config

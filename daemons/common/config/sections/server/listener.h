@@ -1,0 +1,60 @@
+// One [listen.<name>]: its addresses, TLS, limits and who may do what. Values.
+#pragma once
+#include "daemons/common/net/network.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace config {
+
+enum class Service { relay, submission };
+
+enum class ListenerTls {
+    by_service, // in a file without the key: offer where there is a certificate, require on submission
+    no,
+    offer,    // STARTTLS
+    require,  // STARTTLS before anything else
+    implicit, // from the first byte
+};
+
+// What may come from one client network (an IPv4 address or an IPv6 /64) or one authenticated user; counted
+// by each process for itself. 0: no limit.
+struct ClientLimits {
+    std::uint32_t sessions_per_network = 500;      // at a time; never 0
+    std::uint32_t connections_per_minute = 0;      // new ones, of one network
+    std::uint32_t messages_per_minute = 0;         // of one network that may not relay
+    std::uint32_t recipients_per_minute = 0;       // the same
+    std::uint32_t user_connections_per_minute = 0; // in which one user authenticates
+    std::uint32_t user_messages_per_hour = 0;
+    std::uint32_t user_recipients_per_hour = 0;
+};
+
+enum class Vrfy {
+    off,          // 502, and not offered
+    noncommittal, // 252, whatever was asked
+    verify,       // as RCPT would answer
+};
+
+struct Listener {
+    std::string name; // of [listen.<name>]
+    std::vector<common::Endpoint> addresses;
+    Service service = Service::relay;
+    ListenerTls tls = ListenerTls::by_service;
+    bool client_certificates = false;        // clients are asked for one
+    bool auth = false;                       // never by default on relay; on submission where [auth] can decide
+    bool auth_without_tls = false;           // passwords in plain text
+    std::vector<common::Network> submitters; // submission: who may send without AUTH
+    std::vector<common::Network> proxy_networks;    // not empty: only from these, and behind a PROXY header
+    std::vector<common::Network> xclient_networks;  // who may say who the client is
+    std::vector<common::Network> xforward_networks; // who may say where mail came from before
+    std::uint64_t message_size = 0;          // 0 in a file: [smtpd]'s
+    std::uint32_t recipients = 0;            // 0 in a file: [smtpd]'s
+    std::uint32_t sessions = 0;              // 0 in a file: [smtpd]'s
+    ClientLimits limits;                     // what is not in a file: [smtpd]'s
+    bool smtputf8 = true;                    // RFC 6531
+    Vrfy vrfy = Vrfy::noncommittal;
+    std::vector<common::Network> etrn_networks; // RFC 1985: who may; not offered where nobody may
+    bool etrn_users = false;                    // clients that have authenticated, too
+};
+
+} // namespace config

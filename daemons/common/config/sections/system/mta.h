@@ -1,0 +1,21 @@
+// What this system is called and which users run it: [mta]. Values.
+#pragma once
+#include <string>
+
+namespace config {
+
+// Who said what this system is called.
+enum class NameSource { configuration, mailname, system, hostname };
+
+struct Mta {
+    std::string hostname; // never empty after parse(): /etc/mailname's or the system's if none is configured
+    std::string origin;   // completes bare names; never empty after parse()
+    NameSource hostname_from = NameSource::configuration; // never hostname
+    NameSource origin_from = NameSource::configuration;   // never system
+    bool users = true;    // false: single-user mode, nobody changes user
+    std::string user = "postrider";
+    std::string drop_group = "postrider-drop";
+    std::string admin_group = "postrider-adm";
+};
+
+} // namespace config

@@ -1,0 +1,8 @@
+// The oldest TLS version that is used, for servers and clients. Values.
+#pragma once
+
+namespace config {
+
+enum class TlsVersion { tls_1_2, tls_1_3 };
+
+} // namespace config

@@ -1,0 +1,378 @@
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/sections/key_tables.h"
+#include "daemons/common/config/validate.h"
+#include "daemons/common/config/local_listener.h"
+#include "daemons/common/config/toml_reader.h"
+#include "daemons/common/lookup/format/specification.h"
+#include "daemons/common/crypto/tls/context.h"
+#include "daemons/decide/addressing/mailbox_path.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+
+namespace config {
+
+namespace {
+
+class Settlement {
+public:
+    Settlement(Config& config, TomlReader& toml) : config_(config), toml_(toml) {}
+
+    void name_system(const System& system);
+    void settle_defaults(const System& system);
+    void add_short_name(const System& system);
+    void check_values();
+    void settle_listeners();
+    void check_filters(const ListenersNamed& listeners_named);
+    void check_policies();
+    void check_loops();
+    void settle_pools();
+    void check_tables();
+    void check_dane();
+    void check_ciphers();
+    void check_addresses();
+    void settle_files();
+
+private:
+    void settle_tls(Listener& listener, const std::string& path);
+    void settle_auth(Listener& listener, const std::string& path);
+    void settle_limits(Listener& listener, const std::string& path);
+
+    Config& config_;
+    TomlReader& toml_;
+};
+
+// What is not configured is as /etc/mailname says, the name that all mail programs of a Debian host share; else as
+// the system is called.
+void Settlement::name_system(const System& system) {
+    auto& mta = config_.mta;
+    const auto whole = [](std::string name) { return name.find('.') == name.npos ? name + ".localdomain" : name; };
+    const auto mailname = domain_name(system.mailname), host = domain_name(system.hostname);
+    if (mta.hostname.empty()) {
+        mta.hostname_from = mailname.empty() ? NameSource::system : NameSource::mailname;
+        mta.hostname = whole(!mailname.empty() ? mailname : !host.empty() ? host : "localhost");
+    }
+    if (mta.origin.empty()) {
+        mta.origin_from = mailname.empty() ? NameSource::hostname : NameSource::mailname;
+        mta.origin = mailname.empty() ? mta.hostname : whole(mailname);
+    }
+}
+
+// Programs make addresses of the name they find the host by. It is not ours where another class of domains has it.
+void Settlement::add_short_name(const System& system) {
+    auto name = domain_name(system.hostname);
+    name.resize(std::min(name.find('.'), name.size()));
+    auto& domains = config_.local.domains;
+    const auto has = [&](const auto& list) { return std::ranges::find(list, name) != list.end(); };
+    if (!name.empty() && name != "localhost" && !has(domains) && !has(config_.addresses.virtual_alias.domains) &&
+        !has(config_.addresses.virtual_mailbox.domains) && !has(config_.relay.domains))
+        domains.push_back(name);
+}
+
+void Settlement::settle_defaults(const System& system) {
+    auto& c = config_;
+    if (c.smtp_client.helo.empty()) c.smtp_client.helo = c.mta.hostname;
+    if (!toml_.given("local.domains")) {
+        c.local.domains = {c.mta.hostname};
+        if (c.mta.origin_from == NameSource::mailname && c.mta.origin != c.mta.hostname)
+            c.local.domains.push_back(c.mta.origin); // bare names are users of this host
+        add_short_name(system);
+        if (c.mta.hostname != "localhost") c.local.domains.push_back("localhost");
+    }
+    if (c.local.users.empty() && !c.mta.users) c.local.users = {system.user};
+    if (c.tls_reports.organization.empty()) c.tls_reports.organization = c.mta.hostname;
+    for (auto* address : {&c.tls_reports.contact, &c.tls_reports.from})
+        if (address->empty()) *address = "postmaster@" + c.mta.hostname;
+    if (c.local.postmaster.empty()) c.local.postmaster = c.mta.users ? "root" : c.local.users.front();
+    if (!toml_.given("relay.networks"))
+        c.relay.networks = {*common::Network::parse("127.0.0.0/8"), *common::Network::parse("::1")};
+    const auto workers = std::clamp(system.processors / 2, 1u, 8u);
+    if (c.smtpd.workers == 0) c.smtpd.workers = workers;
+    if (c.smtp_client.workers == 0) c.smtp_client.workers = workers;
+    if (c.listeners.empty()) {
+        Listener smtp;
+        smtp.name = "smtp";
+        smtp.addresses = {*common::Endpoint::parse("[::]:25")};
+        c.listeners.push_back(std::move(smtp));
+    }
+}
+
+// Values that are good by themselves and contradict each other.
+void Settlement::check_values() {
+    const auto& c = config_;
+    if (c.local.recipient_delimiter.size() > 1)
+        toml_.problem_at("local.recipient_delimiter",
+                         "local.recipient_delimiter: expected one character or \"\"");
+    if (!c.smtp_client.ipv4 && !c.smtp_client.ipv6)
+        toml_.problem_at("smtp_client.ipv4",
+                         "smtp_client: ipv4 and ipv6 are both off; nothing could be sent");
+    if (!c.testing.connect_to.empty() && c.mta.users)
+        toml_.problem_at("testing.connect_to",
+                         "testing.connect_to: leads mail astray; only for tests, in single-user mode "
+                         "(mta.users = false)");
+    if (c.smtpd.soft_errors > c.smtpd.hard_errors)
+        toml_.problem_at(toml_.given("smtpd.soft_errors") ? "smtpd.soft_errors" : "smtpd.hard_errors",
+                         "smtpd: soft_errors must not exceed hard_errors");
+    if (c.dns.minimum_ttl > c.dns.maximum_ttl)
+        toml_.problem_at(toml_.given("dns.minimum_ttl") ? "dns.minimum_ttl" : "dns.maximum_ttl",
+                         "dns: minimum_ttl must not exceed maximum_ttl");
+    if (c.master.heartbeat_timeout <= c.master.heartbeat_interval)
+        toml_.problem_at(toml_.given("master.heartbeat_timeout") ? "master.heartbeat_timeout"
+                                                                 : "master.heartbeat_interval",
+                         "master: heartbeat_timeout must be longer than heartbeat_interval");
+}
+
+void Settlement::settle_listeners() {
+    std::vector<std::string> taken;
+    for (auto& listener : config_.listeners) {
+        const auto path = fmt::format("listen.{}", listener.name);
+        if (toml_.given(path) && !toml_.given(path + ".addresses"))
+            toml_.problem_at(path, fmt::format("{}: addresses is missing", path));
+        for (const auto& address : listener.addresses) {
+            if (std::find(taken.begin(), taken.end(), address.to_string()) != taken.end())
+                toml_.problem_at(path + ".addresses", fmt::format("{}.addresses: another listener has {}",
+                                                                  path, address.to_string()));
+            taken.push_back(address.to_string());
+        }
+        settle_tls(listener, path);
+        settle_limits(listener, path);
+    }
+}
+
+void Settlement::settle_tls(Listener& listener, const std::string& path) {
+    const bool certified = !config_.tls.certificates.empty();
+    if (listener.tls == ListenerTls::by_service) {
+        if (listener.service == Service::submission)
+            listener.tls = ListenerTls::require;
+        else
+            listener.tls = certified ? ListenerTls::offer : ListenerTls::no;
+    }
+    settle_auth(listener, path);
+    if (listener.tls == ListenerTls::no || certified) return;
+    const auto key = path + ".tls";
+    toml_.problem_at(
+        toml_.given(key) ? key : path,
+        fmt::format("{}: TLS needs tls.certificates; without, say tls = \"no\"{}", path,
+                    listener.service == Service::submission ? " (mail and passwords in plain text)" : ""));
+}
+
+void Settlement::settle_limits(Listener& listener, const std::string& path) {
+    const auto& smtpd = config_.smtpd;
+    if (listener.message_size == 0) listener.message_size = smtpd.message_size;
+    if (listener.recipients == 0) listener.recipients = smtpd.recipients;
+    if (listener.sessions == 0) listener.sessions = smtpd.sessions;
+    constexpr std::pair<const char*, std::uint32_t ClientLimits::*> all[] = {
+        {"sessions_per_network", &ClientLimits::sessions_per_network},
+        {"connections_per_minute", &ClientLimits::connections_per_minute},
+        {"messages_per_minute", &ClientLimits::messages_per_minute},
+        {"recipients_per_minute", &ClientLimits::recipients_per_minute},
+        {"user_connections_per_minute", &ClientLimits::user_connections_per_minute},
+        {"user_messages_per_hour", &ClientLimits::user_messages_per_hour},
+        {"user_recipients_per_hour", &ClientLimits::user_recipients_per_hour},
+    };
+    for (const auto& [key, limit] : all)
+        if (!toml_.given(fmt::format("{}.{}", path, key)))
+            listener.limits.*limit = smtpd.limits.*limit;
+}
+
+void Settlement::settle_auth(Listener& listener, const std::string& path) {
+    const bool decided = !config_.auth.passwords.empty() || !config_.auth.dovecot.empty();
+    if (!toml_.given(path + ".auth")) listener.auth = listener.service == Service::submission && decided;
+    if (listener.auth && !decided)
+        toml_.problem_at(
+            path + ".auth",
+            fmt::format("{}.auth: nobody can be checked; name auth.passwords or auth.dovecot", path));
+    if (listener.auth && listener.tls == ListenerTls::no && !listener.auth_without_tls)
+        toml_.problem_at(
+            toml_.given(path + ".auth") ? path + ".auth" : path,
+            fmt::format("{}: AUTH needs TLS; for passwords in plain text say auth_without_tls = true "
+                        "(auth = false: none)",
+                        path));
+    if (listener.service == Service::submission && !listener.auth && listener.submitters.empty())
+        toml_.problem_at(
+            path, fmt::format("{}: nobody could send; name auth.passwords or auth.dovecot, or networks "
+                              "in submitters",
+                              path));
+}
+
+void Settlement::check_filters(const ListenersNamed& listeners_named) {
+    for (const auto& [key, names] : listeners_named)
+        for (const auto& name : names)
+            if (std::ranges::find(config_.listeners, name, &Listener::name) == config_.listeners.end() &&
+                !(name == local_mail && key.starts_with("milter.")))
+                toml_.problem_at(key, fmt::format("{}: there is no [listen.{}]", key, name));
+}
+
+void Settlement::check_policies() {
+    for (const auto& rule : config_.routes) {
+        const auto& name = rule.queueing.retry_policy;
+        if (name.empty() ||
+            std::ranges::count(config_.queue.policies, name, &decide::queue::RetryPolicy::name) > 0)
+            continue;
+        const auto key = fmt::format("route.\"{}\".retry_policy", rule.pattern);
+        toml_.problem_at(key, fmt::format("{}: there is no [retry.{}]", key, name));
+    }
+}
+
+// A route to ourselves is a loop that only the hop limit would end.
+void Settlement::check_loops() {
+    for (const auto& rule : config_.routes)
+        for (const auto& equals : rule.next_hops)
+            for (const auto& hop : equals)
+                if (const auto* listener = own_listener(config_, hop)) {
+                    const auto key = fmt::format("route.\"{}\".next_hop", rule.pattern);
+                    toml_.problem_at(key, fmt::format("{}: {} is this system itself (listen.{}); mail sent there would come "
+                                                      "back again and again",
+                                                      key, hop.to_string(), listener->name));
+                }
+}
+
+// Every pool that is named there is, can be used, and greets by a name.
+void Settlement::settle_pools() {
+    const auto look_for = [&](const std::string& name, const std::string& key) {
+        if (!config_.pool(name)) toml_.problem_at(key, fmt::format("{}: there is no [pool.{}]", key, name));
+    };
+    for (const auto& rule : config_.routes)
+        if (!rule.pool.empty()) look_for(rule.pool, fmt::format("route.\"{}\".pool", rule.pattern));
+    for (const auto& [sender, name] : config_.pool_choice.by_sender) look_for(name, "pools.by_sender");
+    for (auto& pool : config_.pools) {
+        for (auto& source : pool.addresses)
+            if (source.helo.empty()) source.helo = config_.smtp_client.helo;
+        if (std::ranges::none_of(pool.addresses, [&](const Source& each) {
+                return each.address.is_v4() ? config_.smtp_client.ipv4 : config_.smtp_client.ipv6;
+            }) && !pool.addresses.empty())
+            toml_.problem_at(fmt::format("pool.{}.addresses", pool.name),
+                             fmt::format("pool.{}.addresses: smtp_client.ipv4 or ipv6 turns all of them off", pool.name));
+    }
+}
+
+// Every table that is named there is.
+void Settlement::check_tables() {
+    config_.tables_named = toml_.tables_named();
+    for (const auto& [text, key, line, column] : config_.tables_named) {
+        const auto what = tables::Specification::parse(text);
+        if (!what) continue; // said already
+        if (what->kind == tables::Kind::section) {
+            if (std::ranges::find(config_.tables, what->name, &LookupTable::name) == config_.tables.end())
+                toml_.problem({line, column}, fmt::format("{}: there is no [table.{}]", key, what->name));
+        } else if (what->address == common::ServiceAddress{}) {
+            config_.files.push_back({what->name, key, line, column});
+        }
+    }
+}
+
+// What demands TLSA records and may not believe them would hold up its mail until it expires.
+void Settlement::check_dane() {
+    if (config_.dns.trust_ad) return;
+    const auto look = [&](decide::TlsLevel level, const std::string& key) {
+        if (level == decide::TlsLevel::dane_only)
+            toml_.problem_at(key, fmt::format("{}: \"dane-only\" needs dns.trust_ad = true", key));
+    };
+    look(config_.smtp_client.tls, "smtp_client.tls");
+    for (const auto& rule : config_.routes) look(rule.tls, fmt::format("route.\"{}\".tls", rule.pattern));
+}
+
+// A daemon that cannot make sense of them would not come up.
+void Settlement::check_ciphers() {
+    const auto look = [&](const std::string& ciphers, const std::string& key) {
+        if (const auto good = tls::check_ciphers(ciphers, key); !good) toml_.problem_at(key, good.error().what);
+    };
+    look(config_.tls.ciphers, "tls.ciphers");
+    look(config_.smtp_client.tls_ciphers, "smtp_client.tls_ciphers");
+}
+
+// Every domain is of one class, and what its class needs is said.
+void Settlement::check_addresses() {
+    const auto& c = config_;
+    const auto& virtuals = c.addresses;
+    std::map<std::string_view, std::string_view> classes;
+    const auto take = [&](std::string_view key, const auto& domains) {
+        for (const auto& domain : domains)
+            if (const auto [other, fresh] = classes.emplace(domain, key); !fresh)
+                toml_.problem_at(std::string(key), fmt::format("{}: {} is in {} too", key, domain, other->second));
+    };
+    take("local.domains", c.local.domains);
+    take("virtual_alias.domains", virtuals.virtual_alias.domains);
+    take("virtual_mailbox.domains", virtuals.virtual_mailbox.domains);
+    take("relay.domains", c.relay.domains);
+    const auto missing = [&](bool is, std::string key, std::string_view what) {
+        if (is && toml_.good_so_far()) toml_.problem_at(key, fmt::format("{}: {}", key, what));
+    };
+    missing(!virtuals.virtual_alias.domains.empty() && virtuals.virtual_alias.tables.empty(), "virtual_alias.domains",
+            "without virtual_alias.tables they have no addresses at all");
+    const auto& mailboxes = virtuals.virtual_mailbox;
+    missing(!mailboxes.domains.empty() && mailboxes.deliver.empty(), "virtual_mailbox.domains",
+            "virtual_mailbox.deliver is missing: where does their mail go?");
+    missing(decide::is_mailbox_pattern(mailboxes.deliver) && mailboxes.user.empty() && c.mta.users,
+            "virtual_mailbox.deliver", "virtual_mailbox.user is missing: whose files are these?");
+    missing(!mailboxes.domains.empty() && mailboxes.users.empty() &&
+                mailboxes.deliver.find("{value}") != std::string::npos,
+            "virtual_mailbox.deliver", "{value} needs virtual_mailbox.users");
+}
+
+// Names of files are whole from here on; those that must be there are noted.
+void Settlement::settle_files() {
+    const auto note = [&](const std::string& key, const std::string& path) {
+        const auto place = toml_.place(key);
+        config_.files.push_back({path, key, place.line, place.column});
+    };
+    toml_.resolve(config_.spool.directory);
+    toml_.resolve(config_.log.file);
+    toml_.resolve(config_.log.syslog_socket);
+    toml_.resolve(config_.local.mailbox.path);
+    toml_.resolve(config_.bounce.templates);
+    for (auto& path : config_.local.aliases) {
+        if (const auto colon = path.find(':'); colon != path.npos && path.find('/') == colon + 1)
+            toml_.problem_at("local.aliases", fmt::format("local.aliases: \"{}\": files are named here, without \"{}\"", path,
+                                                          path.substr(0, colon + 1)));
+        toml_.resolve(path);
+        if (toml_.given("local.aliases")) note("local.aliases", path);
+    }
+    for (auto& path : config_.tls.certificates) {
+        toml_.resolve(path);
+        note("tls.certificates", path);
+    }
+    for (auto& path : config_.tls.keys) {
+        toml_.resolve(path);
+        note("tls.keys", path);
+    }
+    toml_.resolve(config_.auth.passwords);
+    toml_.resolve(config_.auth.dovecot);
+    if (!config_.auth.passwords.empty()) note("auth.passwords", config_.auth.passwords);
+    if (!config_.auth.passwords.empty() && !config_.auth.dovecot.empty())
+        toml_.problem_at("auth.dovecot", "auth.dovecot: auth.passwords is named too; only one can decide");
+    toml_.resolve(config_.smtp_client.credentials);
+    if (!config_.smtp_client.credentials.empty()) note("smtp_client.credentials", config_.smtp_client.credentials);
+    toml_.resolve(config_.smtp_client.tls_authorities);
+    if (toml_.given("smtp_client.tls_authorities") && !config_.smtp_client.tls_authorities.empty())
+        note("smtp_client.tls_authorities", config_.smtp_client.tls_authorities);
+    toml_.resolve(config_.tls.client_authorities);
+    if (!config_.tls.client_authorities.empty())
+        note("tls.client_authorities", config_.tls.client_authorities);
+    if (!config_.tls.keys.empty() && config_.tls.keys.size() != config_.tls.certificates.size())
+        toml_.problem_at("tls.keys", "tls.keys: expected one for each of tls.certificates, in their order");
+    if (!config_.bounce.templates.empty()) note("bounce.templates", config_.bounce.templates);
+    if (config_.spool.directory.empty())
+        toml_.problem_at("spool.directory", "spool.directory: must not be empty");
+}
+
+} // namespace
+
+void settle(Config& config, TomlReader& toml, const ListenersNamed& listeners_named, const System& system) {
+    Settlement settlement(config, toml);
+    settlement.name_system(system);
+    settlement.settle_defaults(system);
+    settlement.check_values();
+    settlement.settle_listeners();
+    settlement.check_filters(listeners_named);
+    settlement.check_policies();
+    settlement.check_loops();
+    settlement.settle_pools();
+    settlement.check_tables();
+    settlement.check_dane();
+    settlement.check_ciphers();
+    settlement.check_addresses();
+    settlement.settle_files();
+}
+
+} // namespace config

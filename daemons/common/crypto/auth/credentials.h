@@ -1,0 +1,40 @@
+// The file of our own accounts at next hops: one "HOST[:PORT] USER:PASSWORD" or "HOST[:PORT] USER |COMMAND"
+// per line, '#' begins a remark; the first word may be in brackets, as in a route. A host may have several, each of
+// another user: a next hop says which. Text to value; opens no
+// files, runs no commands.
+#pragma once
+#include "libsmtp/auth/secret.h"
+#include "libsmtp/text/text.h"
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace auth {
+
+struct Account {
+    std::string host; // lower case, as the DNS has it; an address in its shortest form, without brackets
+    std::uint16_t port = 0; // 0: any
+    std::string user;
+    smtp::Secret password;
+    std::string command; // "": there is a password; else what prints a token, as for sh(1)
+
+    // Names the account in logs and between processes: "alice at relay.example.net:587".
+    std::string name() const;
+};
+
+struct Credentials {
+    static constexpr std::size_t most = 10'000; // accounts
+
+    std::vector<Account> accounts;
+
+    // "line 3: …" is the first thing wrong; it never repeats what stands in the file.
+    static std::expected<Credentials, smtp::Malformed> parse(std::string_view text);
+    // The account of that user ("": the first there is) at this host: one with its port before one for any; null:
+    // none. `host`: a name, or an address without brackets.
+    const Account* find(std::string_view host, std::uint16_t port, std::string_view user = "") const;
+    const Account* named(std::string_view name) const;
+};
+
+} // namespace auth

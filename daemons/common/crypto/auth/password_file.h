@@ -1,0 +1,46 @@
+// The file of those who may authenticate: one "user:hash:scram:addresses" per line, '#' begins a remark. The
+// hash is one of crypt(3), scram is smtp::ScramKeys; either may be empty. The addresses, separated by commas,
+// are those the user may send as; "@domain" is a whole domain. Text to value and back; opens no files.
+// Names and passwords are compared as SASLprep has them: both of the composed and the decomposed "jörg" are one.
+#pragma once
+#include "libsmtp/auth/scram.h"
+#include <expected>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace auth {
+
+struct Entry {
+    std::string hash;
+    std::optional<smtp::ScramKeys> scram;
+    std::vector<std::string> addresses; // lower case
+    std::string text() const;           // what stands behind "user:"
+};
+
+struct PasswordFile {
+    std::map<std::string, Entry, std::less<>> users; // names as saslprep() has them
+
+    // "line 3: …" is the first thing wrong.
+    static std::expected<PasswordFile, smtp::Malformed> parse(std::string_view text);
+    const Entry* find(std::string_view user) const;
+};
+
+// A name that can stand in the file: printable, no colon, no blank, 1 to 255 bytes; not beginning with '#'.
+bool is_user_name(std::string_view user);
+
+// SHA-256 by OpenSSL.
+extern const smtp::ScramCrypto scram_crypto;
+// smtp::ScramClient::Derive by OpenSSL (PBKDF2), of the prepared password (RFC 5802, 3).
+smtp::Secret salted_password(std::string_view password, std::string_view salt, std::uint32_t iterations);
+inline constexpr std::uint32_t usual_iterations = 10'000;
+inline constexpr std::size_t usual_salt = 16;
+smtp::ScramKeys make_scram_keys(std::string_view password, std::string salt, std::uint32_t iterations);
+// A hash that somebody else made may be of the password as it was typed. Takes its time on purpose: never on a loop.
+bool matches(const Entry& entry, std::string_view password);
+// Of the prepared password, by crypt(3)'s own choice of method; "" if it has none. Takes its time as well.
+std::string make_hash(std::string_view password);
+
+} // namespace auth

@@ -1,0 +1,80 @@
+// What the TLS sessions of one listener share: certificates by name, keys for tickets, versions and ciphers; or
+// those of one client: whom it trusts. Immutable; sessions keep theirs alive, so new certificates are simply a
+// new Context. Knows no sockets.
+#pragma once
+#include "daemons/common/proto/secrets.h"
+#include "libsmtp/text/time_types.h"
+#include "libspool/disk/result.h"
+#include <memory>
+#include <openssl/ssl.h>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tls {
+
+template <auto Free> struct Freeing {
+    template <class T> void operator()(T* what) const { Free(what); }
+};
+using SslContext = std::unique_ptr<SSL_CTX, Freeing<SSL_CTX_free>>;
+// What a server gave a client to come back with. It remembers how the certificate was judged.
+using Resumption = std::unique_ptr<SSL_SESSION, Freeing<SSL_SESSION_free>>;
+
+enum class Version : std::uint8_t { tls_1_2, tls_1_3 };
+enum class ClientCertificates : std::uint8_t { no, ask };
+
+struct ServerOptions {
+    std::string purpose; // the listener: a ticket of one is of no use at another
+    Version minimum = Version::tls_1_2;
+    std::string ciphers; // OpenSSL's words, for TLS 1.2; "" its default
+    bool tickets = true;
+    std::uint32_t ticket_lifetime = 3600; // seconds
+    ClientCertificates client_certificates = ClientCertificates::no;
+};
+
+struct ClientOptions {
+    Version minimum = Version::tls_1_2;
+    std::string ciphers;     // as above
+    std::string authorities; // PEM; "" nobody's certificate is trusted
+};
+
+class Context {
+public:
+    // Servers' certificates are judged but never refused: what a judgement means is the policy's to say.
+    static spool::Result<std::shared_ptr<const Context>> client(const ClientOptions& options);
+    // The first certificate serves who asks for none of the names.
+    static spool::Result<std::shared_ptr<const Context>> server(const proto::secrets::Server& secrets,
+                                                                const ServerOptions& options);
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+
+    SSL_CTX* first() const { return contexts_.front().get(); }
+
+private:
+    Context() = default;
+    static spool::Result<> harden(SSL_CTX* context, Version minimum, const std::string& ciphers,
+                                  std::string_view key);
+    spool::Result<> add(const proto::secrets::Certificate& certificate, const ServerOptions& options,
+                        const std::string& authorities);
+    static int choose(SSL* ssl, int*, void* self);
+    static int ticket_key(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
+                          EVP_MAC_CTX* mac, int sealing);
+
+    std::vector<SslContext> contexts_; // one per certificate
+    std::vector<proto::secrets::TicketKey> ticket_keys_;
+};
+
+// Does this chain hold certificates, and does the key fit? Master asks before it hands them down.
+// `key_file`: what the error names.
+spool::Result<> check(const proto::secrets::Certificate& certificate, const std::string& key_file);
+// When the first certificate of this chain ends; nothing: there is none in it.
+std::optional<smtp::WallTime> end_of(const std::string& chain);
+// Do these certificates (PEM) vouch for others? `file` is what the error names.
+spool::Result<> check_authorities(const std::string& text, const std::string& file);
+// Do these words (openssl-ciphers(1)) name a cipher of TLS 1.2? "" does. `key`: of the configuration, for the error.
+spool::Result<> check_ciphers(const std::string& ciphers, std::string_view key);
+
+// What OpenSSL's error queue says, in one line; empties it.
+std::string last_error();
+
+} // namespace tls

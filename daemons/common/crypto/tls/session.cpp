@@ -1,0 +1,168 @@
+#include "daemons/common/crypto/tls/session.h"
+#include "libsmtp/text/text.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <openssl/err.h>
+
+namespace tls {
+
+// OpenSSL's view of the wire: our own two ends, without a copy on the way in.
+BIO_METHOD* Session::method() {
+    static BIO_METHOD* const made = [] {
+        auto* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "postrider");
+        BIO_meth_set_read(m, [](BIO* bio, char* to, int size) {
+            auto& in = static_cast<Session*>(BIO_get_data(bio))->in_;
+            BIO_clear_retry_flags(bio);
+            if (in.empty()) {
+                BIO_set_retry_read(bio);
+                return -1;
+            }
+            const auto n = std::min(in.size(), static_cast<std::size_t>(size));
+            std::memcpy(to, in.data(), n);
+            in.remove_prefix(n);
+            return static_cast<int>(n);
+        });
+        BIO_meth_set_write(m, [](BIO* bio, const char* from, int size) {
+            static_cast<Session*>(BIO_get_data(bio))->out_.append(from, static_cast<std::size_t>(size));
+            return size;
+        });
+        BIO_meth_set_ctrl(m,
+                          [](BIO*, int command, long, void*) -> long { return command == BIO_CTRL_FLUSH; });
+        return m;
+    }();
+    return made;
+}
+
+// Makes OpenSSL's half and puts our wire into it.
+bool Session::plug_in() {
+    ssl_.reset(SSL_new(context_->first()));
+    auto* wire = BIO_new(method());
+    if (!ssl_ || !wire) {
+        BIO_free(wire);
+        return false;
+    }
+    BIO_set_data(wire, this);
+    BIO_set_init(wire, 1);
+    SSL_set_bio(ssl_.get(), wire, wire);
+    return true;
+}
+
+std::unique_ptr<Session> Session::accept(std::shared_ptr<const Context> context) {
+    std::unique_ptr<Session> session(new Session(std::move(context)));
+    if (!session->plug_in()) return nullptr;
+    SSL_set_app_data(session->ssl_.get(), const_cast<Context*>(session->context_.get()));
+    SSL_set_accept_state(session->ssl_.get());
+    return session;
+}
+
+std::unique_ptr<Session> Session::connect(std::shared_ptr<const Context> context, ServerIdentity identity,
+                                          SSL_SESSION* from) {
+    std::unique_ptr<Session> session(new Session(std::move(context)));
+    if (!session->plug_in()) return nullptr;
+    auto* const ssl = session->ssl_.get();
+    SSL_set_app_data(ssl, session.get());
+    session->identity_ = std::move(identity);
+    if (!expect(ssl, session->identity_)) return nullptr;
+    ERR_clear_error();
+    if (from) SSL_set_session(ssl, from);
+    SSL_set_connect_state(ssl);
+    return session;
+}
+
+int Session::keep_resumption(SSL* ssl, SSL_SESSION* fresh) {
+    static_cast<Session*>(SSL_get_app_data(ssl))->resumption_.reset(fresh);
+    return 1; // ours now
+}
+
+Session::~Session() = default;
+
+Session::Progress Session::ended(int result) {
+    switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE: return Progress::wants_more;
+    case SSL_ERROR_ZERO_RETURN: return Progress::closed;
+    default:
+        error_ = last_error();
+        if (error_.empty()) error_ = "the peer broke off";
+        return Progress::failed;
+    }
+}
+
+Session::Progress Session::shake_hands() {
+    ERR_clear_error();
+    const int result = SSL_do_handshake(ssl_.get());
+    if (result != 1) return ended(result);
+    up_ = true;
+    return Progress::done;
+}
+
+Session::Progress Session::read(std::span<char> space, std::size_t& taken) {
+    ERR_clear_error();
+    const int result = SSL_read_ex(ssl_.get(), space.data(), space.size(), &taken);
+    return result == 1 ? Progress::done : ended(result);
+}
+
+bool Session::write(std::string_view plain) {
+    while (up_ && !plain.empty()) { // out_ takes everything, so nothing is ever left for later
+        ERR_clear_error();
+        std::size_t taken = 0;
+        up_ = SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &taken) == 1;
+        if (up_) plain.remove_prefix(taken);
+    }
+    return plain.empty();
+}
+
+void Session::close() {
+    if (!up_) return;
+    ERR_clear_error();
+    SSL_shutdown(ssl_.get());
+    up_ = false;
+}
+
+std::string Facts::text() const {
+    return fmt::format("{} with cipher {} ({}/{} bits)", version, cipher, bits, cipher_bits);
+}
+
+Facts Session::facts() const {
+    Facts facts;
+    facts.version = SSL_get_version(ssl_.get());
+    const auto* cipher = SSL_get_current_cipher(ssl_.get());
+    facts.cipher = SSL_CIPHER_get_name(cipher);
+    facts.bits = SSL_CIPHER_get_bits(cipher, &facts.cipher_bits);
+    facts.resumed = SSL_session_reused(ssl_.get()) == 1;
+    if (const char* name = SSL_get_servername(ssl_.get(), TLSEXT_NAMETYPE_host_name))
+        facts.server_name = smtp::printable(name, 255);
+    auto* const peer = SSL_get0_peer_certificate(ssl_.get());
+    if (!peer) return facts;
+    facts.peer =
+        SSL_get_verify_result(ssl_.get()) == X509_V_OK ? Facts::Peer::trusted : Facts::Peer::untrusted;
+    if (facts.peer != Facts::Peer::trusted) return facts;
+    char name[256] = "";
+    const int n = X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, name, sizeof name);
+    if (n > 0) facts.peer_name = smtp::printable({name, static_cast<std::size_t>(n)}, 255);
+    return facts;
+}
+
+std::string Session::channel_binding(std::string_view type) const {
+    if (type == "tls-exporter" && up_ && SSL_version(ssl_.get()) >= TLS1_3_VERSION) {
+        constexpr std::string_view label = "EXPORTER-Channel-Binding";
+        std::string out(32, '\0');
+        const auto done = SSL_export_keying_material(ssl_.get(), reinterpret_cast<unsigned char*>(out.data()),
+                                                     out.size(), label.data(), label.size(), nullptr, 0, 1);
+        return done == 1 ? out : "";
+    }
+    if (type != "tls-server-end-point") return "";
+    auto* const server = SSL_is_server(ssl_.get()) ? SSL_get_certificate(ssl_.get())
+                                                  : SSL_get0_peer_certificate(ssl_.get());
+    int digest_id = NID_undef;
+    if (!server || X509_get_signature_info(server, &digest_id, nullptr, nullptr, nullptr) != 1) return "";
+    if (digest_id == NID_md5 || digest_id == NID_sha1) digest_id = NID_sha256; // RFC 5929, 4.1
+    const auto* digest = EVP_get_digestbynid(digest_id);
+    unsigned char bytes[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    if (!digest || X509_digest(server, digest, bytes, &size) != 1) return "";
+    return {reinterpret_cast<const char*>(bytes), size};
+}
+
+} // namespace tls

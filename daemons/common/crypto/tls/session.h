@@ -1,0 +1,85 @@
+// One TLS conversation without a socket: sealed bytes go in and come out, plain ones come out and go in. For
+// the server's side and the client's. Knows OpenSSL; must not know SMTP, loop or file descriptors.
+#pragma once
+#include "daemons/common/crypto/tls/context.h"
+#include "daemons/common/crypto/tls/server_identity.h"
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tls {
+
+// What was agreed on, for logs, Received: and policy.
+struct Facts {
+    std::string version, cipher;
+    int bits = 0, cipher_bits = 0; // in use, of the cipher
+    bool resumed = false;
+    std::string server_name; // asked for by the client; "" none
+    enum class Peer : std::uint8_t { anonymous, untrusted, trusted } peer = Peer::anonymous;
+    std::string peer_name; // trusted: the certificate's common name, printable
+
+    std::string text() const; // "TLSv1.3 with cipher TLS_AES_256_GCM_SHA384 (256/256 bits)"
+};
+
+class Session {
+public:
+    // The server's side. Null if OpenSSL has no memory for it.
+    static std::unique_ptr<Session> accept(std::shared_ptr<const Context> context);
+    // The client's. `from`: an earlier session with the same server, made under the same expectations, or null.
+    static std::unique_ptr<Session> connect(std::shared_ptr<const Context> context, ServerIdentity identity,
+                                            SSL_SESSION* from);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
+
+    // Sealed bytes from the peer; a view that must stay valid while shake_hands() and read() use it up. Call
+    // these until they want more before the next feed().
+    void feed(std::string_view sealed) { in_ = sealed; }
+
+    enum class Progress : std::uint8_t {
+        done,
+        wants_more, // all input is used up
+        closed,     // by the peer, in good order
+        failed,     // error() says why
+    };
+    Progress shake_hands();
+    // done: `plain` holds the first `taken` bytes.
+    Progress read(std::span<char> space, std::size_t& taken);
+
+    // Only once the handshake is done. False: not all of it was sealed, and nothing more may be written.
+    bool write(std::string_view plain);
+    // Says goodbye; nothing may be written after it.
+    void close();
+
+    // Sealed bytes for the peer, taken away.
+    bool has_output() const { return !out_.empty(); }
+    std::string output() { return std::exchange(out_, {}); }
+
+    bool is_of(const Context* context) const { return context_.get() == context; }
+    Facts facts() const;
+    Judgement judgement() const { return judge(ssl_.get(), identity_); } // the client's, after the handshake
+    const std::string& error() const { return error_; }
+    // The client's: what the next session with this host may begin with, taken away; null: nothing (yet).
+    Resumption resumption() { return std::move(resumption_); }
+    // For SCRAM-…-PLUS (RFC 9266, RFC 5929): "tls-exporter" or "tls-server-end-point"; "" if there is none.
+    std::string channel_binding(std::string_view type) const;
+
+private:
+    friend class Context;
+    static int keep_resumption(SSL* ssl, SSL_SESSION* fresh);
+    bool plug_in();
+    explicit Session(std::shared_ptr<const Context> context) : context_(std::move(context)) {}
+    static BIO_METHOD* method();
+    Progress ended(int result);
+
+    std::shared_ptr<const Context> context_;
+    ServerIdentity identity_; // the client's
+    std::unique_ptr<SSL, Freeing<SSL_free>> ssl_;
+    std::string_view in_;
+    std::string out_, error_;
+    Resumption resumption_;
+    bool up_ = false;
+};
+
+} // namespace tls

@@ -1,0 +1,31 @@
+// Opens messages for deliveries. Those of one message, of which there may be thousands, share what its file says of its
+// recipients: it is folded once, and each of them adds what was recorded since. For one thread at a time. Knows files; not deliveries.
+#pragma once
+#include "libspool/message/message_reader.h"
+#include <cstddef>
+#include <memory>
+#include <unordered_map>
+
+namespace common {
+
+class OpenMessages {
+public:
+    // `disk` must outlive it.
+    OpenMessages(spool::Disk& disk) : disk_(disk) {}
+
+    // Locked, as MessageReader::open() does it.
+    spool::ReadResult<spool::MessageReader> open(spool::QueueId id, spool::Location hint);
+    // No delivery will come soon: what is kept for the next one goes.
+    void rest() { last_.reset(); }
+
+private:
+    static constexpr std::size_t many = 100; // recipients: worth keeping for a moment while nobody reads it
+
+    spool::Disk& disk_;
+    // Of messages with several recipients, as long as one of their readers lives.
+    std::unordered_map<spool::QueueId, std::weak_ptr<spool::Folded>> shared_;
+    std::size_t tidy_at_ = 64;
+    std::shared_ptr<spool::Folded> last_; // of the last message with many: its next delivery may come when this has gone
+};
+
+} // namespace common

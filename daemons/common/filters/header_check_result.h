@@ -1,0 +1,30 @@
+// What the header checks come to for one message on its way in: its header edited, its recipients redirected,
+// and what its writer must still do. For smtpd and pickup alike; must not know who sent it.
+#pragma once
+#include "daemons/common/lookup/format/header_checks.h"
+#include "daemons/common/filters/milter/message.h"
+#include "libsmtp/protocol/reply.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace common {
+
+struct HeaderJudgement {
+    // "QID: <verb>: <subject> from …: <text>"
+    struct Line {
+        std::string verb;    // "reject", "warning" …
+        std::string subject; // "header Subject: you have won"
+        std::string text;
+        bool operator==(const Line&) const = default;
+    };
+    std::vector<Line> lines;          // for the log, one for each finding
+    std::vector<std::string> trouble; // warnings
+    std::optional<smtp::Reply> refusal;
+    std::string hold, discard; // not empty: why
+};
+
+// `message` is loaded.
+HeaderJudgement judge_header(const HeaderChecks& checks, milter::Message& message);
+
+} // namespace common

@@ -1,0 +1,78 @@
+// A conversation with one milter during one mail session: connects, tells it what happens, waits no longer
+// than it may, and turns whatever goes wrong into the configured default. A filter that has failed once is
+// not asked again in the session.
+#pragma once
+#include "daemons/common/logging/service_status.h"
+#include "daemons/common/net/client_stream.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/filters/milter/event.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/common/logging/problems.h"
+#include <memory>
+
+namespace milter {
+
+// What status says of a milter that does not answer, in its place among `troubles`, which must live as long.
+common::Availability availability_of(const config::Milter& milter, common::Troubles& troubles);
+
+class Client {
+public:
+    // Never progress or skip. changes.quarantine says whether the message is to be held; all other changes
+    // have been applied.
+    using Done = std::function<void(Word)>;
+
+    Client(common::Loop& loop, common::Log& log, config::Milter milter, common::Availability availability = {});
+    ~Client();
+    Client(const Client&) = delete;
+
+    // The filter's word at once (it need not be asked), or later by `done`: once, from the loop. One question
+    // at a time; connect is the first.
+    std::optional<Word> ask(Event event, Done done);
+    // The message that Stage::mail had begun is gone, by whichever way.
+    void transaction_over();
+
+private:
+    enum class Phase : std::uint8_t {
+        idle,
+        negotiating,
+        asking,
+        header,
+        end_of_header,
+        body,
+        end_of_message
+    };
+
+    void connect();
+    void heard(std::string_view bytes);
+    void go_on();
+    void advance();
+    void tell_stage();
+    void tell_header();
+    void read_body();
+    void said(Word word);
+    void send(bool word_follows);
+    void fail(const std::string& why);
+    void finish(Word word);
+    Word by_default() const;
+
+    common::Loop& loop_;
+    common::Log& log_;
+    const config::Milter milter_;
+    const common::Availability availability_;
+    Session session_;
+    std::unique_ptr<common::ClientStream> stream_;
+    common::Timer patience_;
+    Event event_;
+    Done done_;
+    Phase phase_ = Phase::idle;
+    Word early_;                              // the answer, until it is handed out
+    bool waiting_ = false;                    // for a word, or for the disk
+    bool advancing_ = false;                  // go_on() is under way
+    bool stalled_ = false;                    // the filter does not take the body
+    bool broken_ = false, dismissed_ = false; // for the session: failed; it has accepted all of it
+    bool in_mail_ = false, through_ = false;  // a message is under way; the filter has had its say on it
+    std::size_t next_field_ = 0;
+    std::uint64_t body_offset_ = 0;
+};
+
+} // namespace milter

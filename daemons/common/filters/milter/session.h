@@ -1,0 +1,112 @@
+// The MTA's half of a conversation with one milter (protocol version 6), as a value: told what happens in the
+// mail session, fed the filter's bytes, asked for its word. Modifications are gathered and handed out with
+// the final word on a message, never before. No socket, no clock.
+#pragma once
+#include "daemons/common/filters/milter/packet.h"
+#include "libsmtp/protocol/reply.h"
+#include <utility>
+
+namespace milter {
+
+using Macros = std::vector<std::pair<std::string, std::string>>; // {"i", queue id}, {"{auth_type}", …}
+
+struct HeaderChange {
+    enum class What : std::uint8_t { add, insert, change };
+    What what = What::add;
+    std::uint32_t index = 0; // insert: the place; change: which one of that name, from 1
+    std::string name, value; // change with an empty value: the field goes
+};
+
+struct AddedRecipient {
+    std::string path;       // "<a@b>"
+    std::string parameters; // "NOTIFY=NEVER ORCPT=rfc822;c@d", as of RCPT; may be empty
+    bool operator==(const AddedRecipient&) const = default;
+};
+
+struct Modifications {
+    std::vector<HeaderChange> headers;
+    std::optional<std::string> body;
+    std::vector<AddedRecipient> added;
+    std::vector<std::string> removed;  // recipients
+    std::optional<std::string> sender; // "" the null one
+    std::string quarantine;                  // why, if not empty
+    std::size_t size = 0;                    // bytes the filter sent for them
+};
+
+// What a filter says.
+struct Word {
+    enum class What : std::uint8_t { go_on, accept, discard, refuse, skip, progress };
+    What what = What::go_on;
+    smtp::Reply reply;     // refuse
+    Modifications changes; // to the end of a message
+};
+
+class Session {
+public:
+    explicit Session(std::uint64_t largest_modification = 64 * 1024 * 1024) : limit_(largest_modification) {}
+
+    // Each queues what is to be sent; true: a word of the filter follows, before anything else may be told.
+    bool negotiate();
+    bool connect(const std::string& name, const std::string& address, std::uint16_t port,
+                 const Macros& macros);
+    bool helo(const std::string& name, const Macros& macros);
+    bool mail(const std::string& path, const Macros& macros); // "<a@b>"
+    bool rcpt(const std::string& path, const Macros& macros);
+    bool data(const Macros& macros);
+    bool unknown(const std::string& line); // a command nobody knows
+    bool header(std::string_view name, std::string_view value); // value with what follows the colon
+    bool end_of_header(const Macros& macros);
+    bool body(std::string_view chunk); // at most 65,535 bytes
+    bool end_of_message(const Macros& macros);
+    void abort();
+    void quit();
+
+    bool wants_body() const { return !skipped(no_body); }
+    std::string output() { return std::exchange(output_, {}); }
+    void feed(std::string_view bytes) { reader_.feed(bytes); }
+    // The word waited for; none: more input is needed. Malformed: the filter is not to be believed. That is also
+    // who says more than it was asked, for the rest would pass for an answer to the next question.
+    std::expected<std::optional<Word>, smtp::Malformed> next();
+
+private:
+    enum Step : std::uint32_t {
+        no_connect = 0x1,
+        no_helo = 0x2,
+        no_mail = 0x4,
+        no_rcpt = 0x8,
+        no_body = 0x10,
+        no_header = 0x20,
+        no_end_of_header = 0x40,
+        silent_header = 0x80,
+        no_unknown = 0x100,
+        no_data = 0x200,
+        may_skip = 0x400,
+        silent_connect = 0x1000,
+        silent_helo = 0x2000,
+        silent_mail = 0x4000,
+        silent_rcpt = 0x8000,
+        silent_data = 0x10000,
+        silent_unknown = 0x20000,
+        silent_end_of_header = 0x40000,
+        silent_body = 0x80000,
+        leading_space = 0x100000,
+    };
+    bool skipped(Step step) const { return (steps_ & step) != 0; }
+    bool tell(char command, std::string_view data, const Macros& macros, Step skip, Step silent);
+    bool wait_for(bool word) {
+        waiting_ = word;
+        return word;
+    }
+    std::expected<std::optional<Word>, smtp::Malformed> negotiated(const Packet& packet);
+    std::expected<std::optional<Word>, smtp::Malformed> said(Word word);
+    std::expected<void, smtp::Malformed> modified(const Packet& packet);
+
+    PacketReader reader_;
+    std::string output_;
+    std::uint32_t steps_ = 0, actions_ = 0;
+    std::uint64_t limit_;
+    bool waiting_ = false, negotiating_ = false, at_end_ = false;
+    Modifications changes_;
+};
+
+} // namespace milter

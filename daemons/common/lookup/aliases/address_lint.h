@@ -1,0 +1,36 @@
+// What stands where an address is expected and is none, in the files an administrator keeps: alias files, what they
+// include, tables of virtual and canonical addresses. Read through once, by commands; the daemons say the same of what
+// they come upon. Files that may not be read from here are passed over.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/lookup/tables/values.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace common {
+
+struct AddressOddity {
+    std::string file;
+    std::uint32_t line = 0; // 0: the file as a whole
+    std::string message;
+    std::string text() const; // "/etc/aliases, line 3: a quote is not closed"
+    bool operator==(const AddressOddity&) const = default;
+};
+
+// Of each file the first twenty.
+std::vector<AddressOddity> review_alias_file(const std::string& path);
+// Those of the configuration. One that nobody named and that is not there is none.
+std::vector<AddressOddity> review_alias_files(const config::Config& config);
+struct TableReview {
+    std::vector<AddressOddity> odd;
+    std::optional<tables::Scan> scan; // nothing: its values are no addresses
+};
+// What `table` answers with as a value of `key` ("virtual_alias.tables"), value by value, as far as they can be listed.
+TableReview review_table(const config::Config& config, std::string_view table, std::string_view key);
+// All of these.
+std::vector<AddressOddity> review_addresses(const config::Config& config);
+
+} // namespace common

@@ -1,0 +1,25 @@
+// A file that an alias file includes, opened as this system: a plain file that nobody but its owner and their group may
+// write. Knows nothing of what is in it.
+#pragma once
+#include "daemons/common/runtime/fd.h"
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <sys/stat.h>
+
+namespace common {
+
+// The name of a file's owner, as whom what the file names is run; "" for root, and for who has no name.
+std::string owner_name(uid_t uid);
+
+struct IncludeFile {
+    Fd fd;
+    struct stat facts {};
+
+    static constexpr std::size_t largest = 8 << 20;
+    // The error says why it is not to be had, or not to be believed.
+    static std::expected<IncludeFile, std::string> open(const std::string& path);
+    std::expected<std::string, std::string> read() const; // all of it, once
+};
+
+} // namespace common

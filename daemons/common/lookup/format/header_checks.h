@@ -1,0 +1,59 @@
+// Regular expressions on the fields of a message's header, and what becomes of a message that has one: the
+// tables of Postfix's header_checks, one rule a line, as far as people use them. Compiled once. Pure: fields
+// in, findings out, and however bad a pattern is, the work on one message is bounded. Knows no messages.
+#pragma once
+#include "daemons/common/text/pattern.h"
+#include "libsmtp/text/text.h"
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace common {
+
+class HeaderChecks {
+public:
+    enum class Action : std::uint8_t {
+        dunno,    // nothing: what follows in the table does not concern this field
+        reject,   // the message
+        discard,  // the message: taken and thrown away
+        hold,     // the message
+        redirect, // the message, to the address in the text instead of its recipients
+        warn,     // in the log
+        prepend,  // the text, a field, before this one
+        replace,  // this field by the text
+        ignore,   // takes the field out
+    };
+    struct Finding {
+        std::size_t field = 0; // number of the field it is about
+        Action action = Action::dunno;
+        std::string text; // behind the action, what the pattern caught put in for $1 …
+        bool operator==(const Finding&) const = default;
+    };
+    struct Findings {
+        std::vector<Finding> found;       // in the order of the fields; none behind a reject or discard
+        std::vector<std::string> trouble; // rules that gave up, for the log
+    };
+
+    // "/^Subject: .*lottery/ REJECT no lotteries": each of `lines` is a rule: a pattern between two equal
+    // characters, "!" before it for "does not match", flags behind it, an action, its text.
+    static std::expected<HeaderChecks, smtp::Malformed> parse(std::span<const std::string> lines);
+
+    bool empty() const { return rules_.empty(); }
+    // Each of `fields` is one whole field with its line ends. Of the rules that match one the first counts.
+    Findings judge(std::span<const std::string> fields) const;
+
+private:
+    struct Rule {
+        Pattern pattern;
+        bool negated = false;
+        Action action = Action::dunno;
+        std::string text;
+    };
+    static std::expected<Rule, smtp::Malformed> rule_of(std::string_view line);
+    std::vector<Rule> rules_;
+};
+
+} // namespace common

@@ -1,0 +1,98 @@
+#include "daemons/common/lookup/format/specification.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+namespace tables {
+
+namespace {
+
+struct Name {
+    std::string_view name;
+    Kind kind;
+};
+constexpr Name names[] = {{"text", Kind::text}, {"lmdb", Kind::lmdb},           {"regexp", Kind::regexp},
+                          {"cidr", Kind::cidr}, {"socketmap", Kind::socketmap}, {"tcp", Kind::tcp},
+                          {"table", Kind::section}};
+
+// What Postfix calls otherwise, or cannot be had here.
+struct Foreign {
+    std::string_view name, instead;
+};
+constexpr Foreign foreign[] = {
+    {"texthash", "write \"text:FILE\""},
+    {"hash", "write \"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\""},
+    {"btree", "write \"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\""},
+    {"dbm", "write \"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\""},
+    {"cdb", "write \"text:FILE\", or \"lmdb:FILE\" after \"postrider map FILE\""},
+    {"pcre", "write \"regexp:FILE\": its patterns are Perl's"},
+    {"sqlite", "write \"table:NAME\" and a section [table.NAME] with kind = \"sqlite\""},
+    {"mysql", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
+    {"pgsql", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
+    {"ldap", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
+    {"memcache", "write its entries to a file, or ask it by a socketmap: postrider-tables(5)"},
+    {"static", "write \"regexp:FILE\" with one pattern that fits everything"},
+    {"inline", "write \"table:NAME\" and a section [table.NAME] with kind = \"entries\""},
+};
+
+std::unexpected<smtp::Malformed> malformed(std::string why) { return std::unexpected(smtp::Malformed{std::move(why)}); }
+
+std::expected<Specification, smtp::Malformed> file(Kind kind, std::string_view path) {
+    if (!path.starts_with('/') || path.ends_with('/') || path.size() > 4000)
+        return malformed(fmt::format("\"{}\" is not the absolute path of a file", smtp::printable(path, 200)));
+    Specification out{kind, std::string(path), {}};
+    if (kind == Kind::lmdb && !path.ends_with(".lmdb")) out.name += ".lmdb";
+    return out;
+}
+
+std::optional<common::ServiceAddress> address_of(std::string text) {
+    for (const std::string_view local : {"inet:localhost:", "localhost:"})
+        if (text.starts_with(local)) text = "inet:127.0.0.1:" + text.substr(local.size());
+    return common::ServiceAddress::parse(text);
+}
+
+std::expected<Specification, smtp::Malformed> socketmap(std::string_view rest) {
+    const auto colon = rest.rfind(':');
+    const auto name = colon == rest.npos ? "" : rest.substr(colon + 1);
+    const auto address = colon == rest.npos ? std::nullopt : address_of(std::string(rest.substr(0, colon)));
+    if (!address || name.empty() || name.find(' ') != name.npos)
+        return malformed(fmt::format("\"{}\" is not a socket map such as \"socketmap:unix:/run/x.sock:name\" or "
+                                     "\"socketmap:inet:127.0.0.1:3000:name\"",
+                                     smtp::printable(rest, 200)));
+    return Specification{Kind::socketmap, std::string(name), *address};
+}
+
+std::expected<Specification, smtp::Malformed> tcp(std::string_view rest) {
+    const auto address = address_of(std::string(rest));
+    if (!address)
+        return malformed(fmt::format("\"{}\" is not a server such as \"tcp:127.0.0.1:3000\"", smtp::printable(rest, 200)));
+    return Specification{Kind::tcp, "", *address};
+}
+
+} // namespace
+
+std::expected<Specification, smtp::Malformed> Specification::parse(std::string_view text) {
+    const auto colon = text.find(':');
+    const auto word = text.substr(0, colon);
+    const auto rest = colon == text.npos ? "" : text.substr(colon + 1);
+    if (std::ranges::any_of(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+        return malformed("control characters are not allowed here");
+    if (const auto other = std::ranges::find(foreign, word, &Foreign::name); other != std::end(foreign) && colon != text.npos)
+        return malformed(fmt::format("\"{}\": there is no {} here; {}", smtp::printable(text, 200), word, other->instead));
+    const auto known = std::ranges::find(names, word, &Name::name);
+    if (colon == text.npos || known == std::end(names))
+        return malformed(fmt::format("\"{}\" is not a table; write \"text:FILE\", \"lmdb:FILE\", \"regexp:FILE\", "
+                                     "\"cidr:FILE\", \"socketmap:ADDRESS:NAME\", \"tcp:ADDRESS\" or \"table:NAME\"",
+                                     smtp::printable(text, 200)));
+    switch (known->kind) {
+    case Kind::socketmap: return socketmap(rest);
+    case Kind::tcp: return tcp(rest);
+    case Kind::section:
+        if (rest.empty() || rest.find_first_of(" :/") != rest.npos)
+            return malformed(fmt::format("\"{}\" does not name a section [table.NAME]", smtp::printable(text, 200)));
+        return Specification{Kind::section, std::string(rest), {}};
+    default: return file(known->kind, rest);
+    }
+}
+
+} // namespace tables

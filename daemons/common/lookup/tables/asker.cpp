@@ -1,0 +1,30 @@
+#include "daemons/common/lookup/tables/asker.h"
+#include <filesystem>
+
+namespace tables {
+
+Asker::Asker(const std::vector<config::LookupTable>& sections)
+    : log_(loop_, "postrider"), tables_(loop_, log_, [this](const std::string&, const std::string&) { loop_.stop(); }) {
+    tables_.configure(sections);
+}
+
+Answer Asker::ask(std::string_view table, std::string_view key) {
+    for (;;) {
+        auto answer = tables_.find(table, key);
+        if (answer.said != Answer::Said::not_yet) return answer;
+        tables_.ask(table, key);
+        loop_.run();
+    }
+}
+
+std::string absolute(std::string_view table) {
+    const auto colon = table.find(':');
+    const auto kind = table.substr(0, colon);
+    const bool file = kind == "text" || kind == "lmdb" || kind == "regexp" || kind == "cidr";
+    if (!file || colon == table.npos || colon + 1 == table.size() || table[colon + 1] == '/') return std::string(table);
+    std::error_code none;
+    const auto here = std::filesystem::current_path(none);
+    return std::string(kind) + ":" + (here / table.substr(colon + 1)).string();
+}
+
+} // namespace tables

@@ -1,0 +1,69 @@
+#include "daemons/common/lookup/tables/direct.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/lookup/format/key_value.h"
+#include "daemons/common/lookup/tables/lmdb_table.h"
+#include "daemons/common/lookup/format/rules.h"
+#include "daemons/common/lookup/format/specification.h"
+#include "daemons/common/lookup/tables/sqlite_table.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace tables {
+
+namespace {
+
+constexpr std::size_t largest_file = 64 << 20;
+
+const config::LookupTable* section_of(const Specification& what, const std::vector<config::LookupTable>& sections) {
+    const auto found = std::ranges::find(sections, what.name, &config::LookupTable::name);
+    return found == sections.end() ? nullptr : &*found;
+}
+
+Answer of_section(const config::LookupTable& section, std::string_view key) {
+    if (section.kind == config::LookupKind::entries)
+        return TextTable::read(fmt::format("{}", fmt::join(section.entries, "\n")))->find(key);
+    if (section.kind != config::LookupKind::sqlite) return Answer::unavailable("a service answers for it");
+    const auto answers =
+        ask_sqlite({section.database, section.query, section.timeout, section.cache}, {std::string(key)});
+    if (!answers) return Answer::unavailable(answers.error());
+    return answers->empty() ? Answer::unavailable("the query gave no answer") : answers->front();
+}
+
+Answer ask(const Specification& what, const std::vector<config::LookupTable>& sections, std::string_view key) {
+    if (what.kind == Kind::section) {
+        const auto* section = section_of(what, sections);
+        return section ? of_section(*section, key) : Answer::unavailable("there is no such section");
+    }
+    if (what.kind == Kind::socketmap || what.kind == Kind::tcp) return Answer::unavailable("a service answers for it");
+    if (what.kind == Kind::lmdb) {
+        const auto file = LmdbFile::open(what.name);
+        return file ? (*file)->find(folded_key(key)) : Answer::unavailable(file.error());
+    }
+    const auto text = common::read_bounded(what.name, largest_file);
+    if (!text) return Answer::unavailable(std::strerror(text.error()));
+    const auto contents = what.kind == Kind::regexp ? RuleTable::read_regexp(*text)
+                          : what.kind == Kind::cidr ? RuleTable::read_cidr(*text)
+                                                    : TextTable::read(*text);
+    return contents->find(key);
+}
+
+} // namespace
+
+bool is_service(std::string_view table, const std::vector<config::LookupTable>& sections) {
+    const auto what = Specification::parse(table);
+    if (!what) return false;
+    if (what->kind != Kind::section) return what->kind == Kind::socketmap || what->kind == Kind::tcp;
+    const auto* section = section_of(*what, sections);
+    return section && (section->kind == config::LookupKind::socketmap || section->kind == config::LookupKind::tcp);
+}
+
+Answer ask_directly(std::string_view table, const std::vector<config::LookupTable>& sections, std::string_view key) {
+    const auto what = Specification::parse(table);
+    auto answer = what ? ask(*what, sections, key) : Answer::unavailable(what.error().why);
+    if (answer.said == Answer::Said::unavailable) answer.why = fmt::format("table {}: {}", table, answer.why);
+    return answer;
+}
+
+} // namespace tables

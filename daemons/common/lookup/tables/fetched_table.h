@@ -1,0 +1,65 @@
+// What tables have in common whose answers must be fetched: they are kept for a while, each key is asked for once
+// however many wait for it, and a source that fails is left alone for a moment, while all it is asked is unavailable.
+// So is one domain, when several of its keys in a row come to nothing while the source answers others: they cost the
+// others' questions no time.
+#pragma once
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/common/lookup/tables/answer_cache.h"
+#include "daemons/common/lookup/tables/table.h"
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace tables {
+
+class FetchedTable : public Table {
+public:
+    Answer find(std::string_view key, smtp::Now now) final;
+    bool ask(const std::string& key, smtp::Now now) final;
+    std::string trouble() const final;
+
+protected:
+    // `name`: the specification, for logs and answers.
+    FetchedTable(common::Log& log, std::string name, smtp::Duration cache, Known known);
+
+    // Keys are waiting: take as many as can be fetched now. Called from ask(); nothing may be answered from within.
+    virtual void fetch() = 0;
+
+    std::optional<std::string> next(); // the key that has waited longest; it is under way now
+    void put_back(std::string key);    // … and first again
+    void ask_first(const std::string& key); // of its own accord; nobody need wait for it
+    bool somebody_waits() const { return !waiting_.empty(); }
+    // For a key that was taken. Values that are empty or have control characters are unavailable.
+    void answered(const std::string& key, Answer answer);
+    // A key that was taken is unavailable, and soon the others of its domain are.
+    void came_to_nothing(const std::string& key, std::string why);
+    // All that wait and all that are under way: unavailable.
+    void failed(std::string why);
+    const std::string& name() const { return name_; }
+
+private:
+    struct Domain { // that keys came to nothing of
+        unsigned in_a_row = 0;
+        std::string why; // it is left alone; "": it is asked
+        smtp::Monotonic until{};
+        smtp::Duration pause{};
+    };
+    const Domain* left_alone(std::string_view key, smtp::Monotonic now) const;
+    void leave_alone(std::string_view name, Domain& domain, const std::string& why);
+
+    common::Log& log_;
+    std::string name_;
+    smtp::Duration cache_time_;
+    Known known_;
+    AnswerCache cache_;
+    std::deque<std::string> waiting_;
+    std::set<std::string, std::less<>> pending_; // those waiting, and those under way
+    std::map<std::string, Domain, std::less<>> domains_;
+    std::string down_;                           // why it failed last; "" it has answered since
+    smtp::Monotonic down_until_{};
+    smtp::Duration down_for_{};
+};
+
+} // namespace tables

@@ -1,0 +1,45 @@
+// A table that is a file of text, kept up with. Small files are read where they are asked; large ones on another
+// thread, while what they said before still counts.
+#pragma once
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/common/lookup/format/contents.h"
+#include "daemons/common/lookup/tables/table.h"
+#include "daemons/common/runtime/watched_file.h"
+#include <set>
+
+namespace tables {
+
+class FileTable final : public Table {
+public:
+    // `name`: the specification, for logs and answers. Files of more than `at_once` bytes are read on another thread.
+    FileTable(common::Loop& loop, common::Log& log, std::string name, std::string path, Read read, Known known,
+              std::uint64_t at_once = 1 << 20);
+    ~FileTable() override;
+
+    Answer find(std::string_view key, smtp::Now now) override;
+    bool ask(const std::string& key, smtp::Now now) override;
+    void look(smtp::Now now) override;
+    std::string trouble() const override;
+    std::vector<Problem> problems() const override;
+
+private:
+    struct Work;
+    void start();
+    void complain();
+    void take(std::unique_ptr<const Contents> contents, std::string why);
+
+    common::Loop& loop_;
+    common::Log& log_;
+    std::string name_;
+    Read read_;
+    Known known_;
+    std::uint64_t at_once_;
+    common::WatchedFile file_;
+    std::unique_ptr<const Contents> contents_; // null: never read, or not readable
+    Work* work_ = nullptr;                     // reading, on another thread
+    bool again_ = false;                       // it changed meanwhile
+    std::set<std::string> waiting_;            // keys asked for while nothing had been read
+};
+
+} // namespace tables

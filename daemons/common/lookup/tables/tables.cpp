@@ -1,0 +1,136 @@
+#include "daemons/common/lookup/tables/tables.h"
+#include "daemons/common/lookup/tables/file_table.h"
+#include "daemons/common/lookup/format/key_value.h"
+#include "daemons/common/lookup/tables/lmdb_table.h"
+#include "daemons/common/lookup/tables/remote_table.h"
+#include "daemons/common/lookup/format/rules.h"
+#include "daemons/common/lookup/format/specification.h"
+#include "daemons/common/lookup/tables/sqlite_table.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <utility>
+
+namespace tables {
+
+namespace {
+
+// A table that is named and cannot be.
+class NoTable final : public Table {
+public:
+    explicit NoTable(std::string why) : why_(std::move(why)) {}
+    Answer find(std::string_view, smtp::Now) override { return Answer::unavailable(why_); }
+    bool ask(const std::string&, smtp::Now) override { return false; }
+    std::string trouble() const override { return why_; }
+
+private:
+    std::string why_;
+};
+
+// The entries of a [table.NAME].
+class FewEntries final : public Table {
+public:
+    explicit FewEntries(const std::vector<std::string>& lines)
+        : contents_(TextTable::read(fmt::format("{}", fmt::join(lines, "\n")))) {}
+    Answer find(std::string_view key, smtp::Now) override { return contents_->find(key); }
+    bool ask(const std::string&, smtp::Now) override { return false; }
+    std::string trouble() const override { return ""; }
+
+private:
+    std::unique_ptr<const Contents> contents_;
+};
+
+Service socketmap_service(const common::ServiceAddress& address, std::string map) {
+    return {address, [map = std::move(map)](std::string_view key) { return socketmap::question(map, key); }, socketmap::hear};
+}
+Service tcp_service(const common::ServiceAddress& address) { return {address, tcp_table::question, tcp_table::hear}; }
+
+bool askable(std::string_view key) {
+    return !key.empty() && key.size() <= longest_key &&
+           std::ranges::none_of(key, [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+}
+
+} // namespace
+
+Tables::Tables(common::Loop& loop, common::Log& log, Answered answered)
+    : loop_(loop), log_(log), answered_(std::move(answered)), hook_(loop, [this] { tell(); }) {}
+
+Tables::~Tables() = default;
+
+void Tables::configure(const std::vector<config::LookupTable>& sections) {
+    sections_ = sections;
+    for (const auto& [specification, table] : tables_) ready_.emplace_back(specification, "");
+    tables_.clear();
+    if (!ready_.empty()) hook_.schedule();
+}
+
+Table& Tables::table(std::string_view specification) {
+    if (const auto found = tables_.find(specification); found != tables_.end()) return *found->second;
+    return *tables_.emplace(specification, make(std::string(specification))).first->second;
+}
+
+std::unique_ptr<Table> Tables::make(const std::string& name) {
+    const auto known = [this, name](const std::string& key) { answered_(name, key); };
+    const auto what = Specification::parse(name);
+    if (!what) return std::make_unique<NoTable>(what.error().why);
+    const auto file = [&](Read read) { return std::make_unique<FileTable>(loop_, log_, name, what->name, read, known); };
+    switch (what->kind) {
+    case Kind::text: return file(TextTable::read);
+    case Kind::regexp: return file(RuleTable::read_regexp);
+    case Kind::cidr: return file(RuleTable::read_cidr);
+    case Kind::lmdb: return std::make_unique<LmdbTable>(log_, name, what->name);
+    case Kind::socketmap:
+        return std::make_unique<RemoteTable>(loop_, log_, name, socketmap_service(what->address, what->name), known);
+    case Kind::tcp: return std::make_unique<RemoteTable>(loop_, log_, name, tcp_service(what->address), known);
+    case Kind::section: break;
+    }
+    const auto section = std::ranges::find(sections_, what->name, &config::LookupTable::name);
+    if (section == sections_.end())
+        return std::make_unique<NoTable>(fmt::format("table {}: there is no [table.{}] in the configuration", name, what->name));
+    return make(name, *section);
+}
+
+std::unique_ptr<Table> Tables::make(const std::string& name, const config::LookupTable& section) {
+    const auto known = [this, name](const std::string& key) { answered_(name, key); };
+    if (section.kind == config::LookupKind::entries) return std::make_unique<FewEntries>(section.entries);
+    if (section.kind == config::LookupKind::sqlite)
+        return std::make_unique<SqliteTable>(loop_, log_, name,
+                                             SqliteQuery{section.database, section.query, section.timeout, section.cache}, known);
+    auto service = section.kind == config::LookupKind::socketmap ? socketmap_service(section.address, section.map)
+                                                                 : tcp_service(section.address);
+    service.timeout = section.timeout;
+    service.cache = section.cache;
+    return std::make_unique<RemoteTable>(loop_, log_, name, std::move(service), known);
+}
+
+Answer Tables::find(std::string_view specification, std::string_view key) {
+    if (!askable(key)) return {};
+    return table(specification).find(key, common::Loop::now());
+}
+
+void Tables::ask(std::string_view specification, std::string_view key) {
+    std::string wanted(key);
+    if (askable(key) && table(specification).ask(wanted, common::Loop::now())) return;
+    ready_.emplace_back(specification, std::move(wanted));
+    hook_.schedule();
+}
+
+void Tables::tell() {
+    for (const auto& [table, key] : std::exchange(ready_, {})) answered_(table, key);
+}
+
+std::vector<Problem> Tables::problems(std::string_view specification) { return table(specification).problems(); }
+
+void Tables::look() {
+    for (const auto& [name, table] : tables_)
+        if (!table->trouble().empty()) table->look(common::Loop::now());
+}
+
+std::string Tables::trouble() const {
+    std::string out;
+    for (const auto& [name, table] : tables_)
+        if (const auto trouble = table->trouble(); !trouble.empty()) out += (out.empty() ? "" : "; ") + trouble;
+    return out;
+}
+
+} // namespace tables

@@ -1,0 +1,140 @@
+#include "daemons/common/lookup/tables/values.h"
+#include "daemons/common/text/pattern.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/lookup/format/key_value.h"
+#include "daemons/common/lookup/tables/lmdb_table.h"
+#include "daemons/common/lookup/format/rules.h"
+#include "daemons/common/lookup/format/specification.h"
+#include "daemons/common/lookup/tables/sqlite_table.h"
+#include <algorithm>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace tables {
+
+namespace {
+
+constexpr std::size_t largest_file = 64 << 20, most_of_sqlite = 20'000, keys_at_once = 500;
+constexpr std::string_view a_service = "a service answers for them, one key at a time";
+
+// Takes values, and says whether one more is wanted.
+class Taking {
+public:
+    Taking(const std::function<void(const TableValue&)>& take, std::size_t most) : take_(take), most_(most) {}
+
+    bool operator()(const TableValue& value) {
+        if (scan.looked_at == most_) return scan.whole = false;
+        ++scan.looked_at;
+        take_(value);
+        return true;
+    }
+    Scan cannot(std::string why) {
+        scan.whole = false;
+        scan.why_not = std::move(why);
+        return std::move(scan);
+    }
+
+    Scan scan;
+
+private:
+    const std::function<void(const TableValue&)>& take_;
+    std::size_t most_;
+};
+
+void entries_of(std::string_view text, Taking& taking) {
+    Problems passed_over;
+    KeyValues entries(text, passed_over);
+    while (const auto entry = entries.next())
+        if (!taking({entry->key, entry->value, entry->line})) return;
+}
+
+Scan of_file(const Specification& what, Taking& taking) {
+    const auto text = common::read_bounded(what.name, largest_file);
+    if (!text) return taking.cannot(std::strerror(text.error()));
+    if (what.kind == Kind::text) {
+        entries_of(*text, taking);
+    } else {
+        const auto rules = what.kind == Kind::regexp ? RuleTable::read_regexp(*text) : RuleTable::read_cidr(*text);
+        static_cast<const RuleTable&>(*rules).each(
+            [&](std::uint32_t line, std::string_view value) { return taking({"", value, line, what.kind == Kind::regexp}); });
+    }
+    return std::move(taking.scan);
+}
+
+Scan of_lmdb(const std::string& path, Taking& taking) {
+    const auto file = LmdbFile::open(path);
+    const auto read = file ? (*file)->each([&](auto key, auto value) { return taking({key, value, 0}); })
+                           : std::unexpected(file.error());
+    return read ? std::move(taking.scan) : taking.cannot(read.error());
+}
+
+Scan of_sqlite(const SqliteQuery& query, Taking& taking, std::size_t most) {
+    most = std::min(most, most_of_sqlite);
+    auto keys = sqlite_keys(query, most + 1);
+    if (!keys) return taking.cannot(std::move(keys).error());
+    const bool more = keys->size() > most;
+    if (more) keys->resize(most);
+    for (std::size_t at = 0; at < keys->size(); at += keys_at_once) {
+        const std::vector<std::string> some(keys->begin() + static_cast<std::ptrdiff_t>(at),
+                                            keys->begin() + static_cast<std::ptrdiff_t>(std::min(at + keys_at_once, keys->size())));
+        const auto answers = ask_sqlite(query, some);
+        if (!answers) return taking.cannot(answers.error());
+        for (std::size_t n = 0; n < answers->size(); ++n)
+            if ((*answers)[n].said == Answer::Said::found) taking({some[n], (*answers)[n].value, 0});
+        if (answers->size() < some.size()) return taking.cannot("the query takes too long for more of them");
+    }
+    taking.scan.whole = !more;
+    return std::move(taking.scan);
+}
+
+} // namespace
+
+std::string Scan::text() const {
+    const auto counted = fmt::format("{} value{}", looked_at, looked_at == 1 ? "" : "s");
+    if (!why_not.empty())
+        return looked_at == 0 ? fmt::format("its values cannot be looked over: {}", why_not)
+                              : fmt::format("the first {} looked over: {}", counted, why_not);
+    return fmt::format("{}{} looked over", whole ? "" : "the first ", counted);
+}
+
+Scan each_value(std::string_view table, const std::vector<config::LookupTable>& sections,
+                const std::function<void(const TableValue&)>& take, std::size_t most) {
+    Taking taking(take, most);
+    const auto what = Specification::parse(table);
+    if (!what) return taking.cannot(what.error().why);
+    switch (what->kind) {
+    case Kind::text:
+    case Kind::regexp:
+    case Kind::cidr: return of_file(*what, taking);
+    case Kind::lmdb: return of_lmdb(what->name, taking);
+    case Kind::socketmap:
+    case Kind::tcp: return taking.cannot(std::string(a_service));
+    case Kind::section: break;
+    }
+    const auto section = std::ranges::find(sections, what->name, &config::LookupTable::name);
+    if (section == sections.end()) return taking.cannot("there is no such section");
+    switch (section->kind) {
+    case config::LookupKind::entries:
+        for (const auto& entry : section->entries) entries_of(entry, taking);
+        return std::move(taking.scan);
+    case config::LookupKind::sqlite:
+        return of_sqlite({section->database, section->query, section->timeout, section->cache}, taking, most);
+    case config::LookupKind::socketmap:
+    case config::LookupKind::tcp:
+    case config::LookupKind::none: break;
+    }
+    return taking.cannot(std::string(a_service));
+}
+
+std::string judged(const TableValue& value, const std::function<std::string(const std::string&)>& wrong) {
+    if (!value.groups) return wrong(std::string(value.value));
+    std::string first;
+    for (const std::string_view word : {"somebody", "example.org", "somebody@example.org", "25"}) {
+        auto found = wrong(common::filled_in_with(value.value, word));
+        if (found.empty()) return "";
+        if (first.empty()) first = std::move(found);
+    }
+    return first;
+}
+
+} // namespace tables

@@ -1,0 +1,146 @@
+#include "daemons/common/net/client_stream.h"
+#include "daemons/common/net/local_socket.h"
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <utility>
+
+namespace common {
+
+struct ClientStream::Connect {
+    uv_connect_t request;
+    ClientStream* owner;
+};
+struct ClientStream::Write {
+    uv_write_t request;
+    ClientStream* owner;
+    std::string bytes;
+};
+
+static sockaddr_storage sockaddr_of(const Endpoint& endpoint) {
+    sockaddr_storage space{};
+    if (endpoint.address.is_v4()) {
+        auto& v4 = reinterpret_cast<sockaddr_in&>(space);
+        v4.sin_family = AF_INET;
+        v4.sin_port = htons(endpoint.port);
+        std::copy(endpoint.address.bytes.begin() + 12, endpoint.address.bytes.end(),
+                  reinterpret_cast<std::uint8_t*>(&v4.sin_addr));
+    } else {
+        auto& v6 = reinterpret_cast<sockaddr_in6&>(space);
+        v6.sin6_family = AF_INET6;
+        v6.sin6_port = htons(endpoint.port);
+        std::copy(endpoint.address.bytes.begin(), endpoint.address.bytes.end(),
+                  reinterpret_cast<std::uint8_t*>(&v6.sin6_addr));
+    }
+    return space;
+}
+
+ClientStream::ClientStream(Loop& loop, const ServiceAddress& address, Callbacks callbacks)
+    : loop_(loop), callbacks_(std::move(callbacks)), name_(address.to_string()), bad_news_(loop, [this] {
+          const auto closed = std::move(callbacks_.closed);
+          const auto why = std::move(why_);
+          if (closed) closed(why); // may destroy this
+      }) {
+    const auto done = [](uv_connect_t* request, int status) {
+        auto* connect = reinterpret_cast<Connect*>(request);
+        auto* owner = connect->owner;
+        delete connect;
+        if (!owner) return;
+        owner->connect_ = nullptr;
+        owner->connected(status);
+    };
+    connect_ = new Connect{{}, this};
+    int status = UV_ENOMEM;
+    if (!address.path.empty()) {
+        status = open_local(address.path);
+        delete std::exchange(connect_, nullptr);
+    } else {
+        tcp_ = make_tcp(loop.uv(), this);
+        const auto space = sockaddr_of(address.endpoint);
+        if (tcp_) {
+            uv_tcp_nodelay(tcp_.get(), 1);
+            status = uv_tcp_connect(&connect_->request, tcp_.get(), reinterpret_cast<const sockaddr*>(&space),
+                                    done);
+        }
+    }
+    if (status == 0) return;
+    delete std::exchange(connect_, nullptr);
+    fail(std::string("cannot be reached: ") + uv_strerror(status));
+}
+
+// A UNIX socket takes a connection at once or not at all; that its queue is full counts as not.
+int ClientStream::open_local(const std::string& path) {
+    auto fd = connect_local(path);
+    if (!fd) return uv_translate_sys_error(fd.error().code);
+    pipe_ = make_pipe(loop_.uv(), this);
+    if (!pipe_) return UV_ENOMEM;
+    if (const int status = uv_pipe_open(pipe_.get(), fd->number()); status != 0) return status;
+    static_cast<void>(fd->release());
+    connected(0);
+    return 0;
+}
+
+ClientStream::~ClientStream() {
+    if (connect_) connect_->owner = nullptr;
+    if (write_) write_->owner = nullptr;
+}
+
+void ClientStream::connected(int status) {
+    if (status != 0) return fail(std::string("cannot be reached: ") + uv_strerror(status));
+    connected_ = true;
+    uv_read_start(
+        stream(),
+        [](uv_handle_t* handle, std::size_t, uv_buf_t* buffer) {
+            auto* self = owner_of<ClientStream>(handle);
+            if (!self) return void(*buffer = uv_buf_init(nullptr, 0));
+            const auto space = self->loop_.read_buffer();
+            *buffer = uv_buf_init(space.data(), static_cast<unsigned>(space.size()));
+        },
+        [](uv_stream_t* handle, ssize_t n, const uv_buf_t* buffer) {
+            auto* self = owner_of<ClientStream>(handle);
+            if (!self || n == 0 || self->failed_) return;
+            if (n < 0)
+                self->fail(n == UV_EOF ? "closed the connection" : uv_strerror(static_cast<int>(n)));
+            else if (self->callbacks_.data)
+                self->callbacks_.data({buffer->base, static_cast<std::size_t>(n)});
+        });
+    flush();
+}
+
+void ClientStream::send(std::string bytes) {
+    if (failed_) return;
+    if (waiting_.empty())
+        waiting_ = std::move(bytes);
+    else
+        waiting_ += bytes;
+    flush();
+}
+
+void ClientStream::flush() {
+    if (!connected_ || write_ || waiting_.empty() || failed_) return;
+    write_ = new Write{{}, this, std::exchange(waiting_, {})};
+    under_way_ = write_->bytes.size();
+    auto buffer = uv_buf_init(write_->bytes.data(), static_cast<unsigned>(write_->bytes.size()));
+    const int status = uv_write(&write_->request, stream(), &buffer, 1, [](uv_write_t* request, int result) {
+        std::unique_ptr<Write> write(reinterpret_cast<Write*>(request));
+        auto* self = write->owner;
+        if (!self) return;
+        self->write_ = nullptr;
+        self->under_way_ = 0;
+        if (result < 0) return self->fail(uv_strerror(result));
+        self->flush();
+        if (self->waiting() == 0 && self->drained_) self->drained_();
+    });
+    if (status == 0) return;
+    delete std::exchange(write_, nullptr);
+    under_way_ = 0;
+    fail(uv_strerror(status));
+}
+
+void ClientStream::fail(std::string why) {
+    if (std::exchange(failed_, true)) return;
+    why_ = name_ + ": " + why;
+    if (connected_) uv_read_stop(stream());
+    bad_news_.schedule();
+}
+
+} // namespace common

@@ -1,0 +1,17 @@
+// The name servers that are asked, as words for an operator: which, and who says so.
+#pragma once
+#include "daemons/common/net/network.h"
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace dns {
+
+enum class ServersFrom : std::uint8_t { dns_servers, resolv_conf };
+
+// "asked 127.0.0.1:5353, as dns.servers has it"; "asked 192.0.2.1 and 192.0.2.2, as /etc/resolv.conf has it"; what is
+// asked where that file names nobody is said so, too. The usual port is left out, and so are all but the first few.
+// `resolv_conf`: its text, null if it cannot be read; does not matter where dns.servers is set.
+std::string servers_text(std::span<const common::Endpoint> servers, ServersFrom from, const std::string* resolv_conf);
+
+} // namespace dns

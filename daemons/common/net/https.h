@@ -1,0 +1,82 @@
+// Requests to web servers over verified TLS, on the loop, by libcurl: one exchange each, no redirects, no
+// proxies, no cookies, nothing but https. Whoever asks has resolved the host's name already: no other
+// resolver is ever asked. Knows nothing of what the exchanges are about.
+#pragma once
+#include "daemons/common/runtime/loop.h"
+#include "daemons/common/net/network.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/common/runtime/uv_handle.h"
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace common {
+
+class Https {
+public:
+    struct Request {
+        std::string host; // lower case, as the DNS has it
+        std::uint16_t port = 443;
+        std::string target = "/"; // path and query
+        std::vector<IpAddress> addresses; // of the host; tried in order
+        std::string content, content_type; // POST, if there is a content type; else GET
+        std::size_t largest = 64 * 1024; // of the answer's body; more ends the exchange
+        smtp::Duration timeout = std::chrono::seconds(60); // for all of it
+    };
+    enum class Trouble : std::uint8_t {
+        none,        // there is an answer, whatever its status
+        connection,  // no connection, or it broke
+        certificate, // TLS failed, or the certificate does not prove the host's name
+        timeout,
+        too_large,
+    };
+    struct Answer {
+        Trouble trouble = Trouble::none;
+        std::string why; // of trouble: a few printable words
+        unsigned status = 0;
+        std::string content_type; // without parameters, lower case
+        std::string content;
+    };
+    using Done = std::function<void(const Answer&)>;
+
+    // An exchange under way; destroying it ends it.
+    class Exchange {
+    public:
+        ~Exchange();
+        Exchange(const Exchange&) = delete;
+        Exchange& operator=(const Exchange&) = delete;
+
+    private:
+        friend class Https;
+        struct Parts;
+        explicit Exchange(std::unique_ptr<Parts> parts);
+        std::unique_ptr<Parts> parts_;
+    };
+
+    // `authorities`: certificates (PEM) that vouch for those of servers; "" none: nobody is believed.
+    Https(Loop& loop, std::string authorities);
+    ~Https(); // every Exchange must be gone
+    Https(const Https&) = delete;
+    Https& operator=(const Https&) = delete;
+
+    // `done` is called once, from a later turn of the loop; it may destroy the exchange.
+    [[nodiscard]] std::unique_ptr<Exchange> start(const Request& request, Done done);
+
+private:
+    struct Curl; // libcurl's words stay in https.cpp
+    void act(int socket, int events);
+    void take_finished();
+
+    Loop& loop_;
+    std::string authorities_;
+    void* multi_ = nullptr; // CURLM
+    std::map<int, Handle<uv_poll_t>> sockets_;
+    Timer timer_;
+    TurnHook hook_;
+};
+
+} // namespace common

@@ -1,0 +1,11 @@
+// Can a connection come from that address? Asks the kernel, by binding a socket to it.
+#pragma once
+#include "daemons/common/net/network.h"
+#include <string>
+
+namespace common {
+
+// "" it can; else the kernel's words: "Cannot assign requested address".
+std::string why_not_ours(const IpAddress& address);
+
+} // namespace common

@@ -1,0 +1,140 @@
+#include "daemons/common/process/confinement.h"
+#include "daemons/common/process/call_confinement.h"
+#include "daemons/common/process/file_confinement.h"
+#include "daemons/common/submission/idempotency/store.h"
+#include "daemons/common/lookup/format/specification.h"
+#include "libspool/format/layout.h"
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+
+namespace common {
+
+using proto::Role;
+
+// Of the lookup tables that are asked over the network.
+static std::vector<std::uint16_t> ports_of_tables(const config::Config& config) {
+    std::vector<std::uint16_t> ports;
+    const auto add = [&](const ServiceAddress& address) {
+        if (address.endpoint.port != 0) ports.push_back(address.endpoint.port);
+    };
+    for (const auto& section : config.tables) add(section.address);
+    for (const auto& named : config.tables_named)
+        if (const auto what = tables::Specification::parse(named.table)) add(what->address);
+    return ports;
+}
+
+Allowance allowance_of(Role role, std::uint32_t instance, const config::Config& config) {
+    const auto& spool = config.spool.directory;
+    const auto own = [&] {
+        return spool + "/" + directory_of(spool::QueueId{0x100u | instance}, spool::Location::incoming);
+    };
+    Allowance a;
+    // What libraries look at: time zones, name services, certificates of authorities, devices.
+    a.read = {"/etc", "/usr", "/lib", "/lib64", "/proc/self", "/proc/sys", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat",
+              "/proc/filesystems", "/sys/devices/system/cpu", "/run/nscd",
+              // where /etc/resolv.conf may lead
+              "/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager"};
+    a.write = {"/dev/null", "/dev/urandom"};
+    a.look = {spool};
+    switch (role) {
+    case Role::smtpd:
+        a.write.push_back(own());
+        a.write.push_back(idempotency::directory_in(spool));
+        break;
+    case Role::pickup:
+        a.write.push_back(own());
+        a.write.push_back(spool + "/drop");
+        a.write.push_back(spool + "/quarantine/incomplete"); // what was left there and is no submission
+        a.write.push_back(idempotency::directory_in(spool));
+        a.modes = true; // of drop/.limits, which programs of other users read
+        break;
+    case Role::bounce:
+        a.read.push_back(spool + "/incoming");
+        a.read.push_back(spool + "/messages");
+        if (!config.bounce.templates.empty()) a.read.push_back(config.bounce.templates);
+        a.write.push_back(own());
+        a.write.push_back(spool + "/bad");
+        a.network = false;
+        break;
+    case Role::smtp_client:
+        if (!config.smtp_client.tls_authorities.empty())
+            a.read.push_back(config.smtp_client.tls_authorities);
+        a.read.push_back(spool + "/incoming");
+        a.read.push_back(spool + "/messages");
+        break;
+    case Role::router: // of the spool it has its own state only
+        a.look.clear();
+        if (!config.smtp_client.tls_authorities.empty())
+            a.read.push_back(config.smtp_client.tls_authorities);
+        a.write.push_back(spool + "/state");
+        a.modes = true; // of the files it replaces
+        break;
+    case Role::categorizer: // aliases and what they include lie anywhere
+        a.read = {"/"};
+        a.write.push_back(spool + "/state/categorizer");
+        a.modes = true;
+        a.write.push_back(spool + "/suppression"); // readers of the list mark the place they read at
+        a.network = false;
+        a.tcp_ports = ports_of_tables(config);
+        break;
+    case Role::metrics: // what time it is where we are, and itself
+        a.read = {"/etc/localtime", "/usr/share/zoneinfo", "/proc/self"};
+        a.look.clear();
+        a.write.clear();
+        a.network = false;
+        break;
+    case Role::queue_manager:
+        a.write.push_back(spool);
+        a.network = false;
+        break;
+    case Role::local: // becomes the recipient, and is then kept by the recipient's rights
+    case Role::master: a.files_confined = false, a.programs = true; break;
+    }
+#ifdef POSTRIDER_KILL_POINTS
+    if (const char* record = std::getenv("POSTRIDER_KILL_RECORD")) { // tests count where they killed
+        const std::string path = record;
+        a.write.push_back(path.substr(0, path.rfind('/')));
+    }
+#endif
+    return a;
+}
+
+std::vector<std::string> beyond(const Allowance& held, const Allowance& wanted) {
+    std::vector<std::string> out;
+    if (!held.files_confined) return out;
+    const auto look_for = [&](const std::vector<std::string>& paths,
+                              std::initializer_list<const std::vector<std::string>*> allowed) {
+        for (const auto& path : paths) {
+            const bool reached = std::ranges::any_of(allowed, [&](const auto* places) {
+                return std::ranges::any_of(*places, [&](const auto& place) {
+                    return path == place || path.starts_with(place.ends_with('/') ? place : place + "/");
+                });
+            });
+            if (!reached) out.push_back(path);
+        }
+    };
+    look_for(wanted.read, {&held.read, &held.write});
+    look_for(wanted.look, {&held.look, &held.read, &held.write});
+    look_for(wanted.write, {&held.write});
+    if (held.network) return out;
+    for (const auto port : wanted.tcp_ports)
+        if (std::ranges::find(held.tcp_ports, port) == held.tcp_ports.end()) out.push_back(fmt::format("TCP port {}", port));
+    return out;
+}
+
+Confinement confine(const Allowance& allowance) {
+    if (!allowance.files_confined) return {"no: becomes the recipients"};
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return {fmt::format("no: {}", std::strerror(errno))};
+    const auto files = confine_files(allowance), calls = confine_calls(allowance);
+    if (files.empty() && calls.empty())
+        return {allowance.network ? "files, system calls" : "files, system calls, network", true, true};
+    if (files.empty()) return {fmt::format("files; not system calls: {}", calls), true, false};
+    if (calls.empty()) return {fmt::format("system calls; not files: {}", files), false, true};
+    return {fmt::format("no: files: {}; system calls: {}", files, calls)};
+}
+
+} // namespace common

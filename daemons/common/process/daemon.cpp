@@ -1,0 +1,283 @@
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/process/confinement.h"
+#include "daemons/common/process/metrics_reporter.h"
+#include "daemons/common/ipc/message.h"
+#include "daemons/common/process/privileges.h"
+#include "daemons/common/process/supervision.h"
+#include "libspool/disk/real_disk.h"
+#include "libspool/store/writer_lives.h"
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <map>
+#include <optional>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace common {
+
+using namespace std::chrono_literals;
+namespace supervision = proto::supervision;
+
+namespace {
+
+constexpr int master_descriptor = 3;
+constexpr smtp::Duration orphan_bound = 15s; // when master has gone
+constexpr smtp::Duration look_again = 250ms; // whether a process of the master before has let go of its place
+
+std::optional<proto::Role> role_named(std::string_view name) {
+    for (int i = 0; i <= static_cast<int>(proto::Role::last_); ++i)
+        if (proto::name_of(static_cast<proto::Role>(i)) == name) return static_cast<proto::Role>(i);
+    return {};
+}
+
+std::string whole_text(int fd) {
+    std::string text;
+    char space[16384];
+    for (;;) {
+        const auto n = pread(fd, space, sizeof space, static_cast<off_t>(text.size()));
+        if (n <= 0) return text;
+        text.append(space, static_cast<std::size_t>(n));
+    }
+}
+
+// A daemon between birth and end.
+class Frame {
+public:
+    Frame(proto::Role role, std::string_view service, const CreateDaemon& create, unsigned pool_threads)
+        : create_(create), loop_(pool_threads), log_(loop_, service),
+          master_(loop_, Fd(master_descriptor),
+                  {[this](supervision::Message&& message, std::vector<Fd> descriptors) {
+                       take(std::move(message), std::move(descriptors));
+                   },
+                   [this](const std::string&) { orphaned(); }}),
+          bound_(loop_, [this] { too_late(); }), predecessor_(loop_, [this] { try_again(); }),
+          terminate_(make_signal(loop_.uv(), this)),
+          surroundings_{loop_, log_, {role, 0, {}}, {}, [this](std::string_view text) { trouble(text); },
+                        [this](std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
+                            ask_token(std::move(account), refused, std::move(answer));
+                        }} {
+        uv_signal_start(
+            terminate_.get(), [](uv_signal_t* s, int) { owner_of<Frame>(s)->stop(orphan_bound); }, SIGTERM);
+        uv_unref(reinterpret_cast<uv_handle_t*>(terminate_.get()));
+    }
+
+    int run() {
+        loop_.run();
+        if (daemon_) {
+            alarm(5); // whatever happens while it goes, it goes
+            if (reporter_) reporter_->last_words();
+            reporter_.reset();
+            daemon_.reset();
+        }
+        log_.flush();
+        return status_;
+    }
+
+private:
+    void take(supervision::Message&& message, std::vector<Fd> descriptors) {
+        if (auto* configure = std::get_if<supervision::Configure>(&message))
+            return this->configure(*configure, std::move(descriptors));
+        if (auto* ping = std::get_if<supervision::Ping>(&message))
+            return master_.send(supervision::Pong{ping->number, daemon_ ? daemon_->word() : std::string()});
+        if (auto* token = std::get_if<supervision::AccessToken>(&message)) return this->token(*token, descriptors);
+        if (auto* died = std::get_if<supervision::Died>(&message); died && daemon_)
+            daemon_->died(died->role, died->instance, died->crashed);
+        if (auto* stop = std::get_if<supervision::Stop>(&message)) this->stop(smtp::Duration(stop->within));
+    }
+
+    void configure(const supervision::Configure& message, std::vector<Fd> descriptors) {
+        if (stopping_) return;
+        const std::size_t wanted = 1u + message.has_log_file + message.has_secrets + message.listeners.size();
+        if (descriptors.size() != wanted) return give_up("master's orders are incomplete", 70);
+        auto config = config::parse(whole_text(descriptors[0].number()), message.file);
+        if (!config) { // master has read the same text without a complaint
+            if (!daemon_) return give_up(config.error().front().to_string(), 78);
+            log_.error("{}: keeping the former configuration", config.error().front().to_string());
+            return trouble(config.error().front().to_string());
+        }
+        if (!daemon_ && waits_for_predecessor(message, *config)) {
+            pending_.emplace(message, std::move(descriptors));
+            return predecessor_.start(look_again);
+        }
+        std::size_t next = 1;
+        log_.configure(log_settings(config->log), message.has_log_file ? std::move(descriptors[next++]) : Fd());
+        auto fresh = std::make_unique<config::Config>(*std::move(config));
+        Orders orders{*fresh, message.generation, {}, {}};
+        if (message.has_secrets) {
+            keep_memory_private();
+            auto secrets = ipc::decode<proto::secrets::Message>(whole_text(descriptors[next++].number()));
+            if (!secrets) return give_up("master's secrets are incomplete", 70);
+            orders.secrets = std::make_shared<const proto::secrets::Message>(*std::move(secrets));
+        }
+        for (const auto& listener : message.listeners)
+            orders.listeners.push_back({listener.name, listener.address, std::move(descriptors[next++])});
+        surroundings_.identity.tokens.clear(); // a reload may bring a server: metrics, say
+        for (const auto& token : message.tokens) surroundings_.identity.tokens.push_back({token.server, token.token});
+        orders.expected.key = message.key;
+        for (const auto& name : message.expected)
+            if (auto role = role_named(name)) orders.expected.roles.push_back(*role);
+        orders.operators = {geteuid(), message.single_user, {}};
+        if (message.has_operators) orders.operators.group = message.operators;
+        serve(message, std::move(orders));
+        config_ = std::move(fresh); // only now may the former one go
+        settle_figures();
+        if (!stopping_) master_.send(supervision::Ready{message.generation, confinement_.text});
+    }
+
+    // The master before was killed, and the process that writes in our slot has yet to finish what a client is giving it.
+    bool waits_for_predecessor(const supervision::Configure& message, const config::Config& config) {
+        const auto role = surroundings_.identity.role;
+        if (role != proto::Role::smtpd && role != proto::Role::pickup && role != proto::Role::bounce) return false;
+        const auto disk = spool::RealDisk::open_at(config.spool.directory);
+        const auto lives = disk ? spool::writer_lives(**disk, static_cast<std::uint8_t>(message.instance))
+                                : spool::Result<bool>(false); // what is wrong shows when it is opened
+        const bool waits = lives && *lives;
+        if (waits != std::exchange(waiting_, waits))
+            trouble(waits ? fmt::format("waiting for the {} of the master before to finish", proto::name_of(role)) : "");
+        return waits;
+    }
+
+    void try_again() {
+        auto [message, descriptors] = *std::exchange(pending_, {});
+        configure(message, std::move(descriptors));
+    }
+
+    void serve(const supervision::Configure& message, Orders orders) {
+        if (daemon_) return daemon_->reconfigure(std::move(orders));
+        surroundings_.identity.instance = message.instance;
+        surroundings_.run = orders.config.spool.directory + "/run";
+        // Now: the configuration says where things are, and there is no thread yet.
+        confinement_ = confine(allowance_of(surroundings_.identity.role, message.instance, orders.config));
+        if (!confinement_.is_complete() && surroundings_.identity.role != proto::Role::local)
+            log_.warning("confinement: {}", confinement_.text);
+        auto daemon = create_(surroundings_, std::move(orders));
+        if (!daemon) return give_up(daemon.error().what, 75);
+        daemon_ = *std::move(daemon);
+    }
+
+    // Nobody is asked for figures where nobody serves them.
+    void settle_figures() {
+        if (!daemon_ || stopping_ || surroundings_.identity.role == proto::Role::metrics) return;
+        if (!config_->metrics.enabled()) return reporter_.reset();
+        if (!reporter_)
+            reporter_.emplace(loop_, log_, surroundings_.run, surroundings_.identity, surroundings_.figures,
+                              [this] { daemon_->measure(surroundings_.figures); });
+    }
+
+    void ask_token(std::string account, std::uint64_t refused, std::function<void(Token)> answer) {
+        awaited_tokens_.emplace(++token_requests_, std::move(answer));
+        master_.send(supervision::AccessTokenWanted{token_requests_, std::move(account), refused});
+    }
+
+    void token(const supervision::AccessToken& message, const std::vector<Fd>& descriptors) {
+        auto asked = awaited_tokens_.extract(message.request);
+        if (asked.empty()) return;
+        Token token{{}, message.number, message.fresh, message.problem};
+        if (token.problem.empty() && descriptors.empty()) token.problem = "master's answer is incomplete";
+        if (!descriptors.empty()) token.text = smtp::Secret(whole_text(descriptors.front().number()));
+        asked.mapped()(std::move(token));
+    }
+
+    // A packet to master has a bound, and a status is to be read: of very much that is wrong, what comes first.
+    void trouble(std::string_view text) { master_.send(supervision::Trouble{std::string(text.substr(0, longest_trouble))}); }
+    static constexpr std::size_t longest_trouble = 16 * 1024;
+
+    void give_up(const std::string& why, int status) {
+        log_.critical("{}", why);
+        trouble(why);
+        stopping_ = true;
+        finish(status);
+    }
+
+    void orphaned() {
+        if (stopping_) return;
+        log_.warning("master has gone: finishing what is in flight");
+        stop(orphan_bound);
+    }
+
+    void stop(smtp::Duration within) {
+        if (stopping_) return;
+        stopping_ = true;
+        predecessor_.stop();
+        bound_.start(within);
+        if (daemon_) daemon_->stop(within, [this] { finish(0); });
+        else finish(0);
+    }
+
+    void finish(int status) {
+        status_ = status;
+        loop_.stop();
+    }
+
+    void too_late() {
+        log_.warning("stopping although something is still in flight");
+        finish(0);
+    }
+
+    const CreateDaemon& create_;
+    Loop loop_;
+    Log log_;
+    MasterLink master_;
+    Timer bound_, predecessor_;
+    std::optional<std::pair<supervision::Configure, std::vector<Fd>>> pending_; // until the predecessor has gone
+    bool waiting_ = false;                                                      // for it
+    Handle<uv_signal_t> terminate_;
+    Surroundings surroundings_;
+    std::unique_ptr<config::Config> config_;
+    std::unique_ptr<Daemon> daemon_;
+    std::optional<FigureReporter> reporter_;
+    Confinement confinement_;
+    std::map<std::uint64_t, std::function<void(Token)>> awaited_tokens_; // by request
+    std::uint64_t token_requests_ = 0;
+    bool stopping_ = false;
+    int status_ = 0;
+};
+
+bool born_of_master() {
+    int type = 0;
+    socklen_t size = sizeof type;
+    return getsockopt(master_descriptor, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_SEQPACKET;
+}
+
+} // namespace
+
+LogSettings log_settings(const config::Log& log) {
+    LogSettings settings;
+    settings.name = log.name;
+    settings.syslog = log.syslog;
+    settings.syslog_socket = log.syslog_socket;
+    settings.json = log.json;
+    settings.most_gathered = log.buffer;
+    constexpr Severity least[] = {Severity::error, Severity::warning, Severity::info, Severity::debug};
+    settings.least = least[static_cast<std::size_t>(log.level)];
+    return settings;
+}
+
+Fd Orders::take(std::string_view name) {
+    const auto found = std::ranges::find(listeners, name, &HandedListener::name);
+    return found == listeners.end() ? Fd() : std::move(found->fd);
+}
+
+int run_daemon(proto::Role role, std::string_view service, const CreateDaemon& create, unsigned pool_threads) {
+    keep_standard_descriptors();
+    if (!born_of_master()) {
+        std::fprintf(stderr, "postrider %s is started by master: use \"postrider start\"\n",
+                     std::string(proto::name_of(role)).c_str());
+        return 64;
+    }
+    fcntl(master_descriptor, F_SETFD, FD_CLOEXEC);
+    close_descriptors_except(master_descriptor);
+    std::signal(SIGINT, SIG_IGN); // the terminal's: master will say Stop
+    std::signal(SIGHUP, SIG_IGN);
+    umask(0077);
+    keep_memory_small();
+    raise_descriptor_limit();
+    return Frame(role, service, create, pool_threads).run();
+}
+
+} // namespace common

@@ -1,0 +1,111 @@
+// The frame every daemon shares: born with descriptor 3 to master, configured over it, answers its heartbeats,
+// stops when told to or when master is gone. A daemon is a class with create(), reconfigure() and stop();
+// its main() is   int main() { return common::run_daemon<smtpd::Smtpd>(proto::Role::smtpd, "smtpd"); }
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/runtime/fd.h"
+#include "daemons/common/logging/metrics/metrics.h"
+#include "daemons/common/ipc/hello.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/common/ipc/operators.h"
+#include "daemons/common/proto/hello.h"
+#include "daemons/common/proto/secrets.h"
+#include "libsmtp/auth/secret.h"
+#include "libspool/disk/result.h"
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace common {
+
+struct HandedListener {
+    std::string name;    // [listen.<name>], or "submit", "queue-manager", "control", "showq" … for local sockets
+    std::string address; // for logs
+    Fd fd;               // bound, listening, non-blocking
+};
+
+// What master has a daemon do. The configuration lives until the following reconfigure() has returned.
+struct Orders {
+    const config::Config& config;
+    std::uint64_t generation;
+    std::vector<HandedListener> listeners; // take what is yours; the rest is closed. On reload those that are
+                                           // in force already come again (same name and address): drop either
+    ipc::ExpectedTokens expected;          // for ipc::Listener
+    Operators operators = {};              // who may give orders here
+    std::shared_ptr<const proto::secrets::Message> secrets = nullptr; // null: this role has none
+
+    // Those of this role (proto::secrets::Server, …); empty ones if it was handed none.
+    template <class S>
+    const S& secrets_as() const {
+        static const S none;
+        const auto* own = secrets ? std::get_if<S>(secrets.get()) : nullptr;
+        return own ? *own : none;
+    }
+    // The descriptor of the listener of that name; empty if there is none (any more).
+    Fd take(std::string_view name);
+};
+
+LogSettings log_settings(const config::Log& log);
+
+// What a command of an account's printed (auth::Account::command), as master tells it.
+struct Token {
+    smtp::Secret text;
+    std::uint64_t number = 0; // another for every token
+    bool fresh = false;       // it was made for this question
+    std::string problem;      // "": there is none
+};
+// The answer comes in a later turn of the loop, once. `refused`: the number of a token that was no good; 0 none.
+using AskToken =
+    std::function<void(std::string account, std::uint64_t refused, std::function<void(Token)> answer)>;
+
+// What a daemon is built on. Outlives it.
+struct Surroundings {
+    Loop& loop;
+    Log& log;
+    ipc::Identity identity;                         // for ipc::Connector and Hello
+    std::string run;                                // "<spool>/run": run + "/private/queue-manager" is a server's path
+    std::function<void(std::string_view)> trouble;  // a line for `postrider status`; "" clears it
+    AskToken ask_token = {};                        // smtp-client's
+    Figures figures = {};                           // what is counted here
+    std::uint32_t instance() const { return identity.instance; } // worker number; a writer's slot
+};
+
+class Daemon {
+public:
+    virtual ~Daemon() = default;
+    // Its gauges are asked for: it sets them.
+    virtual void measure(Figures& figures) { static_cast<void>(figures); }
+    // The configuration has changed, or the same one comes with new listeners.
+    virtual void reconfigure(Orders orders) = 0;
+    // Take nothing new, finish what is in flight, then call done (once, not from within this call's caller's
+    // frame being gone: calling it at once is fine). After `within` the process ends anyway.
+    virtual void stop(smtp::Duration within, std::function<void()> done) = 0;
+    // How the work stands, in a few words that master passes on ("12 messages queued"); asked at every heartbeat.
+    virtual std::string word() { return {}; }
+    // Another daemon's process has ended (told to the queue-manager and to metrics). crashed: of itself, not stopped or killed.
+    virtual void died(const std::string& role, std::uint32_t instance, bool crashed) {
+        static_cast<void>(role), static_cast<void>(instance), static_cast<void>(crashed);
+    }
+};
+
+using CreateDaemon =
+    std::function<spool::Result<std::unique_ptr<Daemon>>(Surroundings& surroundings, Orders orders)>;
+
+// Runs until stopped; returns the exit status. `service`: the word in the log tag ("smtpd", "qmgr", "smtp" …).
+int run_daemon(proto::Role role, std::string_view service, const CreateDaemon& create, unsigned pool_threads = 4);
+
+// D::create(Surroundings&, Orders) → spool::Result<std::unique_ptr<D>>; D is a Daemon.
+template <class D>
+int run_daemon(proto::Role role, std::string_view service, unsigned pool_threads = 4) {
+    return run_daemon(
+        role, service,
+        [](Surroundings& surroundings, Orders orders) -> spool::Result<std::unique_ptr<Daemon>> {
+            return D::create(surroundings, std::move(orders));
+        },
+        pool_threads);
+}
+
+} // namespace common

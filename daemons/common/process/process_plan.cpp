@@ -1,0 +1,82 @@
+#include "daemons/common/process/process_plan.h"
+#include <fmt/format.h>
+
+namespace common {
+
+using proto::Role;
+
+std::vector<PlannedProcess> process_plan(const config::Config& config) {
+    std::vector<PlannedProcess> plan;
+    const auto add = [&](Role role, std::uint32_t instance = 0) -> PlannedProcess& {
+        return plan.emplace_back(PlannedProcess{role, instance, std::string(proto::name_of(role))});
+    };
+    const auto add_workers = [&](Role role, std::uint32_t count, std::uint32_t first, auto finish) {
+        for (std::uint32_t n = 0; n < count; ++n) {
+            auto& worker = add(role, first + n);
+            worker.name += fmt::format("/{}", n);
+            finish(worker);
+        }
+    };
+
+    if (config.metrics.enabled()) {
+        auto& metrics = add(Role::metrics);
+        metrics.metrics_listeners = true;
+        metrics.local_sockets = {"metrics"};
+        metrics.expects = {Role::smtpd,         Role::pickup,      Role::categorizer, Role::router,
+                           Role::queue_manager, Role::smtp_client, Role::local,       Role::bounce};
+        metrics.stop_phase = 3;
+    }
+
+    auto& queue = add(Role::queue_manager);
+    queue.local_sockets = {"queue-manager", "control", "showq"};
+    queue.expects = {Role::smtpd,  Role::pickup,      Role::bounce, Role::categorizer,
+                     Role::router, Role::smtp_client, Role::local};
+    queue.stop_phase = 1;
+
+    auto& categorizer = add(Role::categorizer);
+    categorizer.local_sockets = {"categorizer"};
+    categorizer.expects = {Role::smtpd};
+    categorizer.stop_phase = 2;
+
+    auto& router = add(Role::router);
+    router.local_sockets = {"router"};
+    router.expects = {Role::smtp_client};
+    router.stop_phase = 3;
+
+    auto& bounce = add(Role::bounce, spool::slot_of_reports);
+    bounce.stop_phase = 2;
+
+    auto& local = add(Role::local);
+    local.local_sockets = {"local"};
+    local.expects = {Role::categorizer};
+    local.as_root = true;
+    local.stop_phase = 2;
+
+    add_workers(Role::smtp_client, config.smtp_client.workers, 0, [](PlannedProcess& p) {
+        p.secrets = true;
+        p.stop_phase = 2;
+    });
+
+    auto& pickup = add(Role::pickup, spool::slot_of_submissions);
+    pickup.local_sockets = {"submit"};
+
+    add_workers(Role::smtpd, config.smtpd.workers, first_smtpd_slot, [](PlannedProcess& p) { p.tcp_listeners = p.secrets = true; });
+    return plan;
+}
+
+const std::vector<LocalSocket>& local_sockets() {
+    static const std::vector<LocalSocket> sockets = {
+        {"queue-manager", "private/queue-manager", 0600, false},
+        {"categorizer", "private/categorizer", 0600, false},
+        {"local", "private/local", 0600, false},
+        {"router", "private/router", 0600, false},
+        {"metrics", "private/metrics", 0600, false},
+        {"submit", "submit", 0666, false},
+        {"showq", "showq", 0666, false},
+        {"control", "control", 0660, true},
+        {"master", "master", 0660, true},
+    };
+    return sockets;
+}
+
+} // namespace common

@@ -1,0 +1,44 @@
+// A file that others change while it is in use: when to read it again. Looked at no more than once a second. A change
+// is believed when the file has rested for a second, that it is gone when it stays away for ten: an editor may be at
+// work. Knows nothing of what is in it.
+#pragma once
+#include "libsmtp/text/time_types.h"
+#include <cstdint>
+#include <string>
+
+namespace common {
+
+class WatchedFile {
+public:
+    explicit WatchedFile(std::string path) : path_(std::move(path)) {}
+
+    enum class Change : std::uint8_t {
+        none,
+        changed, // read it now
+        failed,  // trouble() says what of it is new
+    };
+    Change look(smtp::Now now);
+    // What came of reading it: nothing, `why` (none: the same as before), and it is tried again each second; or all is well.
+    Change failed(std::string why);
+    void well() { trouble_.clear(); }
+
+    const std::string& path() const { return path_; }
+    const std::string& trouble() const { return trouble_; } // "No such file or directory"; "" none that is known
+    bool missing() const { return missing_; }               // that it is not there is the trouble
+    std::uint64_t size() const { return stamp_.size; }      // as last seen
+    std::uint32_t owner() const { return owner_; }          // uid, as last seen
+
+private:
+    struct Stamp {
+        std::uint64_t device = 0, inode = 0, size = 0;
+        std::int64_t changed = 0, modified = 0; // ns
+        bool operator==(const Stamp&) const = default;
+    };
+    std::string path_, trouble_ = {};
+    Stamp stamp_;
+    std::uint32_t owner_ = 0;
+    bool looked_ = false, there_ = false, away_ = false, missing_ = false;
+    smtp::Monotonic next_look_{}, away_since_{};
+};
+
+} // namespace common

@@ -1,0 +1,57 @@
+// The suppression list as its readers and its keeper see it: entries of decide::Suppression in a store of
+// their own, below the spool. Any number of processes look it up, one changes it (the queue-manager, for whoever
+// asks it to). Waits for nobody when it is read; writing waits for the disk: not for a loop's thread.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/store/store.h"
+#include "daemons/decide/message/suppression.h"
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace common {
+
+// How names are compared everywhere here.
+const decide::NameFolding& name_folding();
+
+// postmaster, and those who write to him, must reach him: <postmaster> and postmaster@ of our own domains are
+// never suppressed (RFC 5321, 4.5.1).
+bool is_own_postmaster(std::string_view address, const std::vector<std::string>& local_domains);
+
+class SuppressionList {
+public:
+    // The directory of a spool's list.
+    static std::string directory_in(const std::string& spool) { return spool + "/suppression"; }
+
+    explicit SuppressionList(std::unique_ptr<store::Store> store) : store_(std::move(store)) {}
+    // A reader's, which waits for nobody: nothing (ENOENT) as long as no keeper has been there;
+    // store::is_being_examined while he looks at it.
+    static spool::Result<std::unique_ptr<SuppressionList>> open(const std::string& spool);
+
+    // The entry that covers this recipient of mail from `reverse_path`.
+    spool::Result<std::optional<decide::Suppression>> find(std::string_view address, std::string_view reverse_path,
+                                                           smtp::WallTime now) const;
+    // The entry of exactly that name.
+    spool::Result<std::optional<decide::Suppression>> entry(std::string_view recipient, std::string_view sender,
+                                                            smtp::WallTime now) const;
+    spool::Result<bool> empty(smtp::WallTime now) const;
+    // Up to `most`, in the order of recipients, from the one behind `after` on (a key; "": the first). `after` is
+    // then the last one's. Fewer than `most`: there are no more.
+    spool::Result<std::vector<decide::Suppression>> walk(std::string& after, std::size_t most, smtp::WallTime now) const;
+
+    // On stable storage when it returns. Entries take the place of those of the same name; true for each that
+    // was not there.
+    spool::Result<std::vector<bool>> put(std::span<const decide::Suppression> entries, smtp::WallTime now);
+    // True for each that was there.
+    spool::Result<std::vector<bool>> erase(std::span<const decide::Suppression> entries, smtp::WallTime now);
+
+    static constexpr std::size_t longest_text = 500; // bytes of a reason or a reply; more is cut
+
+private:
+    std::unique_ptr<store::Store> store_;
+};
+
+} // namespace common

@@ -1,0 +1,30 @@
+// Whether the process that has reserved a key still lives: each writer keeps a lock on a file of its slot for
+// as long as it lives, and the file says which life it is. The kernel lets the lock go whichever way a
+// process ends.
+#pragma once
+#include "daemons/common/runtime/fd.h"
+#include "daemons/decide/message/idempotency.h"
+#include "libspool/disk/result.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace common::idempotency {
+
+class OwnerMark {
+public:
+    // For this process, in `directory`, as the writer of that slot. EAGAIN: another process has it.
+    static spool::Result<OwnerMark> take(const std::string& directory, std::uint8_t slot);
+    // "10:8f3a…": the slot and the life.
+    const std::string& name() const { return name_; }
+
+    // Of that name. What is no such name is dead; if it cannot be found out, alive.
+    static decide::idempotency::Owner state_of(const std::string& directory, std::string_view name);
+
+private:
+    OwnerMark(Fd file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
+    Fd file_;
+    std::string name_;
+};
+
+} // namespace common::idempotency

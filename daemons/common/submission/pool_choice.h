@@ -1,0 +1,17 @@
+// By which pool of source addresses a message goes, as far as that is settled when it is accepted: by a field
+// of its header, by its sender; its route may say the rest. Pure.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/submission/control_fields.h"
+#include "libspool/format/envelope.h"
+#include <string>
+#include <string_view>
+
+namespace common {
+
+// `asked`: the field's value, "" without one. A stranger's wishes count for nothing. Sets envelope.pool;
+// returns what is wrong, "" nothing.
+std::string choose_pool(const config::Config& config, Submitter submitter, std::string_view asked,
+                        spool::Envelope& envelope);
+
+} // namespace common

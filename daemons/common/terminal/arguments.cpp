@@ -1,0 +1,78 @@
+#include "daemons/common/terminal/arguments.h"
+#include <algorithm>
+#include <charconv>
+
+namespace postrider {
+
+namespace {
+
+constexpr Option everywhere[] = {
+    {"--config", "FILE", ""}, {"-c", "FILE", ""}, {"--json", "", ""},
+    {"--help", "", ""},       {"-h", "", ""},     {"--version", "", ""},
+};
+
+void take(Arguments& out, std::string_view name, std::string_view value) {
+    if (name == "-c" || name == "--config")
+        out.config = value;
+    else if (name == "--json")
+        out.json = true;
+    else if (name == "-h" || name == "--help")
+        out.help = true;
+    else if (name == "--version")
+        out.version = true;
+    else
+        out.options.insert_or_assign(std::string(name), std::string(value));
+}
+
+} // namespace
+
+std::optional<std::uint64_t> Arguments::number(std::string_view name) const {
+    const auto text = option(name);
+    std::uint64_t value = 0;
+    if (!text || text->empty()) return {};
+    const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+    if (error != std::errc() || end != text->data() + text->size()) return {};
+    return value;
+}
+
+std::expected<Arguments, std::string> parse_arguments(const std::vector<std::string_view>& given,
+                                                      std::span<const Option> known) {
+    Arguments out;
+    bool only_words = false;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+        const auto word = given[i];
+        if (only_words || word.size() < 2 || word[0] != '-') {
+            out.words.emplace_back(word);
+            continue;
+        }
+        if (word == "--") {
+            only_words = true;
+            continue;
+        }
+        const bool is_long = word.starts_with("--");
+        const auto equals = is_long ? word.find('=') : word.npos;
+        const auto name = is_long ? word.substr(0, equals) : word.substr(0, 2);
+        const auto* option = std::ranges::find(everywhere, name, &Option::name);
+        if (option == std::end(everywhere)) {
+            const auto found = std::ranges::find(known, name, &Option::name);
+            if (found == known.end()) return std::unexpected("unknown option " + std::string(word));
+            option = &*found;
+        }
+        const bool glued = is_long ? equals != word.npos : word.size() > 2;
+        if (option->value.empty()) {
+            if (glued)
+                return std::unexpected(is_long ? std::string(name) + " takes no value"
+                                               : "unknown option " + std::string(word));
+            take(out, name, "");
+        } else if (glued) {
+            take(out, name, word.substr(is_long ? equals + 1 : 2));
+        } else if (++i < given.size()) {
+            take(out, name, given[i]);
+        } else {
+            return std::unexpected(std::string(name) + " needs " + std::string(option->value));
+        }
+    }
+    return out;
+}
+
+} // namespace postrider

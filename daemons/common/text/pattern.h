@@ -1,0 +1,67 @@
+// A regular expression as the rules of tables have them, "/pattern/flags", in Perl's language (PCRE2), and a match that
+// is bounded however bad the pattern is. Pure.
+#pragma once
+#include "libsmtp/text/text.h"
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+
+struct pcre2_real_code_8;
+struct pcre2_real_match_data_8;
+struct pcre2_real_match_context_8;
+
+namespace common {
+
+class Pattern {
+public:
+    // Takes it off the front of `text`: a pattern between two equal characters that are neither letters nor digits, and
+    // the flags behind it, each of which turns one option over, as in pcre_table(5): i (letters' case does not count
+    // unless it is given), s ("." matches line ends, too), m, x, A, E, U.
+    static std::expected<Pattern, smtp::Malformed> take(std::string_view& text);
+
+    const std::string& text() const { return text_; } // "/pattern/"
+    std::uint32_t groups() const;                     // that it catches
+
+private:
+    friend class PatternMatch;
+    struct Free {
+        void operator()(pcre2_real_code_8* code) const;
+    };
+    std::shared_ptr<pcre2_real_code_8> code_;
+    std::string text_;
+};
+
+// Does a pattern match, and what did its groups catch? For many matches, one after the other.
+class PatternMatch {
+public:
+    enum class Result : std::uint8_t { no, yes, too_long };
+
+    PatternMatch();
+    ~PatternMatch();
+    PatternMatch(const PatternMatch&) = delete;
+    PatternMatch& operator=(const PatternMatch&) = delete;
+
+    // In no more than `steps` of matching, of which it takes off what it needed. 5,000,000 are a tenth of a second.
+    Result match(const Pattern& pattern, std::string_view subject, std::int64_t& steps);
+
+    // `text` with $1, ${1} and $(1) replaced by what the groups caught in `subject`, which was matched last; "$$" is one
+    // "$". Where nothing matched, the groups are empty. About `longest` bytes of it at most.
+    std::string filled_in(std::string_view text, std::string_view subject, std::size_t longest) const;
+
+private:
+    pcre2_real_match_data_8* data_;
+    pcre2_real_match_context_8* limits_;
+    std::int64_t left_ = 0; // steps that may still be taken
+    std::size_t at_ = 0;    // in the subject, at the last step
+    std::uint32_t caught_ = 0;
+};
+
+// `text` with the same word for every group that it speaks of.
+std::string filled_in_with(std::string_view text, std::string_view word);
+
+// The highest group that a text to be filled in speaks of; 0 none.
+std::uint32_t highest_group(std::string_view text);
+
+} // namespace common

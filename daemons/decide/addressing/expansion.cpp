@@ -1,0 +1,210 @@
+// Several roads put together: nobody gets two copies, every recipient has a fate, the answer has its bounds.
+#include "daemons/decide/addressing/expansion.h"
+#include "daemons/decide/addressing/recipient_expander.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+namespace decide {
+
+namespace {
+
+using spool::Fate;
+
+// The message's sender, as canonical tables have it.
+struct Sender {
+    std::string path;
+    std::string own; // of every recipient without another one: "" as it was
+    TableAnswer::Said said = TableAnswer::Said::none;
+    std::string why;
+};
+
+Sender rewritten_sender(std::string_view reverse_path, const ExpansionSettings& settings, Lookups& lookups) {
+    Sender out{std::string(reverse_path), "", TableAnswer::Said::none, ""};
+    const auto& tables = settings.tables.sender_canonical;
+    if (reverse_path.empty() || tables.empty()) return out;
+    const auto domain = smtp::lowered(AddressParts::of(reverse_path).domain);
+    const bool names = domain.empty() || settings.class_of(domain) == AddressClass::local;
+    auto found = lookups.in_tables(
+        tables, address_keys(reverse_path, settings.delimiter, names ? BareNames::yes : BareNames::no));
+    out.said = found.answer.said;
+    out.why = std::move(found.answer.why);
+    if (out.said != TableAnswer::Said::found) return out;
+    auto to = addresses_of(found.answer.value, reverse_path, found.match, settings.delimiter, settings.origin, 1);
+    if (!to.wrong.empty()) {
+        out.said = TableAnswer::Said::unreadable;
+        out.why = fmt::format("{} says of the sender <{}>: {}", found.table, reverse_path, to.wrong);
+    } else if (to.addresses.front() != reverse_path) {
+        out.path = out.own = std::move(to.addresses.front());
+    }
+    return out;
+}
+
+// Takes the recipients of one road after the other. Whoever is named twice gets one copy: who was addressed by
+// that very address, others by the first mention.
+class Gathering {
+public:
+    Gathering(const std::vector<UnresolvedRecipient>& envelope, const ExpansionSettings& settings)
+        : envelope_(envelope), bytes_(settings.bytes), mailboxes_(settings.mailboxes), folded_(settings.folded) {
+        all_.reserve(envelope.size());
+    }
+
+    void take(const UnresolvedRecipient& from, std::vector<ResolvedRecipient>&& found) {
+        std::size_t size = 0;
+        for (const auto& one : found) size += size_of(one);
+        // An address as it stands has its place; what it may become beside it is bounded.
+        if ((found.size() > 1 || found.front().changed) && used_ + size > bytes_) {
+            const bool alone = used_ == 0;
+            ResolvedRecipient later;
+            later.origin = from.number;
+            later.fate = Fate::unknown;
+            later.address = from.address;
+            later.status = alone ? "4.3.5" : "4.3.2";
+            later.text = alone ? "the recipients of this address are too many to be handled at once"
+                               : "other recipients are handled first: there are many";
+            found = {std::move(later)};
+        } else if (found.size() > 1 || found.front().changed) {
+            used_ += size;
+        }
+        for (auto& one : found) add(from, std::move(one));
+    }
+
+    std::vector<ResolvedRecipient> finish() {
+        std::vector<ResolvedRecipient> out;
+        out.reserve(all_.size());
+        std::size_t i = 0;
+        for (const auto& from : envelope_) {
+            const auto before = out.size();
+            for (; i < all_.size() && all_[i].origin == from.number; ++i)
+                if (!dropped_.contains(i)) out.push_back(std::move(all_[i]));
+            if (out.size() != before) continue;
+            ResolvedRecipient duplicate; // every envelope recipient has a fate
+            duplicate.origin = from.number;
+            duplicate.fate = Fate::discard;
+            duplicate.status = "2.1.5";
+            duplicate.text =
+                fmt::format("<{}> leads to recipients that have the message already", from.address);
+            out.push_back(std::move(duplicate));
+        }
+        return out;
+    }
+
+private:
+    static std::size_t size_of(const ResolvedRecipient& one) {
+        return 48 + one.address.size() + one.user.size() + one.target.size() + one.transport.size() +
+               one.reverse_path.size() + one.delivered_to.size() + one.status.size() + one.text.size();
+    }
+
+    void add(const UnresolvedRecipient& from, ResolvedRecipient&& one) {
+        const bool gets_copy = one.fate == Fate::local || one.fate == Fate::remote;
+        if (gets_copy) {
+            const auto key = copy_key(
+                {one.changed ? one.address : from.address, one.user, one.target, one.transport, from.address}, mailboxes_,
+                folded_);
+            const auto [first, fresh] = places_.try_emplace(key, all_.size());
+            if (!fresh) {
+                if (one.changed || !all_[first->second].changed) return;
+                dropped_.insert(first->second);
+                first->second = all_.size();
+            }
+        }
+        all_.push_back(std::move(one));
+    }
+
+    const std::vector<UnresolvedRecipient>& envelope_;
+    std::size_t bytes_, used_ = 0;
+    Mailboxes mailboxes_;
+    const NameForm& folded_;
+    std::vector<ResolvedRecipient> all_;
+    std::unordered_map<std::string, std::size_t> places_;
+    std::set<std::size_t> dropped_;
+};
+
+} // namespace
+
+std::string copy_key(const Copy& copy, Mailboxes mailboxes, const NameForm& folded) {
+    const auto& [address, user, target, transport, origin] = copy;
+    const auto same = [&](std::string_view text) { // whatever its letters
+        const auto at = std::min(text.rfind('@'), text.size());
+        return folded(text.substr(0, at)) + smtp::lowered(text.substr(at));
+    };
+    if (target.starts_with('|')) return fmt::format("for {} at {}\n{}", same(origin), target, user);
+    if (!target.empty()) return fmt::format("at {}\n{}", target, user);
+    const auto at = std::min(address.rfind('@'), address.size());
+    const auto local = address.substr(0, at);
+    if (user.empty()) return fmt::format("to {}{}", local, smtp::lowered(address.substr(at)));
+    if (!transport.empty()) return fmt::format("to {}", same(address));
+    if (mailboxes == Mailboxes::commands) return fmt::format("for {} user {}\n{}", same(origin), user, same(address));
+    return fmt::format("user {}\n{}", user, folded(local));
+}
+
+struct Expansion::Inner {
+    Inner(std::vector<UnresolvedRecipient>&& recipients, const ExpansionSettings& s, ExpansionTables&& t)
+        : envelope(std::move(recipients)), settings(s), tables(std::move(t)) {}
+
+    void end_of_road(const UnresolvedRecipient& recipient, std::vector<ResolvedRecipient>&& found) {
+        if (!lookups.needed().empty()) return; // the others' needs are found out all the same
+        for (auto& one : found)
+            if (one.reverse_path.empty()) one.reverse_path = sender.own;
+        gathering.take(recipient, std::move(found));
+    }
+
+    const std::vector<UnresolvedRecipient> envelope;
+    const ExpansionSettings& settings;
+    const ExpansionTables tables;
+    Lookups lookups{tables};
+    Sender sender;
+    Gathering gathering{envelope, settings};
+    std::size_t at = 0; // in the envelope
+    std::optional<Road> road;
+};
+
+Expansion::Expansion(std::vector<UnresolvedRecipient> envelope, std::string_view reverse_path,
+                     const ExpansionSettings& settings, ExpansionTables tables)
+    : inner_(std::make_unique<Inner>(std::move(envelope), settings, std::move(tables))) {
+    inner_->sender = rewritten_sender(reverse_path, settings, inner_->lookups);
+}
+
+Expansion::~Expansion() = default;
+
+bool Expansion::go_on(std::size_t steps) {
+    auto& [envelope, settings, tables, lookups, sender, gathering, at, road] = *inner_;
+    for (; at < envelope.size(); ++at) {
+        if (lookups.needed().size() >= settings.questions) return true;
+        if (steps == 0) return false;
+        if (!road) --steps;
+        const auto& recipient = envelope[at];
+        if (sender.said == TableAnswer::Said::unreadable) {
+            ResolvedRecipient waiting;
+            waiting.origin = recipient.number;
+            waiting.fate = Fate::unknown;
+            waiting.address = recipient.address;
+            waiting.status = "4.3.0";
+            waiting.text = sender.why;
+            inner_->end_of_road(recipient, {std::move(waiting)});
+            continue;
+        }
+        if (!road) road.emplace(recipient, sender.path, settings, lookups);
+        if (!road->go_on(steps)) return lookups.needed().size() >= settings.questions;
+        inner_->end_of_road(recipient, road->end());
+        road.reset();
+    }
+    return true;
+}
+
+Expanded Expansion::take() {
+    auto& lookups = inner_->lookups;
+    if (!lookups.needed().empty()) return {{}, std::move(lookups.needed())};
+    return {inner_->gathering.finish(), {}};
+}
+
+Expanded expand(const std::vector<UnresolvedRecipient>& envelope, std::string_view reverse_path,
+                const ExpansionSettings& settings, const ExpansionTables& tables) {
+    Expansion expansion(envelope, reverse_path, settings, tables);
+    while (!expansion.go_on(10'000)) {}
+    return expansion.take();
+}
+
+} // namespace decide

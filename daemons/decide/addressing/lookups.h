@@ -1,0 +1,38 @@
+// The questions of one expansion or check: asked in their order, remembered if the answer is not there yet.
+// Knows no mail beyond the forms of an address.
+#pragma once
+#include "daemons/decide/addressing/address_keys.h"
+#include "daemons/decide/addressing/expansion_tables.h"
+#include <set>
+#include <string>
+#include <vector>
+
+namespace decide {
+
+class Lookups {
+public:
+    explicit Lookups(const ExpansionTables& tables) : tables_(tables) {}
+
+    struct Found {
+        TableAnswer answer;
+        AddressKey::Match match = AddressKey::Match::whole;
+        std::string table = {}; // that has the answer
+    };
+    // Each key is asked of all tables before the next one. While one is not there yet, what comes behind it is
+    // asked as well, so that all answers are fetched at once.
+    Found in_tables(const std::vector<std::string>& tables, const std::vector<AddressKey>& keys);
+    AliasAnswer alias(const std::string& name);
+    UserAnswer user(const std::string& name);
+    AliasAnswer forward(const std::string& user, const std::string& extension);
+    AliasAnswer include(const std::string& path, const std::string& user);
+    TableAnswer suppressed(const std::string& address);
+    TableAnswer delivered_before(const std::string& address);
+
+    std::set<Need>& needed() { return needed_; } // what was not_yet
+
+private:
+    const ExpansionTables& tables_;
+    std::set<Need> needed_;
+};
+
+} // namespace decide

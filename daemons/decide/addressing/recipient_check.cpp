@@ -1,0 +1,142 @@
+#include "daemons/decide/addressing/recipient_check.h"
+#include "daemons/decide/addressing/recipient_expander.h"
+#include "libsmtp/message/address.h"
+#include <optional>
+
+namespace decide {
+
+namespace {
+
+using Verdict = RecipientCheck::Verdict;
+using Said = TableAnswer::Said;
+
+constexpr std::string_view not_now = "unverified address: a table cannot be read, try again later";
+
+class Check {
+public:
+    Check(const ExpansionSettings& settings, const ExpansionTables& tables) : settings_(settings), lookups_(tables) {}
+
+    RecipientCheck run(std::string_view text) {
+        auto out = judged(std::string(text));
+        if (out.verdict == Verdict::not_yet) out.needed = std::move(lookups_.needed());
+        return out;
+    }
+
+private:
+    static RecipientCheck unknown(std::string status, std::string text) {
+        return {Verdict::unknown, std::move(status), std::move(text), {}};
+    }
+    static RecipientCheck unknown(AddressClass where) {
+        return unknown("5.1.1", std::string(unknown_recipient(where)));
+    }
+    // What is to be said instead of going on; nothing if the answer is one.
+    static std::optional<RecipientCheck> wait_for(Said said) {
+        if (said == Said::not_yet) return RecipientCheck{Verdict::not_yet};
+        if (said == Said::unreadable) return RecipientCheck{Verdict::try_later, {}, std::string(not_now), {}};
+        return {};
+    }
+    AddressClass class_of(std::string_view address) const {
+        return settings_.class_of(smtp::lowered(AddressParts::of(address).domain));
+    }
+    std::vector<AddressKey> keys(std::string_view address) const {
+        return address_keys(address, settings_.delimiter,
+                            class_of(address) == AddressClass::local ? BareNames::yes : BareNames::no);
+    }
+
+    RecipientCheck judged(std::string address) {
+        const bool bare = address.rfind('@') == address.npos;
+        if (bare && smtp::same_ignoring_case(address, "postmaster")) return {};
+        if (bare) address += "@" + settings_.origin;
+        if (const auto suppressed = lookups_.suppressed(address); suppressed.said == Said::found)
+            return unknown("5.7.1", suppressed.value);
+        else if (const auto word = wait_for(suppressed.said))
+            return *word;
+        const auto canonical = lookups_.in_tables(settings_.tables.recipient_canonical, keys(address));
+        if (const auto word = wait_for(canonical.answer.said)) return *word;
+        if (canonical.answer.said == Said::found) {
+            auto to = addresses_of(canonical.answer.value, address, canonical.match, settings_.delimiter,
+                                   settings_.origin, 1);
+            if (!to.wrong.empty()) return {Verdict::try_later, {}, std::string(not_now), {}};
+            address = std::move(to.addresses.front());
+            ours_ = true;
+        }
+        const auto alias = lookups_.in_tables(settings_.tables.virtual_alias, keys(address));
+        if (const auto word = wait_for(alias.answer.said)) return *word;
+        if (alias.answer.said == Said::found) return {};
+        const auto moved = lookups_.in_tables(settings_.tables.relocated, keys(address));
+        if (const auto word = wait_for(moved.answer.said)) return *word;
+        if (moved.answer.said == Said::found)
+            return unknown("5.1.6", "User has moved to " + smtp::printable(moved.answer.value, 300));
+        return in_class(address);
+    }
+
+    RecipientCheck in_class(const std::string& address) {
+        const auto where = class_of(address);
+        switch (where) {
+        case AddressClass::local: return here(address);
+        case AddressClass::virtual_alias: return unknown(where);
+        case AddressClass::virtual_mailbox: return listed(where, settings_.tables.mailboxes, address);
+        case AddressClass::relay: return listed(where, settings_.tables.relay_recipients, address);
+        case AddressClass::elsewhere: break;
+        }
+        return {ours_ ? Verdict::known : Verdict::not_ours};
+    }
+
+    // Where there is no list, everybody is known.
+    RecipientCheck listed(AddressClass where, const std::vector<std::string>& tables, const std::string& address) {
+        if (tables.empty()) return by_transport(address);
+        const auto found = lookups_.in_tables(tables, address_keys(address, settings_.delimiter, BareNames::no));
+        if (const auto word = wait_for(found.answer.said)) return *word;
+        return found.answer.said == Said::none ? unknown(where) : by_transport(address);
+    }
+
+    RecipientCheck here(const std::string& address) {
+        const auto parsed = smtp::Mailbox::parse(address);
+        if (!parsed) return unknown("5.1.3", "bad address: " + parsed.error().why);
+        const auto name = settings_.folded(parsed->local_part);
+        const auto plain = without_extension(name, settings_.delimiter);
+        if (is_postmaster(plain)) return {};
+        for (const auto& candidate : {name, plain}) {
+            const auto alias = lookups_.alias(candidate).said;
+            if (alias == AliasAnswer::Said::found) return {};
+            if (alias == AliasAnswer::Said::not_yet) return {Verdict::not_yet};
+            if (alias == AliasAnswer::Said::unreadable) return {Verdict::try_later, {}, std::string(not_now), {}};
+        }
+        for (const auto& candidate : {name, plain}) {
+            if (!can_be_user(candidate)) continue;
+            switch (lookups_.user(candidate)) {
+            case UserAnswer::known:
+            case UserAnswer::no_mailbox: return by_transport(address); // it waits for an alias
+            case UserAnswer::not_yet: return {Verdict::not_yet};
+            case UserAnswer::unreadable:
+                return {Verdict::try_later, {}, "user data cannot be read at the moment", {}};
+            case UserAnswer::unknown: break;
+            }
+        }
+        return settings_.catch_all.empty() ? unknown(AddressClass::local) : RecipientCheck{};
+    }
+
+    // Who is known may be refused by a transport all the same: "error:5.2.1 closed".
+    RecipientCheck by_transport(const std::string& address) {
+        const auto found =
+            lookups_.in_tables(settings_.tables.transport, transport_keys(address, settings_.delimiter));
+        if (const auto word = wait_for(found.answer.said)) return *word;
+        if (found.answer.said == Said::none) return {};
+        const auto word = TransportWord::parse(found.answer.value);
+        if (word && word->kind == TransportWord::Kind::fail) return unknown(word->status, word->value);
+        return {};
+    }
+
+    const ExpansionSettings& settings_;
+    Lookups lookups_;
+    bool ours_ = false; // rewritten by our own tables, wherever that leads
+};
+
+} // namespace
+
+RecipientCheck check_recipient(std::string_view address, const ExpansionSettings& settings,
+                               const ExpansionTables& tables) {
+    return Check(settings, tables).run(address);
+}
+
+} // namespace decide

@@ -1,0 +1,32 @@
+// Where mail is submitted, by SRV records (RFC 6186, RFC 8314): hosts with TLS from the first byte before those
+// with STARTTLS. Pure: look-ups are made by whoever asks, and handed in as values; the order among hosts is
+// host_order.h's.
+#pragma once
+#include "daemons/decide/hosts/mx.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace decide {
+
+struct SrvRecord {
+    std::uint16_t priority = 0, weight = 0, port = 0;
+    std::string target; // lower case, no dot at the end; "" = ".": not offered
+    bool operator==(const SrvRecord&) const = default;
+};
+
+// What was said of one of the two names.
+struct SrvSaid {
+    Said said = Said::failed;
+    std::vector<SrvRecord> records;
+    std::string why; // failed
+};
+
+inline constexpr std::string_view submissions = "_submissions._tcp."; // of the domain: TLS from the first byte
+inline constexpr std::string_view submission = "_submission._tcp.";   // STARTTLS
+
+Destination decide_srv(std::string_view domain, const SrvSaid& wrapped, const SrvSaid& starttls,
+                       const IsSelf& is_self);
+
+} // namespace decide

@@ -1,0 +1,80 @@
+// DANE for SMTP (RFC 7672): what has to be asked about a host, in which order, and what the answers come to. Pure:
+// look-ups are made by whoever asks, and handed in as values. What a certificate must then show is tls_policy.h's
+// business.
+#pragma once
+#include "daemons/decide/hosts/mx.h"
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace decide {
+
+struct TlsaRecord { // RFC 6698, 2.1
+    std::uint8_t usage = 0, selector = 0, matching = 0;
+    std::string data; // bytes
+    // Usages 2 and 3 with a selector and a digest that are known, of the right length (RFC 7672, 3.1).
+    bool usable() const;
+    std::string to_string() const; // "3 1 1 8CB0FC6C…", as in a zone file
+    bool operator==(const TlsaRecord&) const = default;
+    auto operator<=>(const TlsaRecord&) const = default;
+};
+
+// What the name system says of a host's certificate.
+struct DaneFindings {
+    enum class State : std::uint8_t {
+        absent,      // no records that could be believed
+        usable,      // `records` say which certificate it is
+        unusable,    // there are records, but of no kind that can be used
+        unavailable, // no answer, or a forged one: `why`
+    };
+    State state = State::absent;
+    std::string owner;               // "_25._tcp.mx.example.org"; absent: ""
+    std::string base;                // the TLSA base domain, "mx.example.org"; absent: ""
+    std::vector<TlsaRecord> records; // sorted; unusable: all, for texts
+    std::string why;                 // "SERVFAIL", "timeout"
+    bool answered = false;           // absent: DNSSEC vouches for the host, and it was asked for records in vain
+    bool operator==(const DaneFindings&) const = default;
+};
+
+class DaneInquiry {
+public:
+    // Does a record that is usable by its numbers hold what they say? (A certificate that can be read …)
+    using WellFormed = std::function<bool(const TlsaRecord&)>;
+    // `secure`: the host's name comes from a validated answer or from our own configuration.
+    DaneInquiry(std::string host, std::uint16_t port, bool secure, WellFormed well_formed = {});
+
+    struct Question {
+        enum class About : std::uint8_t {
+            addresses, // A and AAAA
+            alias,     // CNAME
+            tlsa,
+        };
+        About about;
+        std::string name;
+    };
+    // What is to be asked next; nothing: findings() are complete.
+    const std::optional<Question>& question() const { return question_; }
+    // Answers to the question of that kind. `secure`: validated by DNSSEC. `canonical`: the name at the end of all
+    // aliases.
+    void addresses(Said said, bool secure, std::string_view canonical, std::string_view why);
+    void alias(Said said, bool secure, std::string_view why);
+    void tlsa(Said said, bool secure, std::vector<TlsaRecord> records, std::string_view why);
+
+    const DaneFindings& findings() const { return findings_; }
+
+private:
+    void ask_tlsa();
+    void unavailable(std::string_view why);
+
+    std::string host_;
+    std::uint16_t port_;
+    WellFormed well_formed_;
+    std::vector<std::string> bases_; // still to be asked, the next one last
+    std::optional<Question> question_;
+    DaneFindings findings_;
+};
+
+} // namespace decide

@@ -1,0 +1,160 @@
+// What is looked at in messages on their way in, and who gets copies.
+#include "daemons/common/lookup/format/header_checks.h"
+#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/postfix/lists.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace postrider {
+
+namespace {
+
+struct Milter {
+    std::string address, action;
+    std::vector<std::string> listeners;
+};
+
+std::string_view on_failure(Import& import, std::string_view action) {
+    if (action == "accept" || action == "tempfail" || action == "reject" || action == "quarantine")
+        return action;
+    if (action == "shutdown") return "tempfail";
+    import.noted("milter_default_action", fmt::format("\"{}\" is taken for tempfail", action));
+    return "tempfail";
+}
+
+// "inet:localhost:8891", "unix:private/x", "{ inet:…, default_action=accept }"
+std::optional<Milter> milter(Import& import, std::string_view name, std::string_view word) {
+    const auto words = Import::split(postfix::unbraced(word));
+    Milter out;
+    out.action = import.value("milter_default_action");
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        const auto bare = postfix::unbraced(words[i]);
+        const auto equals = std::min(bare.find('='), bare.size());
+        if (postfix::trimmed(bare.substr(0, equals)) == "default_action" && equals < bare.size())
+            out.action = postfix::trimmed(bare.substr(equals + 1));
+    }
+    auto place = words.empty() ? std::string() : words[0];
+    if (place.starts_with("inet6:")) place.erase(4, 1);
+    // Sendmail's "inet:8891@localhost", too.
+    if (const auto at = place.find('@'); place.starts_with("inet:") && at != place.npos)
+        place = fmt::format("inet:{}:{}", place.substr(at + 1), place.substr(5, at - 5));
+    auto address = import.service_address(place);
+    if (address) return out.address = *std::move(address), out;
+    import.without(
+        name, fmt::format("\"{}\": write the address of the milter in figures in a [milter.NAME]", word));
+    return {};
+}
+
+void milters(Import& import) {
+    std::vector<Milter> all;
+    const auto add = [&](Milter made, std::string listener) {
+        for (auto& each : all)
+            if (each.address == made.address) return each.listeners.push_back(std::move(listener));
+        made.listeners = {std::move(listener)};
+        all.push_back(std::move(made));
+    };
+    for (const auto& door : import.doors) {
+        if (!import.draft.find(fmt::format("listen.{}.addresses", door.name))) continue;
+        for (const auto& word : Import::split(import.value(door.values, "smtpd_milters")))
+            if (word != "DISABLE")
+                if (auto made = milter(import, "smtpd_milters", word)) add(*std::move(made), door.name);
+    }
+    for (const auto& word : import.words("non_smtpd_milters"))
+        if (auto made = milter(import, "non_smtpd_milters", word)) add(*std::move(made), "local");
+    for (const auto* name : {"smtpd_milters", "non_smtpd_milters", "milter_default_action",
+                             "milter_connect_timeout", "milter_command_timeout", "milter_content_timeout"})
+        import.carried(name);
+    std::size_t number = 0;
+    for (const auto& each : all) {
+        const auto key =
+            fmt::format("milter.postfix_{:02}", ++number); // they are asked in the order of their names
+        import.draft.set(key + ".address", toml(each.address), "smtpd_milters, non_smtpd_milters");
+        import.draft.set(key + ".on_failure", toml(on_failure(import, each.action)));
+        import.draft.set(key + ".listeners", toml(each.listeners));
+        for (const auto& [name, ours] : {std::pair{"milter_connect_timeout", "connect_timeout"},
+                                         {"milter_command_timeout", "timeout"},
+                                         {"milter_content_timeout", "message_timeout"}})
+            if (import.given(name))
+                if (const auto seconds = import.seconds(name))
+                    import.draft.set(fmt::format("{}.{}", key, ours), toml(fmt::format("{}s", *seconds)),
+                                     name);
+    }
+}
+
+void header_checks(Import& import) {
+    std::vector<std::string> rules;
+    for (const auto& word : import.words("header_checks")) {
+        const auto type = postfix::typed(word);
+        if (!type || (type->type != "regexp" && type->type != "pcre")) {
+            import.without("header_checks",
+                           fmt::format("{}: only tables of regular expressions have a counterpart", word));
+            continue;
+        }
+        const auto lines =
+            postfix::logical_lines(import.file("header_checks", type->name), import.located(type->name));
+        if (!lines && !import.fault) import.fault = lines.error();
+        if (import.fault) return;
+        std::size_t within = 0; // if … endif: what is in there has no counterpart either
+        for (const auto& line : *lines) {
+            const bool begins = line.text.starts_with("if ") || line.text.starts_with("if/") ||
+                                line.text.starts_with("if!") || line.text.starts_with("IF ");
+            const bool ends = line.text.starts_with("endif") || line.text.starts_with("ENDIF");
+            if (begins || ends || within > 0) {
+                within = begins ? within + 1 : ends && within > 0 ? within - 1 : within;
+                import.without(
+                    "header_checks",
+                    fmt::format("{} line {}: if, endif and the rules between them have no counterpart",
+                                type->name, line.line));
+                continue;
+            }
+            const std::string rule[] = {line.text};
+            const auto read = common::HeaderChecks::parse(rule);
+            if (read)
+                rules.push_back(line.text);
+            else
+                import.without("header_checks",
+                               fmt::format("{} line {}: {}", type->name, line.line, read.error().why));
+        }
+    }
+    if (!rules.empty()) import.set("content.header_checks", toml(rules), "header_checks");
+    import.carried("header_checks");
+}
+
+void copies(Import& import) {
+    const auto* origin = import.draft.find("mta.origin");
+    const auto domain = origin ? origin->value.substr(1, origin->value.size() - 2) : import.value("myhostname");
+    auto always = import.words("always_bcc");
+    for (auto& address : always) // a name alone is one of our own
+        if (address.find('@') == address.npos) address += "@" + domain;
+    if (!always.empty()) import.set("copies.always", toml(always), "always_bcc");
+    for (const auto& [name, key] :
+         {std::pair{"sender_bcc_maps", "copies.by_sender"}, {"recipient_bcc_maps", "copies.by_recipient"}}) {
+        std::vector<std::string> out;
+        for (const auto& word : import.words(name)) {
+            const auto entries = import.entries(name, word);
+            if (!entries && !import.fault)
+                import.without(name, fmt::format("{}: list its entries in {}", word, key));
+            for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
+                if (entry.key.find('@') != entry.key.npos &&
+                    entry.value.find_first_of(", \t") == entry.value.npos)
+                    out.push_back(fmt::format("{} {}", entry.key, entry.value));
+                else
+                    import.without(
+                        name, fmt::format("\"{} {}\": write \"user@domain\" or \"@domain\", and one address",
+                                          entry.key, postfix::excerpt(entry.value)));
+            }
+        }
+        if (!out.empty()) import.set(key, toml(out), name);
+        import.carried(name);
+    }
+}
+
+} // namespace
+
+void import_filters(Import& import) {
+    milters(import);
+    if (!import.fault) header_checks(import);
+    if (!import.fault) copies(import);
+}
+
+} // namespace postrider

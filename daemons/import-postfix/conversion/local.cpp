@@ -1,0 +1,162 @@
+// Users of this system: where their mail goes, their aliases, what may be run.
+#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/postfix/lists.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace postrider {
+
+namespace {
+
+void mailboxes(Import& import) {
+    if (const auto home = import.value("home_mailbox"); !home.empty())
+        import.set("local.mailbox",
+                   toml(home.ends_with('/')
+                            ? fmt::format("maildir:{{home}}/{}", home.substr(0, home.size() - 1))
+                            : fmt::format("mbox:{{home}}/{}", home)),
+                   "home_mailbox");
+    else if (const auto spool = import.value("mail_spool_directory");
+             !spool.empty() && import.given("mail_spool_directory"))
+        import.set("local.mailbox",
+                   toml(spool.ends_with('/') ? fmt::format("maildir:{}{{user}}", spool)
+                                             : fmt::format("mbox:{}/{{user}}", spool)),
+                   "mail_spool_directory");
+    import.carried("home_mailbox"), import.carried("mail_spool_directory");
+
+    if (const auto transport = import.value("mailbox_transport"); !transport.empty()) {
+        const auto hop =
+            transport.starts_with("lmtp:")
+                ? Import::lmtp_hop(transport.substr(5), [&](auto path) { return import.queue_path(path); })
+                : std::nullopt;
+        if (hop)
+            import.set("local.deliver", toml(*hop), "mailbox_transport");
+        else
+            import.without("mailbox_transport",
+                           fmt::format("\"{}\": only lmtp has a counterpart: let a server that speaks LMTP "
+                                       "take the mail (local.deliver)",
+                                       transport));
+    }
+    if (const auto relay = import.value("luser_relay"); !relay.empty()) {
+        if (relay.find('$') == relay.npos && relay.find_first_of("|/ ,") == relay.npos)
+            import.set("local.catch_all", toml(relay), "luser_relay");
+        else
+            import.without("luser_relay", "only a plain address or user has a counterpart: local.catch_all");
+    }
+    if (const auto transport = import.value("local_transport");
+        import.given("local_transport") && !transport.starts_with("local")) {
+        const auto null_client = transport.starts_with("error") && import.value("mydestination").empty();
+        if (null_client)
+            import.carried("local_transport");
+        else
+            import.without("local_transport",
+                           fmt::format("\"{}\": mail for local.domains goes to users of this system. Name "
+                                       "the domains in relay.domains and give them a [route]",
+                                       transport));
+    } else {
+        import.carried("local_transport");
+    }
+}
+
+// "$home/.forward${recipient_delimiter}${extension}" with our words in braces.
+void forward_files(Import& import) {
+    if (!import.given("forward_path")) return;
+    std::vector<std::string> out;
+    const auto delimiter = import.value("recipient_delimiter").substr(0, 1);
+    for (auto path : Import::split(import.value("forward_path"))) {
+        for (const auto& [theirs, ours] : {std::pair<std::string_view, std::string>{"home", "{home}"},
+                                           {"user", "{user}"},
+                                           {"extension", "{extension}"},
+                                           {"recipient_delimiter", delimiter}})
+            for (const auto& form :
+                 {fmt::format("${{{}}}", theirs), fmt::format("$({})", theirs), fmt::format("${}", theirs)})
+                for (auto at = path.find(form); at != path.npos; at = path.find(form, at + ours.size()))
+                    path.replace(at, form.size(), ours);
+        if (path.find('$') != path.npos)
+            import.without(
+                "forward_path",
+                fmt::format("\"{}\": only $home, $user, $extension and $recipient_delimiter are put in",
+                            path));
+        else
+            out.push_back(std::move(path));
+    }
+    import.set("local.forward", toml(out), "forward_path");
+}
+
+// Users of this system and aliases: those are known without being listed.
+bool is_usual_recipients(Import& import) {
+    const auto aliases = import.words("alias_maps");
+    import.carried("local_recipient_maps");
+    return std::ranges::all_of(import.words("local_recipient_maps"), [&](const auto& word) {
+        return word == "unix:passwd.byname" || word == "proxy:unix:passwd.byname" || std::ranges::find(aliases, word) != aliases.end();
+    });
+}
+
+void aliases(Import& import) {
+    std::vector<std::string> files, tables;
+    for (const auto& word : import.words("alias_maps")) {
+        auto bare = std::string_view(word);
+        while (bare.starts_with("proxy:")) bare.remove_prefix(6);
+        const auto what = postfix::typed(bare);
+        if (what && (what->type == "nis" || what->type == "unix")) {
+            if (import.given("alias_maps"))
+                import.without("alias_maps", fmt::format("{}: NIS has no counterpart", word));
+        } else if (what && (what->type == "hash" || what->type == "texthash" || what->type == "btree" ||
+                            what->type == "lmdb" || what->type == "cdb" || what->type == "dbm")) {
+            const auto path = import.located(what->name);
+            if (import.world.exists(path)) {
+                import.file("alias_maps", path); // readable?
+                files.push_back(path);
+            } else if (import.given("alias_maps") && path != "/etc/aliases") {
+                import.without("alias_maps", fmt::format("{}: there is no such file; postrider check wants it", path));
+                files.push_back(path);
+            }
+        } else if (auto table = import.table("alias_maps", word)) {
+            tables.push_back(*std::move(table));
+        }
+    }
+    if (import.given("alias_maps")) {
+        // The default file may be missing: it is taken once it is there.
+        if (!(files.empty() && import.value("alias_maps").find("/etc/aliases") != std::string::npos))
+            import.set("local.aliases", toml(files), "alias_maps");
+        if (!tables.empty()) import.set("local.alias_tables", toml(tables), "alias_maps");
+    }
+    import.carried("alias_maps");
+    if (import.given("local_recipient_maps")) {
+        if (import.value("local_recipient_maps").empty())
+            import.set("smtpd.check_recipients", "false", "local_recipient_maps");
+        else if (!is_usual_recipients(import))
+            import.noted("local_recipient_maps",
+                         "users, aliases and alias tables say who is here, whatever this list says");
+    }
+}
+
+void permissions(Import& import) {
+    for (const auto& [name, key] : {std::pair{"allow_mail_to_commands", "local.commands_from"},
+                                    {"allow_mail_to_files", "local.files_from"}}) {
+        if (!import.given(name)) continue;
+        std::vector<std::string> out;
+        for (const auto& word : import.words(name)) {
+            if (word == "alias")
+                out.emplace_back("aliases");
+            else if (word == "forward")
+                out.emplace_back("forward");
+            else if (word == "include")
+                out.emplace_back("includes");
+            else
+                import.wrong(
+                    name, fmt::format("\"{}\": expected alias, forward or include", postfix::excerpt(word)));
+        }
+        import.set(key, toml(out), name);
+    }
+}
+
+} // namespace
+
+void import_local(Import& import) {
+    mailboxes(import);
+    forward_files(import);
+    aliases(import);
+    permissions(import);
+}
+
+} // namespace postrider

@@ -1,0 +1,197 @@
+// Who the system is and whose mail it takes: names, classes of domains, networks.
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/schema/key.h"
+#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/postfix/lists.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace postrider {
+
+namespace {
+
+void names(Import& import) {
+    const auto hostname = import.value("myhostname");
+    if (const auto name = config::domain_name(hostname); !name.empty() && name.find('.') != name.npos)
+        import.set("mta.hostname", toml(hostname), "myhostname");
+    else
+        import.without("myhostname", fmt::format("\"{}\" is no full host name", hostname));
+    import.carried("mydomain");
+    auto origin = import.value("myorigin");
+    if (origin == "/etc/mailname" && !import.world.exists(origin)) // ours by default, once it is there
+        return import.noted("myorigin", "/etc/mailname is not there: mta.origin is what it says once it is, else the host name");
+    if (origin.starts_with('/')) { // the first line of that file
+        const auto text = import.file("myorigin", origin);
+        origin = postfix::trimmed(std::string_view(text).substr(0, text.find('\n')));
+    }
+    if (const auto name = config::domain_name(origin); !name.empty())
+        import.set("mta.origin",
+                   toml(name.find('.') == name.npos && name != "localhost" ? name + ".localdomain" : name),
+                   "myorigin");
+    else if (!import.fault)
+        import.without("myorigin", fmt::format("\"{}\" is no domain", origin));
+}
+
+// Domains of one class; a domain that is in an earlier one already stays there, as Postfix has it.
+class Classes {
+public:
+    explicit Classes(Import& import) : import_(import) {}
+
+    void take(std::string_view name, std::string_view key, const std::vector<std::string>& words,
+              bool below) {
+        std::vector<std::string> out;
+        for (const auto& word : words) {
+            if (word.starts_with('!')) {
+                import_.noted(name,
+                              fmt::format("\"{}\": exceptions have no counterpart; it is left out", word));
+                continue;
+            }
+            if (postfix::typed(word) || word.starts_with('/')) { // unread: whose mail is taken, check will ask
+                out.push_back(word);
+                import_.without(name, fmt::format("{} could not be read: it stands in {} for postrider check to refuse, until the "
+                                                  "domains in it are listed",
+                                                  word, key));
+                continue;
+            }
+            if (word.find('@') != word.npos) continue; // an address
+            const bool under = word.starts_with('.');
+            const auto domain = config::domain_name(std::string_view(word).substr(under ? 1 : 0));
+            if (domain.empty() || (under && !below)) {
+                import_.noted(name, fmt::format("\"{}\" is no domain; it is left out", word));
+                continue;
+            }
+            if (!under) add(name, key, domain, out);
+            if (below) add(name, key, "." + domain, out);
+        }
+        if (!out.empty() || key == "local.domains")
+            import_.set(key, toml(out), name);
+        import_.carried(name);
+    }
+
+private:
+    void add(std::string_view name, std::string_view key, const std::string& domain,
+             std::vector<std::string>& out) {
+        const auto [found, fresh] = seen_.emplace(domain, key);
+        if (fresh)
+            out.push_back(domain);
+        else if (found->second != key && !domain.starts_with('.') && import_.given(name))
+            import_.noted(name, fmt::format("{} is in {} already and stays there", domain, found->second));
+    }
+
+    Import& import_;
+    std::map<std::string, std::string, std::less<>> seen_;
+};
+
+void domains(Import& import) {
+    Classes classes(import);
+    classes.take("mydestination", "local.domains", import.listed("mydestination"), false);
+    // Without virtual_alias_domains: what stands alone in the tables.
+    const auto aliases = import.value("virtual_alias_domains");
+    if (!aliases.empty()) {
+        auto listed = import.listed("virtual_alias_domains");
+        if (aliases == import.value("virtual_alias_maps"))
+            std::erase_if(listed, [](const auto& key) {
+                return key.find('@') != key.npos || key.find('.') == key.npos || postfix::typed(key);
+            });
+        classes.take("virtual_alias_domains", "virtual_alias.domains", listed, false);
+    }
+    const auto boxes = import.value("virtual_mailbox_domains");
+    if (!boxes.empty()) {
+        auto listed = import.listed("virtual_mailbox_domains");
+        if (boxes == import.value("virtual_mailbox_maps"))
+            std::erase_if(listed, [](const auto& key) {
+                return !postfix::typed(key) && (key.find('@') != key.npos || key.find('.') == key.npos);
+            });
+        classes.take("virtual_mailbox_domains", "virtual_mailbox.domains", listed, false);
+    }
+    const auto parents = import.words("parent_domain_matches_subdomains");
+    classes.take("relay_domains", "relay.domains", import.listed("relay_domains"),
+                 std::ranges::find(parents, "relay_domains") != parents.end());
+    import.carried("parent_domain_matches_subdomains");
+    if (import.draft.find("virtual_alias.domains") && !import.draft.find("virtual_alias.tables") &&
+        !import.fault) {
+        import.draft.remove("virtual_alias.domains");
+        import.without("virtual_alias_domains", "there is no table of their addresses that could be carried "
+                                                "over: list one in virtual_alias.tables");
+    }
+}
+
+} // namespace
+
+std::vector<std::string> Import::each_once(const std::vector<std::string>& networks) {
+    std::vector<std::string> out;
+    std::set<std::string> seen;
+    for (const auto& text : networks) {
+        const auto network = common::Network::parse(text);
+        if (seen.insert(network ? network->to_string() : text).second) out.push_back(text);
+    }
+    return out;
+}
+
+namespace {
+
+// What mynetworks is without main.cf: this host's own addresses, or the networks they are in.
+std::vector<std::string> own_networks(Import& import) {
+    const auto style = import.value("mynetworks_style");
+    std::vector<std::string> out = {"127.0.0.0/8", "::1/128"};
+    const auto add = [&](std::string text) {
+        if (std::ranges::find(out, text) == out.end()) out.push_back(std::move(text));
+    };
+    for (const auto& [address, bits] : import.world.interfaces) {
+        if (address.is_loopback()) continue;
+        common::Network network{address, 128};
+        if (style == "subnet" || style == "class") {
+            network.bits = bits;
+            if (style == "class" && address.is_v4())
+                network.bits = 96 + (address.bytes[12] < 128 ? 8 : address.bytes[12] < 192 ? 16 : 24);
+            for (int bit = network.bits; bit < 128; ++bit)
+                network.base.bytes[static_cast<std::size_t>(bit / 8)] &=
+                    static_cast<std::uint8_t>(~(0x80 >> (bit % 8)));
+        }
+        add(network.to_string());
+    }
+    return out;
+}
+
+void networks(Import& import) {
+    std::vector<std::string> out;
+    if (!import.given("mynetworks")) {
+        out = own_networks(import);
+    } else {
+        for (const auto& word : import.listed("mynetworks")) {
+            if (common::Network::parse(word))
+                out.push_back(word);
+            else if (word.starts_with('!')) // left out, it would open the way to those it keeps out
+                out.push_back(word),
+                    import.without(
+                        "mynetworks",
+                        fmt::format("\"{}\": exceptions have no counterpart: list the networks around it; postrider "
+                                    "check refuses it until then",
+                                    word));
+            else if (postfix::typed(word) || word.starts_with('/'))
+                out.push_back(word);
+            else
+                import.without("mynetworks", fmt::format("\"{}\" is no network in figures", word));
+        }
+    }
+    import.set("relay.networks", toml(Import::each_once(out)),
+               import.given("mynetworks") || !import.given("mynetworks_style") ? "mynetworks"
+                                                                               : "mynetworks_style");
+    import.carried("mynetworks");
+    import.carried("mynetworks_style");
+}
+
+} // namespace
+
+void import_names(Import& import) {
+    names(import);
+    domains(import);
+    networks(import);
+    import.carried("virtual_alias_domains"), import.carried("virtual_mailbox_domains");
+    const auto delimiter = import.value("recipient_delimiter");
+    if (delimiter.size() > 1)
+        import.noted("recipient_delimiter", fmt::format("only \"{}\", the first of them", delimiter.front()));
+    import.set("local.recipient_delimiter", toml(delimiter.substr(0, 1)), "recipient_delimiter");
+}
+
+} // namespace postrider

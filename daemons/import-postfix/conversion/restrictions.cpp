@@ -1,0 +1,353 @@
+// smtpd_*_restrictions: what of them Postrider's rules already are, what becomes a section of its own, and
+// what nothing corresponds to, word by word.
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/schema/key.h"
+#include "daemons/common/net/network.h"
+#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/postfix/lists.h"
+#include "daemons/import-postfix/postfix/restriction_lists.h"
+#include <algorithm>
+#include <climits>
+#include <fmt/format.h>
+
+namespace postrider {
+
+using postfix::trimmed;
+
+namespace {
+
+struct List {
+    std::string_view name, stage; // when a policy server in it is asked
+};
+// With smtpd_delay_reject, as it is by default, the first ones are all judged at RCPT.
+constexpr List lists[] = {{"smtpd_client_restrictions", "rcpt"},
+                          {"smtpd_helo_restrictions", "rcpt"},
+                          {"smtpd_sender_restrictions", "rcpt"},
+                          {"smtpd_relay_restrictions", "rcpt"},
+                          {"smtpd_recipient_restrictions", "rcpt"},
+                          {"smtpd_data_restrictions", "data"},
+                          {"smtpd_end_of_data_restrictions", "end_of_data"}};
+
+// What Postrider does anyway, or what only orders the list.
+constexpr std::string_view fixed[] = {"permit",
+                                      "permit_mynetworks",
+                                      "permit_sasl_authenticated",
+                                      "reject_unauth_destination",
+                                      "defer_unauth_destination",
+                                      "permit_auth_destination",
+                                      "reject_unauth_pipelining",
+                                      "reject_unlisted_recipient",
+                                      "reject_multi_recipient_bounce",
+                                      "permit_inet_interfaces"};
+struct Advice {
+    std::string_view begin, text;
+};
+constexpr Advice advice[] = {
+    {"check_recipient_access",
+     "relocated.tables refuse single recipients with 5.1.6; for the rest a policy service"},
+    {"check_client_access", "a [dns_list] of your own, relay.networks, or a policy service"},
+    {"check_sender_access", "a policy service, or content.header_checks on Return-Path and From"},
+    {"check_", "a policy service can look such a table up"},
+    {"reject_unverified_",
+     "addresses are not verified by probes: relay.recipients and virtual_mailbox.users list who is there"},
+    {"reject_rhsbl_", "lists of domains are asked by a milter, such as rspamd"},
+    {"permit_rhswl_", "lists of domains are asked by a milter, such as rspamd"},
+    {"reject_unknown_", "a milter, such as rspamd, weighs names that are not in the DNS"},
+    {"reject_non_fqdn_",
+     "addresses without a domain are completed for programs of our own; a milter weighs the rest"},
+    {"reject_invalid_", "a milter, such as rspamd, weighs odd names"},
+    {"permit_tls_", "nobody may relay by a certificate: let those clients authenticate"},
+    {"reject_plaintext_session", "say tls = \"require\" for the listener"},
+    {"permit_mx_backup", "name the domains in relay.domains"},
+    {"permit_naked_ip_address", "addresses in place of names are taken"},
+    {"reject_sender_login", "auth.sender_match"},
+    {"sleep", "smtpd.greeting_delay makes strangers wait"},
+};
+
+std::string_view advice_on(std::string_view word) {
+    for (const auto& [begin, text] : advice)
+        if (word.starts_with(begin)) return text;
+    return "a policy service or a milter can decide so";
+}
+
+// What is found for one listener after the other, written when all are known.
+struct DnsList {
+    std::vector<std::string> answers, listeners;
+    bool allow = false;
+    int weight = 1;
+    std::string origin;
+};
+struct Policy {
+    std::string address, stage, timeout, on_failure, origin;
+    std::vector<std::string> listeners;
+};
+
+class Restrictions {
+public:
+    explicit Restrictions(Import& import) : import_(import) {}
+
+    void read(const Import::Door& door) {
+        relays_ = authenticated_ = true;
+        for (const auto& list : lists) read(door, list);
+        const auto key = fmt::format("listen.{}.auth", door.name);
+        if (const auto* auth = import_.draft.find(key); auth && auth->value == "true" && !authenticated_) {
+            import_.draft.set(key, "false", auth->origin);
+            import_.service(*door.service, Verdict::Kind::noted,
+                            "AUTH is off: no permit_sasl_authenticated lets those relay who authenticate");
+        }
+        if (door.submission) return submitters(door);
+        if (relays_) some_relay_ = true;
+    }
+
+    void write() {
+        for (auto& [zone, list] : dns_lists_) {
+            if (!some_are_left(list.listeners)) continue;
+            const auto section = "dns_list." + toml(zone);
+            import_.draft.set(section + ".weight", toml(static_cast<std::uint64_t>(list.weight)),
+                              list.origin);
+            if (list.allow) import_.draft.set(section + ".allow", "true");
+            if (!list.answers.empty()) import_.draft.set(section + ".answers", toml(list.answers));
+            if (list.listeners != all_relays())
+                import_.draft.set(section + ".listeners", toml(list.listeners));
+        }
+        std::size_t number = 0;
+        for (auto& policy : policies_) {
+            if (!some_are_left(policy.listeners)) continue;
+            const auto section = fmt::format("policy.postfix_{}", ++number);
+            import_.draft.set(section + ".address", toml(policy.address), policy.origin);
+            import_.draft.set(section + ".stage", toml(policy.stage));
+            import_.draft.set(section + ".timeout", toml(policy.timeout));
+            if (!policy.on_failure.empty())
+                import_.draft.set(section + ".on_failure", toml(policy.on_failure));
+            if (policy.listeners != all_relays())
+                import_.draft.set(section + ".listeners", toml(policy.listeners));
+        }
+        const bool any =
+            std::ranges::any_of(import_.doors, [](const auto& door) { return !door.submission; });
+        if (any && !some_relay_) {
+            import_.set("relay.networks", "[]", "mynetworks");
+            import_.noted("mynetworks", "no permit_mynetworks lets these networks relay, so none is listed");
+        }
+    }
+
+    // "ZONE" or "ZONE=127.0.0.[2..4]"; false: the zone is no domain, or the answers make no sense.
+    bool dns_list(std::string_view text, bool allow, int weight, std::string_view listener,
+                  std::string origin) {
+        const auto equals = std::min(text.find('='), text.size());
+        const auto answers = equals < text.size() ? postfix::addresses_of(text.substr(equals + 1))
+                                                  : std::vector<std::string>{};
+        const auto zone = config::domain_name(text.substr(0, equals));
+        if (!answers || zone.empty()) return false;
+        auto& list = dns_lists_[zone];
+        if (list.origin.empty()) list.origin = std::move(origin);
+        list.allow = allow, list.weight = weight;
+        for (const auto& answer : *answers)
+            if (std::ranges::find(list.answers, answer) == list.answers.end()) list.answers.push_back(answer);
+        if (std::ranges::find(list.listeners, listener) == list.listeners.end())
+            list.listeners.emplace_back(listener);
+        return true;
+    }
+
+private:
+    std::vector<std::string> all_relays() const {
+        std::vector<std::string> out;
+        for (const auto& door : import_.doors)
+            if (!door.submission && listens(door.name)) out.push_back(door.name);
+        return out;
+    }
+
+    // Listeners where nobody could send were taken out again.
+    bool listens(const std::string& name) const { return import_.draft.find(fmt::format("listen.{}.addresses", name)); }
+    bool some_are_left(std::vector<std::string>& listeners) const {
+        std::erase_if(listeners, [&](const auto& name) { return !listens(name); });
+        return !listeners.empty();
+    }
+
+    // Of a list the service sets itself, of the service; else of main.cf's setting.
+    void say(const Import::Door& door, std::string_view list, std::string remark) {
+        const bool own = std::ranges::find(door.service->overrides, list, &postfix::Setting::name) !=
+                         door.service->overrides.end();
+        if (own)
+            import_.service(*door.service, Verdict::Kind::without, fmt::format("{}: {}", list, remark));
+        else
+            import_.without(list, std::move(remark));
+    }
+
+    void read(const Import::Door& door, const List& list) {
+        const auto restrictions = postfix::restrictions_of(import_.value(door.values, list.name));
+        import_.carried(list.name);
+        if (!restrictions) return import_.wrong(list.name, restrictions.error());
+        if (list.stage == "rcpt") {
+            relays_ = relays_ && postfix::lets_relay(*restrictions, "permit_mynetworks");
+            authenticated_ = authenticated_ && postfix::lets_relay(*restrictions, "permit_sasl_authenticated");
+        }
+        std::vector<std::pair<std::string, std::string>> odd; // by advice
+        for (const auto& [word, more] : *restrictions) {
+            if (word == "reject" || word == "defer" || word == "permit" ||
+                (word == "permit_sasl_authenticated" && door.submission))
+                break; // the list ends there; who else is there on a submission listener?
+            if (std::ranges::find(fixed, word) != std::end(fixed)) continue;
+            if (word == "reject_rbl_client" || word == "permit_dnswl_client")
+                on_list(door, list, word, more);
+            else if (word == "check_policy_service")
+                policy(door, list, more);
+            else if (word == "reject_sender_login_mismatch" ||
+                     word == "reject_authenticated_sender_login_mismatch")
+                import_.set("auth.sender_match", "true", "smtpd_sender_login_maps");
+            else if (word == "warn_if_reject")
+                say(door, list.name, fmt::format("warn_if_reject {}: only what is refused is logged", more));
+            else {
+                const std::string advice(advice_on(word));
+                auto same = std::ranges::find(odd, advice, &std::pair<std::string, std::string>::first);
+                if (same == odd.end()) same = odd.insert(odd.end(), {advice, ""});
+                same->second += fmt::format("{}{}{}{}", same->second.empty() ? "" : ", ", word, more.empty() ? "" : " ", more);
+            }
+        }
+        for (const auto& [advice, words] : odd) say(door, list.name, fmt::format("{}: no counterpart; {}", words, advice));
+    }
+
+    void on_list(const Import::Door& door, const List& list, std::string_view word, const std::string& more) {
+        if (door.submission)
+            return say(
+                door, list.name,
+                fmt::format("{} {}: lists are asked about clients of relay listeners only", word, more));
+        if (more.empty() || !dns_list(more, word == "permit_dnswl_client", 1, door.name,
+                                      fmt::format("{} in {}", word, list.name)))
+            say(door, list.name,
+                fmt::format("{} {}: name the zone, and the answers that count, in a [dns_list.\"ZONE\"]", word, more));
+    }
+
+    // "inet:host:port", "unix:private/x", "{ inet:…, timeout=10s, default_action=DUNNO }"
+    void policy(const Import::Door& door, const List& list, std::string_view text) {
+        Policy out;
+        out.stage = list.stage, out.origin = fmt::format("check_policy_service in {}", list.name);
+        auto words = Import::split(postfix::unbraced(text));
+        auto timeout = import_.value("smtpd_policy_service_timeout"),
+             action = import_.value("smtpd_policy_service_default_action");
+        for (std::size_t i = 1; i < words.size(); ++i) {
+            const auto bare = postfix::unbraced(words[i]);
+            const auto equals = std::min(bare.find('='), bare.size());
+            const auto name = trimmed(bare.substr(0, equals)),
+                       value = equals < bare.size() ? trimmed(bare.substr(equals + 1)) : "";
+            if (name == "timeout")
+                timeout = value;
+            else if (name == "default_action")
+                action = value;
+        }
+        const auto address = words.empty() ? std::nullopt : import_.service_address(words[0]);
+        if (!address)
+            return say(door, list.name,
+                       fmt::format("check_policy_service {}: write its address in figures in a [policy.NAME]",
+                                   text));
+        out.address = *address;
+        out.timeout = fmt::format("{}s", postfix::seconds_of(timeout, 's').value_or(100));
+        out.on_failure =
+            action.starts_with("DUNNO") || action.starts_with("dunno") || action.starts_with("permit")
+                ? "accept"
+            : action.starts_with('5') || action.starts_with("REJECT") ? "reject"
+                                                                      : "tempfail";
+        for (auto& same : policies_)
+            if (same.address == out.address && same.stage == out.stage) {
+                if (std::ranges::find(same.listeners, door.name) == same.listeners.end())
+                    same.listeners.push_back(door.name);
+                return;
+            }
+        out.listeners = {door.name};
+        policies_.push_back(std::move(out));
+        import_.carried("smtpd_policy_service_timeout"),
+            import_.carried("smtpd_policy_service_default_action");
+    }
+
+    // Who may send over a submission listener without AUTH.
+    void submitters(const Import::Door& door) {
+        const auto key = "listen." + door.name;
+        const auto own = [&] {
+            std::vector<std::string> out;
+            for (const auto& word : Import::split(import_.value(door.values, "mynetworks")))
+                if (common::Network::parse(word)) out.push_back(word);
+            return Import::each_once(out);
+        }();
+        if (relays_)
+            import_.draft.set(key + ".submitters",
+                              import_.given("mynetworks") ? toml(own)
+                                                          : import_.draft.find("relay.networks")->value,
+                              "permit_mynetworks");
+        const auto* auth = import_.draft.find(key + ".auth");
+        if (relays_ || (auth && auth->value == "true")) return;
+        for (const auto* each :
+             {"addresses", "service", "tls", "auth", "auth_without_tls", "client_certificates",
+              "xclient_networks", "xforward_networks", "proxy_networks", "vrfy", "smtputf8", "message_size",
+              "recipients", "sessions_per_network"})
+            import_.draft.remove(fmt::format("{}.{}", key, each));
+        import_.service(*door.service, Verdict::Kind::without,
+                        "nobody could send there: name auth.passwords or auth.dovecot, and write a listener "
+                        "whose service is \"submission\"");
+    }
+
+    Import& import_;
+    bool relays_ = false, authenticated_ = false; // of the listener at hand: mynetworks, whoever authenticates
+    bool some_relay_ = false;
+    std::map<std::string, DnsList> dns_lists_;
+    std::vector<Policy> policies_;
+};
+
+// postscreen's lists and its pause before the greeting.
+void postscreen(Import& import, Restrictions& restrictions) {
+    const auto door = std::ranges::find_if(
+        import.doors, [](const auto& each) { return each.service->command == "postscreen"; });
+    if (door == import.doors.end()) return;
+    // By default postscreen only logs what it finds, and looks on.
+    const auto acts = [&](std::string_view name) {
+        import.carried(name);
+        const auto action = import.value(door->values, name);
+        return action == "enforce" || action == "drop";
+    };
+    import.carried("postscreen_dnsbl_sites"), import.carried("postscreen_dnsbl_threshold"),
+        import.carried("postscreen_greet_wait");
+    if (acts("postscreen_greet_action"))
+        if (const auto wait = postfix::seconds_of(import.value(door->values, "postscreen_greet_wait"), 's'))
+            import.set("smtpd.greeting_delay", toml(fmt::format("{}s", *wait)), "postscreen_greet_wait");
+    if (!acts("postscreen_dnsbl_action"))
+        return import.noted("postscreen_dnsbl_sites", "postscreen_dnsbl_action is ignore: the lists refuse nobody, and are not asked");
+    const auto sites = Import::split(import.value(door->values, "postscreen_dnsbl_sites"));
+    if (const auto threshold = postfix::number_of(import.value(door->values, "postscreen_dnsbl_threshold"));
+        threshold && !sites.empty())
+        import.set("smtpd.dns_list_threshold", toml(*threshold), "postscreen_dnsbl_threshold");
+    for (const auto& word : sites) {
+        const auto star = std::min(word.find('*'), word.size());
+        const auto site = word.substr(0, star);
+        int weight = 1;
+        if (star < word.size()) weight = static_cast<int>(std::strtol(word.c_str() + star + 1, nullptr, 10));
+        if (weight == 0 || weight == INT_MIN ||
+            !restrictions.dns_list(site, weight < 0, std::abs(weight), door->name, "postscreen_dnsbl_sites"))
+            import.without("postscreen_dnsbl_sites",
+                           fmt::format("{}: name the zone, and the answers that count, in a [dns_list.\"ZONE\"]", word));
+    }
+}
+
+} // namespace
+
+void import_restrictions(Import& import) {
+    Restrictions restrictions(import);
+    for (const auto& door : import.doors)
+        if (!import.fault) restrictions.read(door);
+    postscreen(import, restrictions);
+    restrictions.write();
+    if (const auto words = import.words("smtpd_etrn_restrictions"); !words.empty()) {
+        if (words.size() == 2 && words[0] == "permit_mynetworks" && words[1] == "reject") {
+            for (const auto& door : import.doors)
+                if (const auto* networks = import.draft.find("relay.networks"))
+                    import.draft.set(fmt::format("listen.{}.etrn_networks", door.name), networks->value,
+                                     "smtpd_etrn_restrictions");
+            import.carried("smtpd_etrn_restrictions");
+        } else {
+            import.without("smtpd_etrn_restrictions", "name the networks in listen.NAME.etrn_networks");
+        }
+    }
+    if (import.given("smtpd_sender_login_maps") && import.draft.find("auth.sender_match"))
+        import.noted(
+            "smtpd_sender_login_maps",
+            "users send as themselves; whom else they may send as is said with postrider passwd --addresses");
+}
+
+} // namespace postrider

@@ -1,0 +1,186 @@
+// Certificates, versions of TLS, levels of TLS towards others, and who may authenticate.
+#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/postfix/lists.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace postrider {
+
+namespace {
+
+constexpr std::string_view key_mark = "PRIVATE KEY-----", certificate_mark = "BEGIN CERTIFICATE-----";
+
+// Certificates and their keys, in order.
+class Chains {
+public:
+    explicit Chains(Import& import) : import_(import) {}
+
+    void pair(std::string_view certificate_name, std::string_view key_name) {
+        const auto certificate = import_.value(certificate_name);
+        import_.carried(certificate_name), import_.carried(key_name);
+        if (certificate.empty() || certificate == "none") return;
+        const auto key = import_.value(key_name);
+        add(certificate_name, certificate, key.empty() ? certificate : key);
+    }
+
+    // Files that hold keys, each followed by its certificates in the same file or the next ones.
+    void files(std::string_view name, const std::vector<std::string>& list) {
+        std::string key;
+        for (const auto& path : list) {
+            const auto text = import_.world.read(import_.located(path));
+            if (!text) return unread(name, list, fmt::format("{}: {}", path, text.error()));
+            if (text->find(key_mark) != text->npos) key = path;
+            if (text->find(certificate_mark) != text->npos && !key.empty()) add(name, path, key);
+        }
+        import_.carried(name);
+    }
+
+    void write(std::string_view from) {
+        if (certificates_.empty()) return;
+        import_.set("tls.certificates", toml(certificates_), from);
+        if (certificates_ != keys_) import_.set("tls.keys", toml(keys_), from);
+    }
+    bool empty() const { return certificates_.empty(); }
+
+private:
+    // What is in them nobody can see: the key first, as is the custom, and one file of certificates.
+    void unread(std::string_view name, const std::vector<std::string>& list, std::string why) {
+        import_.noted(name, fmt::format("{}: tls.certificates and tls.keys name it all the same", why));
+        add(name, list.size() > 1 ? list[1] : list[0], list[0]);
+    }
+
+    // A file that is missing stays: without it TLS would be no longer what it was.
+    void add(std::string_view name, const std::string& certificate, const std::string& key) {
+        for (const auto& path : {certificate, key})
+            if (!import_.world.exists(import_.located(path)))
+                import_.noted(name, fmt::format("{}: there is no such file; postrider check wants it", path));
+        const auto place = import_.located(certificate);
+        if (std::ranges::find(certificates_, place) != certificates_.end()) return;
+        certificates_.push_back(place);
+        keys_.push_back(import_.located(key));
+    }
+
+    Import& import_;
+    std::vector<std::string> certificates_, keys_;
+};
+
+void certificates(Import& import) {
+    Chains chains(import);
+    std::string_view from = "smtpd_tls_chain_files";
+    if (const auto list = import.words("smtpd_tls_chain_files"); !list.empty()) {
+        chains.files("smtpd_tls_chain_files", list);
+        for (const auto* name :
+             {"smtpd_tls_cert_file", "smtpd_tls_key_file", "smtpd_tls_eccert_file", "smtpd_tls_eckey_file"})
+            import.carried(name); // not heeded
+    } else {
+        from = "smtpd_tls_cert_file";
+        chains.pair("smtpd_tls_cert_file", "smtpd_tls_key_file");
+        chains.pair("smtpd_tls_eccert_file", "smtpd_tls_eckey_file");
+    }
+    for (const auto& word : import.words("tls_server_sni_maps"))
+        if (const auto entries = import.entries("tls_server_sni_maps", word))
+            for (const auto& entry : *entries)
+                chains.files("tls_server_sni_maps", Import::split(entry.value));
+    import.carried("tls_server_sni_maps");
+    chains.write(from);
+}
+
+// ">=TLSv1.2", "!SSLv2, !SSLv3, !TLSv1, !TLSv1.1", "TLSv1.2 TLSv1.3": the oldest that is left.
+void versions(Import& import, std::string_view name, std::string_view key) {
+    if (!import.given(name)) return;
+    bool only_13 = false, old = true;
+    std::size_t named = 0;
+    bool named_12 = false;
+    for (auto word : import.words(name)) {
+        for (auto& c : word) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        if (word == ">=tlsv1.3" || word == ">=0304" || word == "!tlsv1.2") only_13 = true;
+        if (word == ">=tlsv1.3" || word == ">=tlsv1.2" || word == ">=0303" || word == "!tlsv1.1") old = false;
+        if (word.starts_with("tlsv") || word.starts_with("sslv"))
+            ++named, named_12 = named_12 || word == "tlsv1.2",
+                     old = old && (word != "tlsv1.2" && word != "tlsv1.3");
+    }
+    if (named > 0 && !named_12) only_13 = true;
+    import.set(key, toml(only_13 ? "1.3" : "1.2"), name);
+    if (old) import.noted(name, "versions before TLS 1.2 are not spoken");
+}
+
+void client_level(Import& import) {
+    auto level = import.value("smtp_tls_security_level");
+    std::string_view from = "smtp_tls_security_level";
+    if (level.empty() && import.yes("smtp_enforce_tls")) level = "encrypt", from = "smtp_enforce_tls";
+    if (level.empty() && import.yes("smtp_use_tls")) level = "may", from = "smtp_use_tls";
+    for (const auto* name : {"smtp_tls_security_level", "smtp_enforce_tls", "smtp_use_tls"})
+        import.carried(name);
+    if (level.empty()) return;
+    if (level == "secure" || level == "fingerprint") {
+        import.noted(
+            from,
+            fmt::format("\"{}\" is taken for \"verify\": the certificate must prove the name of the host",
+                        level));
+        level = "verify";
+    }
+    import.set("smtp_client.tls", toml(level), from);
+    if (const auto path = import.value("smtp_tls_CApath");
+        !path.empty() && !import.given("smtp_tls_CAfile") && path != "/etc/ssl/certs" &&
+        path != "/etc/ssl/certs/")
+        import.without("smtp_tls_CApath",
+                       "put the certificates of the authorities into one file, smtp_client.tls_authorities");
+    import.carried("smtp_tls_CApath");
+}
+
+void authentication(Import& import) {
+    bool wanted = import.yes("smtpd_sasl_auth_enable");
+    for (const auto& service : import.services)
+        for (const auto& over : service.overrides)
+            wanted = wanted ||
+                     (over.name == "smtpd_sasl_auth_enable" && postfix::flag_of(over.value).value_or(false));
+    for (const auto* name : {"smtpd_sasl_auth_enable", "smtpd_sasl_type", "smtpd_sasl_path",
+                             "smtpd_sasl_security_options", "smtpd_sasl_tls_security_options"})
+        import.carried(name);
+    if (!wanted) return;
+    // Services may name it for themselves; one decides for all.
+    auto type = import.value("smtpd_sasl_type"), path = import.value("smtpd_sasl_path");
+    std::string_view from = "smtpd_sasl_path";
+    for (const auto& service : import.services) {
+        const auto own = import.values.of(service, import.world.directory + "/master.cf");
+        for (const auto& over : service.overrides) {
+            if (over.name == "smtpd_sasl_type" && type != "dovecot") type = import.value(own, over.name);
+            if (over.name == "smtpd_sasl_path" && !import.given("smtpd_sasl_path"))
+                path = import.value(own, over.name);
+        }
+    }
+    if (type != "dovecot") {
+        import.without(
+            "smtpd_sasl_auth_enable",
+            fmt::format(
+                "\"{}\" SASL has no counterpart: let Dovecot decide (auth.dovecot), or make a file of users "
+                "with postrider passwd (auth.passwords), and say auth = true for the listeners",
+                type));
+        return import.without("smtpd_sasl_type", "only dovecot has a counterpart");
+    }
+    if (path.starts_with("inet:"))
+        return import.without("smtpd_sasl_path",
+                              "Dovecot is asked through a UNIX socket: add a unix_listener of type "
+                              "auth-client to its service auth, and name it in auth.dovecot");
+    import.set("auth.dovecot", toml(import.queue_path(path.starts_with("unix:") ? path.substr(5) : path)),
+               import.given(from) ? from : "smtpd_sasl_auth_enable");
+    const auto options = import.words("smtpd_sasl_tls_security_options");
+    if (std::ranges::find(options, "noplaintext") != options.end())
+        import.set("auth.mechanisms", toml(std::vector<std::string>{"SCRAM-SHA-256"}),
+                   import.given("smtpd_sasl_tls_security_options") ? "smtpd_sasl_tls_security_options"
+                                                                   : "smtpd_sasl_security_options");
+}
+
+} // namespace
+
+void import_security(Import& import) {
+    certificates(import);
+    versions(import, "smtpd_tls_protocols", "tls.minimum_version");
+    versions(import, "smtpd_tls_mandatory_protocols", "tls.minimum_version");
+    versions(import, "smtp_tls_protocols", "smtp_client.tls_minimum_version");
+    versions(import, "smtp_tls_mandatory_protocols", "smtp_client.tls_minimum_version");
+    client_level(import);
+    authentication(import);
+}
+
+} // namespace postrider

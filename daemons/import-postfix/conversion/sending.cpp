@@ -1,0 +1,268 @@
+// Where mail leaves to: next hops, accounts there, levels of TLS, limits.
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/schema/key.h"
+#include "daemons/decide/routing/routing.h"
+#include "daemons/import-postfix/conversion/import.h"
+#include "daemons/import-postfix/postfix/lists.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace postrider {
+
+using decide::NextHop;
+
+std::optional<std::string> Import::next_hop(std::string_view text) {
+    const auto hop = postfix::destination_of(text);
+    if (!hop || hop->path) return {};
+    const bool address = common::IpAddress::parse(hop->host).has_value();
+    auto out = hop->brackets || address ? fmt::format("[{}]", hop->host) : hop->host;
+    if (hop->port != 0 && hop->port != 25) out += fmt::format(":{}", hop->port);
+    const auto parsed = NextHop::parse(out);
+    return parsed ? std::optional(parsed->to_string()) : std::nullopt;
+}
+
+std::optional<std::string> Import::lmtp_hop(std::string_view text,
+                                            const std::function<std::string(std::string_view)>& path) {
+    const auto hop = postfix::destination_of(text);
+    if (!hop) return {};
+    auto out = hop->path ? "lmtp:" + path(hop->host) : fmt::format("lmtp:[{}]", hop->host);
+    if (!hop->path && hop->port != 0) out += fmt::format(":{}", hop->port);
+    const auto parsed = NextHop::parse(out);
+    return parsed ? std::optional(parsed->to_string()) : std::nullopt;
+}
+
+namespace {
+
+bool bracketed(std::string_view hop) { return hop.starts_with('['); }
+
+// route."*": relayhost, else default_transport with a next hop.
+void relayhost(Import& import) {
+    std::vector<std::string> hops;
+    const auto add = [&](std::string_view name, std::string_view word) {
+        if (const auto hop = Import::next_hop(word))
+            hops.push_back(*hop);
+        else
+            import.without(name, fmt::format("\"{}\" is no next hop that is understood", word));
+    };
+    std::string_view from = "relayhost";
+    for (const auto& word : import.words("relayhost")) add("relayhost", word);
+    const auto transport = import.value("default_transport");
+    if (const auto type = postfix::typed(transport); import.given("default_transport")) {
+        const auto bare = type ? type->type : transport;
+        if (bare != "smtp" && bare != "relay")
+            import.without("default_transport",
+                           fmt::format("\"{}\" has no counterpart{}", transport,
+                                       bare == "error" || bare == "retry"
+                                           ? ": postrider pause all keeps mail from leaving"
+                                           : ": mail leaves by SMTP"));
+        else if (type && !type->name.empty() && hops.empty())
+            from = "default_transport", add("default_transport", type->name);
+    }
+    import.carried("relayhost"), import.carried("default_transport");
+    if (hops.empty()) return;
+    if (hops.size() > 1 && !std::ranges::all_of(hops, bracketed)) {
+        import.noted(from, fmt::format("several next hops must all be hosts in brackets; only {} is used",
+                                       hops.front()));
+        hops.resize(1);
+    }
+    import.set("route.\"*\".next_hop", hops.size() == 1 ? toml(hops.front()) : toml(hops), from);
+}
+
+// Routes that only say how mail to everywhere is sent.
+std::string everywhere(Import& import) {
+    if (!import.draft.find("route.\"*\".next_hop"))
+        import.draft.set("route.\"*\".next_hop", toml("mx"), "for what follows");
+    return "route.\"*\"";
+}
+
+void fallback(Import& import) {
+    std::vector<std::string> hops;
+    for (const auto& word : import.words("smtp_fallback_relay")) {
+        const auto hop = Import::next_hop(word);
+        if (hop && bracketed(*hop))
+            hops.push_back(*hop);
+        else
+            import.without("smtp_fallback_relay", fmt::format("\"{}\": write the host in brackets", word));
+    }
+    import.carried("smtp_fallback_relay");
+    if (hops.empty()) return;
+    const auto* now = import.draft.find("route.\"*\".next_hop");
+    if (now && now->value.find('[') != now->value.npos)
+        return import.noted("smtp_fallback_relay",
+                            "next_hop of route.\"*\" names hosts: list these behind them");
+    import.set(everywhere(import) + ".fallback", toml(hops), "smtp_fallback_relay");
+}
+
+// relay_transport with a next hop: a route for each domain.
+void relay_transport(Import& import) {
+    const auto transport = import.value("relay_transport");
+    const auto type = postfix::typed(transport);
+    import.carried("relay_transport");
+    if (!import.given("relay_transport") || transport == "relay" || transport == "smtp") return;
+    std::optional<std::string> hop;
+    if (type && (type->type == "relay" || type->type == "smtp")) hop = Import::next_hop(type->name);
+    if (type && type->type == "lmtp")
+        hop = Import::lmtp_hop(type->name, [&](auto path) { return import.queue_path(path); });
+    if (!hop)
+        return import.without(
+            "relay_transport",
+            fmt::format("\"{}\" has no counterpart: write a [route] for each of relay.domains", transport));
+    std::vector<std::string> domains;
+    for (const auto& word : import.listed("relay_domains"))
+        if (auto name = config::domain_name(word); !name.empty()) domains.push_back(std::move(name));
+    const bool below =
+        import.value("parent_domain_matches_subdomains").find("relay_domains") != std::string::npos;
+    for (const auto& domain : domains)
+        for (const auto& pattern : below ? std::vector{domain, "." + domain} : std::vector{domain})
+            import.set(fmt::format("route.\"{}\".next_hop", pattern), toml(*hop), "relay_transport");
+}
+
+// Entries "next hop or domain → level". What names our own next hop is about its route.
+void tls_policies(Import& import) {
+    import.carried("smtp_tls_policy_maps");
+    const auto* star = import.draft.find("route.\"*\".next_hop");
+    const auto relay = star ? star->value : "";
+    for (const auto& word : import.words("smtp_tls_policy_maps")) {
+        // What asks for MTA-STS in Postfix is a service behind a socketmap.
+        if (const auto type = postfix::typed(word); type && (type->type == "socketmap" || type->type == "tcp")) {
+            const auto* level = import.draft.find("smtp_client.tls");
+            const bool welcome = !level || level->value == toml("may") || level->value == toml("dane");
+            if (welcome) import.draft.set("smtp_client.tls", toml("sts"), "smtp_tls_policy_maps");
+            import.noted("smtp_tls_policy_maps",
+                         welcome ? fmt::format("{}: smtp_client.tls = \"sts\" heeds MTA-STS and DANE without such a service", word)
+                                 : fmt::format("{}: not asked. If it is for MTA-STS: smtp_client.tls = \"sts\" heeds that, and "
+                                               "sends in plain text where a domain has no policy",
+                                               word));
+            continue;
+        }
+        const auto entries = import.entries("smtp_tls_policy_maps", word);
+        const auto type = postfix::typed(word);
+        if (!entries || (type && type->type != "inline" && !import.world.exists(import.located(type->name)))) {
+            // Somebody asks for TLS in it, or for better TLS: not to be forgotten.
+            import.draft.set(fmt::format("route.{}.tls", toml(word)), toml("verify"), "smtp_tls_policy_maps");
+            import.without("smtp_tls_policy_maps",
+                           fmt::format("{} stands as the name of a [route] for postrider check to refuse, until a [route] says "
+                                       "what each of its entries does",
+                                       word));
+            continue;
+        }
+        for (const auto& entry : entries ? *entries : std::vector<postfix::Entry>{}) {
+            const auto words = Import::split(entry.value);
+            auto level = words.front();
+            if (words.size() > 1)
+                import.noted("smtp_tls_policy_maps",
+                             fmt::format("{}: \"{}\" and the like have no counterpart", entry.key,
+                                         postfix::excerpt(words[1])));
+            if (level == "secure" || level == "fingerprint")
+                level = "verify",
+                import.noted("smtp_tls_policy_maps",
+                             fmt::format("{}: {} is taken for verify", entry.key, words.front()));
+            const auto hop = Import::next_hop(entry.key);
+            if (hop && toml(*hop) == relay) {
+                import.set("route.\"*\".tls", toml(level), "smtp_tls_policy_maps");
+            } else if (entry.key.starts_with('[') || entry.key.find(':') != entry.key.npos) {
+                import.without("smtp_tls_policy_maps",
+                               fmt::format("{}: say it as tls of the [route] with that next hop", entry.key));
+            } else if (const auto domain = config::domain_name(
+                           std::string_view(entry.key).substr(entry.key.starts_with('.') ? 1 : 0));
+                       !domain.empty()) {
+                const auto route =
+                    fmt::format("route.\"{}{}\"", entry.key.starts_with('.') ? "." : "", domain);
+                if (!relay.empty())
+                    import.noted(
+                        "smtp_tls_policy_maps",
+                        fmt::format(
+                            "{}: Postfix heeds it only where mail does not go to relayhost; it is left out",
+                            entry.key));
+                else {
+                    if (!import.draft.find(route + ".next_hop"))
+                        import.draft.set(route + ".next_hop", toml("mx"), "smtp_tls_policy_maps");
+                    import.set(route + ".tls", toml(level), "smtp_tls_policy_maps");
+                }
+            }
+        }
+    }
+}
+
+void limits(Import& import) {
+    const auto connections = [&](std::string_view name, std::initializer_list<std::string_view> keys) {
+        if (!import.given(name)) return;
+        if (const auto number = import.number(name); number && *number > 0)
+            for (const auto key : keys) import.set(key, toml(*number), name);
+        import.carried(name);
+    };
+    connections("default_destination_concurrency_limit", {"queue.connections_mx", "queue.connections_route"});
+    connections("smtp_destination_concurrency_limit", {"queue.connections_mx"});
+    connections("relay_destination_concurrency_limit", {"queue.connections_route"});
+    if (import.draft.find("route.\"*\".next_hop") && import.given("smtp_destination_concurrency_limit"))
+        connections("smtp_destination_concurrency_limit", {"route.\"*\".connections"});
+    for (const auto* name : {"default_destination_rate_delay", "smtp_destination_rate_delay"}) {
+        import.carried(name);
+        if (!import.given(name)) continue;
+        const auto delay = import.seconds(name);
+        if (!delay || *delay == 0) continue;
+        if (*delay == 1)
+            import.set(everywhere(import) + ".messages_per_second", "1", name);
+        else
+            import.set(everywhere(import) + ".messages_per_hour",
+                       toml(std::max<std::uint64_t>(3600 / *delay, 1)), name);
+    }
+    if (import.given("smtp_connection_reuse_count_limit"))
+        if (const auto number = import.number("smtp_connection_reuse_count_limit"); number && *number > 0)
+            import.set("queue.messages_per_connection", toml(*number), "smtp_connection_reuse_count_limit");
+    import.carried("smtp_connection_reuse_count_limit");
+}
+
+void sources(Import& import) {
+    std::vector<std::string> out;
+    for (const auto* name : {"smtp_bind_address", "smtp_bind_address6"}) {
+        const auto text = import.value(name);
+        import.carried(name);
+        if (text.empty() || text == "0.0.0.0" || text == "::") continue; // the system chooses
+        if (common::IpAddress::parse(text))
+            out.push_back(text);
+        else
+            import.without(name, fmt::format("\"{}\" is no address in figures", text));
+    }
+    if (out.empty()) return;
+    import.set("pool.postfix.addresses", toml(out),
+               import.given("smtp_bind_address") ? "smtp_bind_address" : "smtp_bind_address6");
+    import.draft.set(everywhere(import) + ".pool", toml("postfix"));
+}
+
+} // namespace
+
+void import_sending(Import& import) {
+    relayhost(import);
+    fallback(import);
+    relay_transport(import);
+    if (import.fault) return;
+    tls_policies(import);
+    limits(import);
+    sources(import);
+    import.carried("smtp_tls_wrappermode");
+    if (import.yes("smtp_tls_wrappermode")) {
+        const auto* hop = import.draft.find("route.\"*\".next_hop");
+        if (hop && hop->value.find('[') != hop->value.npos)
+            import.set("route.\"*\".tls_wrap", "true", "smtp_tls_wrappermode");
+        else
+            import.without(
+                "smtp_tls_wrappermode",
+                "say tls_wrap = true in the [route] whose next hop it is for; it needs hosts in brackets");
+    }
+    import.carried("disable_dns_lookups");
+    if (import.yes("disable_dns_lookups"))
+        import.without("disable_dns_lookups", "give next hops as addresses or names in brackets; MX records "
+                                              "of other domains are always looked up");
+    for (const auto& word : import.words("smtp_discard_ehlo_keywords")) {
+        if (word == "pipelining")
+            import.set("smtp_client.pipelining", "false", "smtp_discard_ehlo_keywords");
+        else if (word == "chunking")
+            import.set("smtp_client.chunking", "false", "smtp_discard_ehlo_keywords");
+        else if (word != "silent-discard")
+            import.without("smtp_discard_ehlo_keywords", fmt::format("\"{}\" has no counterpart", word));
+    }
+    import.carried("smtp_discard_ehlo_keywords");
+}
+
+} // namespace postrider

@@ -1,0 +1,187 @@
+// import-postfix: reads Postfix's configuration, prints ours, and checks what it prints as `check` would.
+#include "daemons/common/process/privileges.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/commands/config_files_check.h"
+#include "daemons/common/terminal/arguments.h"
+#include "daemons/common/terminal/exit_status.h"
+#include "daemons/common/terminal/output.h"
+#include "daemons/import-postfix/conversion/import.h"
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace postrider {
+
+using nlohmann::json;
+
+namespace {
+
+// A file of sane size; pipes and devices would never end.
+std::expected<std::string, std::string> read_regular(const std::string& path) {
+    struct stat info {};
+    if (stat(path.c_str(), &info) != 0) return std::unexpected(std::string(std::strerror(errno)));
+    if (!S_ISREG(info.st_mode)) return std::unexpected(std::string("this is no regular file"));
+    if (static_cast<std::uint64_t>(info.st_size) > postfix::longest_file)
+        return std::unexpected(
+            fmt::format("it has {} bytes; more than {} are not read", info.st_size, postfix::longest_file));
+    auto text = common::read_file(path);
+    if (!text) return std::unexpected(std::string(std::strerror(text.error().code)));
+    return *std::move(text);
+}
+
+int prefix_of(const sockaddr* mask) {
+    if (!mask) return 128;
+    int bits = 0;
+    const auto count = [&](const unsigned char* bytes, std::size_t size) {
+        for (std::size_t i = 0; i < size; ++i) bits += __builtin_popcount(bytes[i]);
+    };
+    if (mask->sa_family == AF_INET) {
+        count(reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in*>(mask)->sin_addr),
+              4);
+        return 96 + bits;
+    }
+    count(reinterpret_cast<const unsigned char*>(&reinterpret_cast<const sockaddr_in6*>(mask)->sin6_addr),
+          16);
+    return bits;
+}
+
+std::vector<World::Interface> interfaces() {
+    std::vector<World::Interface> out;
+    ifaddrs* all = nullptr;
+    if (getifaddrs(&all) != 0) return out;
+    for (const auto* each = all; each; each = each->ifa_next)
+        if (each->ifa_addr)
+            if (const auto address = common::IpAddress::of(each->ifa_addr))
+                out.push_back({*address, prefix_of(each->ifa_netmask)});
+    freeifaddrs(all);
+    return out;
+}
+
+std::string user_name(std::uint32_t uid) {
+    const auto* entry = getpwuid(uid);
+    return entry ? entry->pw_name : "";
+}
+
+// Everything `check` finds in this text.
+std::vector<config::Problem> judged(const std::string& text, const std::string& name) {
+    auto config = config::parse(text, name);
+    if (!config) return config.error();
+    auto problems = config::missing_files(*config);
+    if (!problems.empty()) return problems;
+    // The user of the daemons may come with the package, later: until then only root can be the owner of
+    // secrets.
+    if (!common::look_up_user(config->mta.user)) config->mta.users = false;
+    return problems_in_files(*config);
+}
+
+// A number or a time: out of our range, our default is as good. Nothing else goes: a file, a level of TLS, a list of
+// who may do what would leave a gate open or mail without a way.
+bool is_quantity(std::string_view value) {
+    if (value.size() > 1 && value.front() == '"') value = value.substr(1, value.size() - 2);
+    if (!value.empty() && std::isalpha(static_cast<unsigned char>(value.back()))) value.remove_suffix(1);
+    return !value.empty() && value.find_first_not_of("0123456789") == value.npos;
+}
+
+// Quantities that the check refuses are taken out again, with the reason; what else it refuses is for the
+// administrator.
+std::vector<config::Problem> settle(Imported& imported, std::string& text, const std::string& name) {
+    constexpr int most_rounds = 100;
+    for (int round = 0;; ++round) {
+        text = imported.text();
+        auto problems = judged(text, name);
+        if (problems.empty() || round == most_rounds) return problems;
+        std::set<std::string> taken;
+        for (const auto& problem : problems)
+            if (const auto key = imported.draft.at_line(problem.line);
+                imported.draft.find(key) && is_quantity(imported.draft.find(key)->value) && taken.insert(key).second)
+                imported.take_back(key, problem.message);
+        if (taken.empty()) return problems;
+    }
+}
+
+// Never over a file that is there.
+int write_file(const std::string& path, const std::string& text) {
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd < 0 && errno == EEXIST)
+        return complain(fmt::format("{} is there already, and is left alone: name another file", path)),
+               cannot_create;
+    if (fd < 0) return complain(fmt::format("{}: {}", path, std::strerror(errno))), cannot_create;
+    std::string_view rest = text;
+    while (!rest.empty()) {
+        const auto written = ::write(fd, rest.data(), rest.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) {
+            complain(fmt::format("{}: {}", path, std::strerror(errno)));
+            close(fd);
+            unlink(path.c_str());
+            return disk_error;
+        }
+        rest.remove_prefix(static_cast<std::size_t>(written));
+    }
+    fsync(fd);
+    close(fd);
+    return ok;
+}
+
+json as_json(const Imported& imported, const std::string& text) {
+    constexpr const char* names[] = {"carried", "noted", "without"};
+    json settings = json::array();
+    for (const auto& verdict : imported.verdicts)
+        settings.push_back({{"name", verdict.name},
+                            {"file", verdict.file},
+                            {"line", verdict.line},
+                            {"value", verdict.value},
+                            {"became", names[static_cast<int>(verdict.kind)]},
+                            {"remarks", verdict.remarks}});
+    return {{"version", 1},
+            {"carried", imported.count(Verdict::Kind::carried)},
+            {"noted", imported.count(Verdict::Kind::noted)},
+            {"without", imported.count(Verdict::Kind::without)},
+            {"settings", settings},
+            {"text", text}};
+}
+
+} // namespace
+
+int import_from_postfix(const Arguments& arguments) {
+    World world;
+    const std::unique_ptr<char, decltype(&std::free)> directory(realpath(arguments.words[0].c_str(), nullptr),
+                                                                std::free);
+    if (!directory)
+        return complain(fmt::format("{}: {}", arguments.words[0], std::strerror(errno))), data_error;
+    world.directory = directory.get();
+    world.hostname = config::System::here().hostname;
+    world.interfaces = interfaces();
+    world.read = read_regular;
+    world.exists = [](const std::string& path) { return access(path.c_str(), F_OK) == 0; };
+    world.user_name = user_name;
+    auto imported = import_postfix(world);
+    if (!imported) return complain(imported.error().to_string()), data_error;
+
+    const auto file = arguments.option("-o");
+    std::string text;
+    const auto problems = settle(*imported, text, file.value_or("postrider.toml"));
+    if (file) {
+        if (const int status = write_file(*file, text); status != ok) return status;
+    } else if (!arguments.json) {
+        fmt::print("{}", text);
+    }
+    if (arguments.json) print_json(as_json(*imported, text));
+    for (const auto& problem : problems) complain(problem.to_string());
+    if (std::fflush(stdout) != 0)
+        return complain(fmt::format("standard output: {}", std::strerror(errno))), disk_error;
+    complain(fmt::format("{}: carried over {}, noted {}, without a counterpart {}", arguments.words[0],
+                         imported->count(Verdict::Kind::carried), imported->count(Verdict::Kind::noted),
+                         imported->count(Verdict::Kind::without)));
+    if (!problems.empty())
+        return complain("the result is not ready: settle what these lines are about, and ask postrider check"), bad_config;
+    return ok;
+}
+
+} // namespace postrider

@@ -1,0 +1,136 @@
+// Processes, logging and what is left, and the table as a whole.
+#include "daemons/common/text/mdoc.h"
+#include "daemons/import-postfix/setting_map/setting_map_rows.h"
+#include "daemons/import-postfix/postfix/defaults.h"
+#include "daemons/import-postfix/postfix/lists.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace postrider {
+
+namespace {
+
+using enum Way;
+
+// clang-format off
+constexpr Correspondence rest[] = {
+    {"syslog_name", "log.name", part, "\"$service_name\" and the like in it have no counterpart."},
+    {"syslog_facility", "", none, "Always \"mail\"."},
+    {"maillog_file", "log.file", text, ""},
+    {"maillog_*", "", moot, "logrotate(8) does it; postrider logs reopen afterwards."},
+    {"postlog*", "", moot, "Every daemon writes the log itself."},
+    {"default_process_limit", "", moot, "Processes serve many connections each; smtpd.sessions bounds them."},
+    {"max_idle", "", moot, "Processes stay."},
+    {"max_use", "", moot, "Processes stay."},
+    {"ipc_*", "", moot, "[master] says how daemons are watched."},
+    {"daemon_*", "", moot, "[master] says how daemons are watched."},
+    {"fork_*", "", moot, "[master] says how daemons are started again."},
+    {"service_throttle_time", "", moot, "[master] says how daemons are started again."},
+    {"trigger_timeout", "", moot, "[master] says how daemons are watched."},
+    {"application_event_drain_time", "", moot, ""},
+    {"master_service_disable", "listen.NAME", part, "Heeded for the services of type inet."},
+    {"*_service_name", "", moot, "Daemons find one another by themselves."},
+    {"service_name", "", moot, ""},
+    {"process_*", "", moot, ""},
+    {"mail_name", "", none, "The name in the greeting is fixed."},
+    {"mail_version", "", moot, ""},
+    {"mail_release_date", "", moot, ""},
+    {"mailq_path", "", moot, "postrider activate links the commands."},
+    {"newaliases_path", "", moot, "postrider activate links the commands."},
+    {"sendmail_path", "", moot, "postrider activate links the commands."},
+    {"postmulti_*", "", none, "Each instance is imported for itself."},
+    {"alternate_config_directories", "", none, "Users may name any configuration they can read: postrider -c FILE."},
+    {"debug_peer_*", "", none, "postrider try shows a conversation; log.level = \"debug\" is for all."},
+    {"debugger_command", "", moot, "Nothing is run in a debugger."},
+    {"helpful_warnings", "", moot, "Always so."},
+    {"respectful_logging", "", moot, "The log has its own words."},
+    {"info_log_address_format", "", moot, "Addresses are logged as SMTP writes them."},
+    {"delay_logging_resolution_limit", "", moot, "Delays are logged as Postfix does."},
+    {"fault_injection_code", "", moot, ""},
+    {"enable_idna2003_compatibility", "", moot, "Domains are those of IDNA 2008."},
+    {"lmtp_*", "", moot, "LMTP is spoken as SMTP is."},
+};
+// clang-format on
+
+bool fits(std::string_view pattern, std::string_view name) {
+    const auto star = pattern.find('*');
+    if (star == pattern.npos) return pattern == name;
+    if (!name.starts_with(pattern.substr(0, star))) return false;
+    name.remove_prefix(star), pattern.remove_prefix(star + 1);
+    for (std::size_t skip = 0; skip <= name.size(); ++skip)
+        if (fits(pattern, name.substr(skip))) return true;
+    return false;
+}
+
+// One sentence to a line, as mandoc likes it, folded.
+std::string folded(std::string_view text) {
+    std::string out, line;
+    while (!text.empty()) {
+        const auto space = std::min(text.find(' '), text.size());
+        const auto word = text.substr(0, space);
+        if (!line.empty() && common::mdoc(line).size() + common::mdoc(word).size() > 78)
+            out += common::mdoc(line) + '\n', line.clear();
+        line += line.empty() ? "" : " ";
+        line += word;
+        if (word.ends_with('.') || word.ends_with(".)")) out += common::mdoc(line) + '\n', line.clear();
+        text.remove_prefix(std::min(space + 1, text.size()));
+    }
+    return line.empty() ? out : out + common::mdoc(line) + '\n';
+}
+
+} // namespace
+
+std::span<const Correspondence> the_rest() { return rest; }
+
+std::span<const Subject> correspondences() {
+    static const Subject subjects[] = {{"Names and domains", names_and_domains()},
+                                       {"Tables of addresses", tables_of_addresses()},
+                                       {"Local delivery", local_delivery()},
+                                       {"Receiving", receiving()},
+                                       {"Restrictions", restrictions()},
+                                       {"Content and filters", content_and_filters()},
+                                       {"Sending", sending()},
+                                       {"TLS and authentication", security()},
+                                       {"The queue and reports", queueing()},
+                                       {"Processes and the rest", the_rest()}};
+    return subjects;
+}
+
+const Correspondence* correspondence_of(std::string_view name) {
+    for (const auto& subject : correspondences())
+        for (const auto& row : subject.rows)
+            if (row.name == name) return &row;
+    if (!postfix::default_of(name)) return nullptr;
+    for (const auto& subject : correspondences())
+        for (const auto& row : subject.rows)
+            if (row.name.find('*') != row.name.npos && fits(row.name, name)) return &row;
+    return nullptr;
+}
+
+bool Correspondence::is_usual(std::string_view value) const {
+    const auto words = postfix::words_of(value), same = postfix::words_of(usual);
+    return !words.empty() && std::ranges::all_of(words, [&](const auto& word) {
+        return std::ranges::find(same, word) != same.end();
+    });
+}
+
+std::string correspondences_manual() {
+    std::string out;
+    for (const auto& subject : correspondences()) {
+        out += fmt::format(".Ss {}\n.Bl -tag -width Ds\n", subject.title);
+        for (const auto& row : subject.rows) {
+            out += fmt::format(".It Cm {}\n", common::mdoc(row.name));
+            if (!row.key.empty())
+                out += fmt::format(".Li {}", common::mdoc(row.key)) + (row.note.empty() ? "\n" : " :\n");
+            else if (row.way == moot)
+                out += "Not needed.\n";
+            else if (row.way == none)
+                out += "No counterpart.\n";
+            out += folded(row.note);
+        }
+        out += ".El\n";
+    }
+    return out;
+}
+
+} // namespace postrider

@@ -1,0 +1,87 @@
+// Processes that are a user: this same program, started anew so that nothing of the daemon's memory goes with
+// it, told over a socket whom to become and what to do then. What starting one, talking to it and becoming
+// somebody have in common; what is done there is said where it is done.
+#pragma once
+#include "daemons/common/runtime/fd.h"
+#include "daemons/common/ipc/frame.h"
+#include "daemons/common/ipc/message.h"
+#include "daemons/common/process/privileges.h"
+#include "libspool/disk/result.h"
+#include <cerrno>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <sys/types.h>
+#include <vector>
+
+namespace local::as_user {
+
+// The words on the command line that make this program such a process: "--as-user mailbox".
+inline constexpr std::string_view option = "--as-user";
+
+// Starts one; `descriptors` become its 0, 1, 2. The caller waits for it (child.h).
+spool::Result<pid_t> start(std::string_view work, std::initializer_list<int> descriptors);
+// Both ends close on exec. The first is ours.
+spool::Result<std::pair<common::Fd, common::Fd>> socket_pair();
+
+struct Person {
+    std::string name, home;
+    std::uint32_t uid = 0, gid = 0;
+    std::vector<std::uint32_t> groups;
+    bool change = true; // false (single-user mode): it is who it is
+    static void fields(auto& m, auto& f) {
+        f("name", m.name);
+        f("home", m.home);
+        f("uid", m.uid);
+        f("gid", m.gid);
+        f("groups", m.groups);
+        f("change", m.change);
+    }
+};
+Person person_of(const common::Identity& user);
+// For good; never uid 0.
+spool::Result<> become(const Person& person);
+
+// The first things such a process does; its control socket comes as descriptor `at`. Error: nobody to talk to.
+spool::Result<common::Fd> settle(int at);
+
+// Frames on a socket, waiting for them. Each end owns one.
+class Wire {
+public:
+    explicit Wire(common::Fd fd) : fd_(std::move(fd)) {}
+    // Both: error ETIMEDOUT after `patience` ms (-1: as long as it takes).
+    spool::Result<> send(std::string_view frame_with_length, int patience);
+    // Error EPIPE at the end of the stream. Good until the next call.
+    spool::Result<std::string_view> frame(int patience);
+
+private:
+    common::Fd fd_;
+    ipc::FrameReader reader_;
+    std::string buffer_;
+};
+
+// The same with a conversation's messages.
+template <class Message> class Line {
+public:
+    explicit Line(common::Fd fd) : wire_(std::move(fd)) {}
+    template <class M> spool::Result<> say(const M& message, int patience) {
+        std::string wire;
+        const auto begun = ipc::begin_frame(wire);
+        ipc::encode<Message>(message, wire);
+        if (!ipc::end_frame(wire, begun)) return std::unexpected(spool::Error{EMSGSIZE, "a frame is too long"});
+        return wire_.send(wire, patience);
+    }
+    spool::Result<Message> hear(int patience) {
+        const auto frame = TRY(wire_.frame(patience));
+        auto message = ipc::decode<Message>(frame);
+        if (!message)
+            return std::unexpected(spool::Error{EPROTO, "delivering process: " + message.error().why});
+        return *std::move(message);
+    }
+
+private:
+    Wire wire_;
+};
+
+} // namespace local::as_user

@@ -1,0 +1,72 @@
+// What a file of a user's says of where their mail goes, read by a process that is that user and believed only
+// if nobody else can have written it. Blocks. Knows files; neither their syntax nor who asks.
+#pragma once
+#include "daemons/common/proto/user_files.h"
+#include "daemons/local/as_user/as_user.h"
+#include "daemons/local/mailbox/mailbox.h"
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace local {
+
+namespace user_file {
+
+struct Order { // daemon → process
+    std::string user;                 // to be looked up and become, where `change` is set
+    std::string path, extension;      // as in proto::user_files::Read
+    std::vector<std::string> forward; // local.forward
+    std::string home;                 // single-user mode: of the user; "" where that is somebody else
+    std::uint32_t minimum_uid = 1;
+    bool change = true;
+    static void fields(auto& m, auto& f) {
+        f("user", m.user);
+        f("path", m.path);
+        f("extension", m.extension);
+        f("forward", m.forward);
+        f("home", m.home);
+        f("minimum_uid", m.minimum_uid);
+        f("change", m.change);
+    }
+};
+using Message = std::variant<Order, proto::user_files::Answer>;
+
+// The places to look at, in order. Those with {extension} are left out where the address has none that can be
+// part of a file's name; those with {home} where there is no home.
+std::vector<std::string> places(const std::vector<std::string>& forward, std::string_view user,
+                                std::string_view home, std::string_view extension);
+
+// It must be a plain file (no link) of `owner` or root that nobody else may write. The answer's number is 0.
+proto::user_files::Answer read(const std::string& path, std::uint32_t owner);
+
+// Does one of the user's own files name this command ("|command") or file, by itself or by a file that it includes? By a
+// process that is the user. The error says which file cannot be read now.
+struct Names {
+    std::string target;
+    std::string extension;            // of the address; "" none
+    std::vector<std::string> forward; // local.forward
+    static void fields(auto& m, auto& f) {
+        f("target", m.target);
+        f("extension", m.extension);
+        f("forward", m.forward);
+    }
+};
+std::expected<bool, std::string> are_named(const Names& names, std::string_view user, std::string_view home,
+                                           std::uint32_t uid);
+// A verdict unless they are; none where `names.target` is "".
+std::optional<Verdict> refuse_unless_named(const Names& names, const as_user::Person& person);
+// What becomes of mail for a place that nothing names which this system trusts.
+Verdict not_named(std::string_view target, std::string_view user);
+
+// All of it, by a process that may still become the user.
+proto::user_files::Answer answer(const Order& order);
+
+} // namespace user_file
+
+// Such a process's whole life, with the socket as descriptor 0; its exit status.
+int read_file_as_user();
+
+} // namespace local

@@ -1,0 +1,255 @@
+#include "daemons/local/as_user/user_files.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/common/runtime/uv_handle.h"
+#include "daemons/local/as_user/user_file.h"
+#include <algorithm>
+#include <cstdlib>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <unistd.h>
+#include <utility>
+
+namespace local {
+
+using namespace std::chrono_literals;
+using proto::user_files::Answer;
+using proto::user_files::Read;
+using proto::user_files::Said;
+using spool::Error;
+using spool::Result;
+
+namespace {
+
+// So many that have just begun; one that takes longer gives up its place, for it waits for something else than us.
+constexpr std::ptrdiff_t most_at_a_time = 8;
+constexpr auto a_moment = 1s;
+// Those that take longer among them: of that many users, as each has one at a time.
+constexpr std::size_t most_processes = 64;
+constexpr std::size_t most_waiting = 100'000;
+constexpr smtp::Duration rest_after_silence = 60s, forgotten_after = 10min;
+constexpr int a_tenth = 100; // ms that a killed process has to end, during which nobody else is served
+
+Answer unreadable(std::string why) { return {0, Said::unreadable, "", "", std::move(why)}; }
+
+std::string silent(const std::string& user) {
+    return fmt::format("files of user {} cannot be read: the process that reads them does not answer", user);
+}
+
+} // namespace
+
+// One process and what it says; here until the process has ended, or cannot be waited for.
+class UserFiles::Reading {
+public:
+    Reading(UserFiles& owner, Question question)
+        : owner_(owner), question_(std::move(question)), timer_(owner.surroundings_.loop, [this] { time_is_up(); }),
+          child_(question_.read.user, owner.stragglers_) {}
+    Reading(const Reading&) = delete;
+    Reading& operator=(const Reading&) = delete;
+
+    Result<> start(const user_file::Order& order) {
+        auto& loop = owner_.surroundings_.loop;
+        auto [ours, theirs] = TRY(as_user::socket_pair());
+        TRY(child_.start("file", {theirs.number()}));
+        poll_ = common::make_poll(loop.uv(), this, child_.descriptor());
+        uv_poll_start(poll_.get(), UV_READABLE, [](uv_poll_t* poll, int, int) {
+            if (auto* self = common::owner_of<Reading>(poll)) self->ended();
+        });
+        line_ = std::make_unique<Line>(
+            std::make_unique<ipc::Connection>(loop, std::move(ours), nullptr),
+            Line::Callbacks{[this](user_file::Message&& message) {
+                                auto* answer = std::get_if<Answer>(&message);
+                                if (!answer) return;
+                                owner_.silent_until_.erase(question_.read.user);
+                                tell(std::move(*answer));
+                            },
+                            [this](const std::string& reason) {
+                                tell(unreadable(fmt::format("files of user {}: the process that reads them: {}",
+                                                            question_.read.user, reason)));
+                            }});
+        static_cast<void>(line_->send(order)); // a name and a path: that fits
+        timer_.start(a_moment);
+        return {};
+    }
+    const std::string& user() const { return question_.read.user; }
+    bool told() const { return told_; }       // whoever asked has been answered
+    bool has_place() const { return !told_ && !slow_; }
+    bool over() const { return told_ && !child_.running(); }
+
+private:
+    using Line = ipc::Channel<user_file::Message>;
+
+    void tell(Answer&& answer) {
+        if (std::exchange(told_, true)) return;
+        timer_.start(a_moment); // for it to end
+        owner_.answer(question_, std::move(answer));
+        owner_.turn_.schedule();
+    }
+    void time_is_up() {
+        if (told_) return give_up();
+        if (!std::exchange(slow_, true) && owner_.patience_ > a_moment) {
+            timer_.start(owner_.patience_ - a_moment);
+            return owner_.turn_.schedule();
+        }
+        owner_.fell_silent(question_.read.user);
+        tell(unreadable(silent(question_.read.user)));
+        give_up();
+    }
+    void give_up() {
+        uv_poll_stop(poll_.get());
+        child_.end(a_tenth);
+        owner_.turn_.schedule();
+    }
+    void ended() { // what it said last may still be read, or its end
+        uv_poll_stop(poll_.get());
+        child_.wait(-1);
+        owner_.turn_.schedule();
+    }
+
+    UserFiles& owner_;
+    const Question question_;
+    common::Timer timer_;
+    Child child_;
+    common::Handle<uv_poll_t> poll_;
+    std::unique_ptr<Line> line_;
+    bool told_ = false, slow_ = false;
+};
+
+UserFiles::UserFiles(common::Surroundings& surroundings, Stragglers& stragglers, smtp::Duration patience)
+    : surroundings_(surroundings), stragglers_(stragglers), patience_(patience), turn_(surroundings.loop, [this] { go_on(); }) {}
+
+UserFiles::~UserFiles() = default;
+
+void UserFiles::configure(common::Orders& orders) {
+    const auto& local = orders.config.local;
+    forward_ = local.delivery.forward;
+    minimum_uid_ = local.minimum_uid;
+    change_ = orders.config.mta.users && geteuid() == 0;
+    if (!change_) {
+        const auto* entry = getpwuid(geteuid());
+        const char* home = std::getenv("HOME");
+        ourselves_ = entry ? entry->pw_name : "";
+        home_ = home ? home : "";
+    }
+    if (listener_) return listener_->expect(orders.expected); // the socket in force stays
+    auto fd = orders.take("local");
+    if (!fd) return;
+    listener_ = std::make_unique<ipc::Listener>(surroundings_.loop, surroundings_.log, std::move(fd),
+                                                orders.expected);
+    listener_->serve<proto::user_files::Message>(
+        proto::user_files::conversation, {proto::Role::categorizer},
+        [this](ipc::Peer, std::unique_ptr<Asker> asker) { welcome(std::move(asker)); });
+}
+
+void UserFiles::welcome(std::unique_ptr<Asker> asker) {
+    const auto number = ++last_asker_;
+    asker->set_callbacks({[this, number](proto::user_files::Message&& message) {
+                              auto* read = std::get_if<Read>(&message);
+                              if (read)
+                                  asked({number, std::move(*read)});
+                              else
+                                  askers_.at(number)->fail("only Read is said here");
+                          },
+                          [this, number](const std::string&) {
+                              forget(number);
+                              auto gone = askers_.extract(number); // its callback is running
+                              surroundings_.loop.later([keep = std::shared_ptr<Asker>(std::move(gone.mapped()))] {
+                                  static_cast<void>(keep);
+                              });
+                          }});
+    askers_.emplace(number, std::move(asker));
+}
+
+void UserFiles::asked(Question&& question) {
+    if (waiting_count_ >= most_waiting || readings_.size() >= most_processes)
+        return answer(question, unreadable("too many files of users wait to be read"));
+    if (is_silent(question.read.user)) return answer(question, unreadable(silent(question.read.user)));
+    auto& its = waiting_[question.read.user];
+    if (its.empty()) users_.push_back(question.read.user);
+    its.push_back(std::move(question));
+    ++waiting_count_;
+    turn_.schedule();
+}
+
+void UserFiles::forget(std::uint64_t asker) {
+    for (auto& [user, its] : waiting_)
+        waiting_count_ -= std::erase_if(its, [&](const auto& question) { return question.asker == asker; });
+    std::erase_if(waiting_, [](const auto& each) { return each.second.empty(); });
+    std::erase_if(users_, [&](const auto& user) { return !waiting_.contains(user); });
+}
+
+// Nothing of this user's is read for a while: neither what waits nor what is asked for meanwhile.
+void UserFiles::fell_silent(const std::string& user) {
+    const auto now = common::Loop::now().monotonic;
+    std::erase_if(silent_until_, [&](const auto& each) { return each.second + forgotten_after <= now; });
+    silent_until_[user] = now + rest_after_silence;
+    surroundings_.log.warning("{}, and was killed: mail for {} waits", silent(user), user);
+    auto its = waiting_.extract(user);
+    if (its.empty()) return;
+    std::erase(users_, user);
+    waiting_count_ -= its.mapped().size();
+    for (const auto& question : its.mapped()) answer(question, unreadable(silent(user)));
+}
+
+bool UserFiles::is_busy(const std::string& user) const {
+    return std::ranges::any_of(readings_, [&](const auto& each) { return !each->told() && each->user() == user; });
+}
+
+// Then one question finds out whether that is over.
+bool UserFiles::is_silent(const std::string& user) const {
+    const auto until = silent_until_.find(user);
+    if (until == silent_until_.end()) return false;
+    return common::Loop::now().monotonic < until->second || waiting_.contains(user) || is_busy(user);
+}
+
+// In turns for the users, each of whom has one process at a time.
+void UserFiles::go_on() {
+    std::erase_if(readings_, [](const auto& reading) { return reading->over(); });
+    auto running = std::ranges::count_if(readings_, [](const auto& reading) { return reading->has_place(); });
+    for (auto left = users_.size(); left > 0 && running < most_at_a_time && readings_.size() < most_processes; --left) {
+        auto user = std::move(users_.front());
+        users_.pop_front();
+        if (is_busy(user)) {
+            users_.push_back(std::move(user)); // its end has us look again
+            continue;
+        }
+        auto its = waiting_.find(user);
+        auto question = std::move(its->second.front());
+        its->second.pop_front();
+        --waiting_count_;
+        if (its->second.empty())
+            waiting_.erase(its);
+        else
+            users_.push_back(std::move(user)), ++left;
+        const auto order = order_for(question.read);
+        auto reading = std::make_unique<Reading>(*this, question);
+        if (auto started = reading->start(order); started) {
+            readings_.push_back(std::move(reading));
+            ++running;
+        } else {
+            answer(question, unreadable(started.error().what));
+        }
+    }
+}
+
+void UserFiles::answer(const Question& question, Answer&& said) {
+    said.request = question.read.request;
+    const auto asker = askers_.find(question.asker);
+    if (asker == askers_.end() || asker->second->send(said) != ipc::Sent::too_long) return;
+    auto instead = unreadable("the answer about it is too long");
+    instead.request = question.read.request;
+    static_cast<void>(asker->second->send(instead));
+}
+
+user_file::Order UserFiles::order_for(const Read& read) const {
+    user_file::Order order;
+    order.user = read.user;
+    order.path = read.path;
+    order.extension = read.extension;
+    order.forward = forward_;
+    order.home = read.user == ourselves_ ? home_ : "";
+    order.minimum_uid = minimum_uid_;
+    order.change = change_;
+    return order;
+}
+
+} // namespace local

@@ -1,0 +1,71 @@
+// The categorizer's questions about files of users, answered: each file is read by a process of its own, a few at a time,
+// of each user one. One that hangs (a dead file server, a user who stops it) is given up, and for a minute nothing of
+// that user's is read: what one user does keeps nobody else's mail waiting. Blocks nothing.
+#pragma once
+#include "daemons/common/process/daemon.h"
+#include "daemons/common/ipc/listener.h"
+#include "daemons/common/proto/user_files.h"
+#include "daemons/local/as_user/child.h"
+#include "libsmtp/text/time_types.h"
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace local {
+
+namespace user_file {
+struct Order;
+}
+
+class UserFiles {
+public:
+    // `stragglers` must outlive it. `patience`: for one file.
+    UserFiles(common::Surroundings& surroundings, Stragglers& stragglers,
+              smtp::Duration patience = std::chrono::seconds(20));
+    ~UserFiles(); // processes under way are ended
+    UserFiles(const UserFiles&) = delete;
+    UserFiles& operator=(const UserFiles&) = delete;
+
+    // Takes the socket "local" at the first call, and the settings each time.
+    void configure(common::Orders& orders);
+
+private:
+    using Asker = ipc::Channel<proto::user_files::Message>;
+    struct Question {
+        std::uint64_t asker = 0;
+        proto::user_files::Read read;
+    };
+    class Reading;
+    void welcome(std::unique_ptr<Asker> asker);
+    void asked(Question&& question);
+    void forget(std::uint64_t asker);
+    void fell_silent(const std::string& user);
+    bool is_silent(const std::string& user) const;
+    bool is_busy(const std::string& user) const;
+    void go_on();
+    void answer(const Question& question, proto::user_files::Answer&& answer);
+    user_file::Order order_for(const proto::user_files::Read& read) const;
+
+    common::Surroundings& surroundings_;
+    Stragglers& stragglers_;
+    const smtp::Duration patience_;
+    std::vector<std::string> forward_;
+    std::uint32_t minimum_uid_ = 1;
+    bool change_ = false;
+    std::string ourselves_, home_; // single-user mode: who that is
+    std::map<std::uint64_t, std::unique_ptr<Asker>> askers_;
+    std::uint64_t last_asker_ = 0;
+    std::map<std::string, std::deque<Question>> waiting_; // by user
+    std::deque<std::string> users_;                       // of them, in turns
+    std::size_t waiting_count_ = 0;
+    std::map<std::string, smtp::Monotonic> silent_until_; // by user
+    std::list<std::unique_ptr<Reading>> readings_;
+    common::TurnHook turn_; // clears away what is over, starts what waits
+    std::unique_ptr<ipc::Listener> listener_;
+};
+
+} // namespace local

@@ -1,0 +1,70 @@
+// A mailbox written by a process that has become its owner: the daemon's side, which looks like any Mailbox,
+// and the process's side. They speak frames over a socket pair; the process becomes the user before it touches
+// anything of theirs. A process that does not answer in time is killed: its user may have stopped it.
+#pragma once
+#include "daemons/local/as_user/as_user.h"
+#include "daemons/local/as_user/child.h"
+#include "daemons/local/mailbox/mailbox.h"
+#include "daemons/local/as_user/user_file.h"
+#include "libsmtp/text/time_types.h"
+#include <string>
+#include <variant>
+
+namespace local {
+
+namespace user_process {
+
+struct Begin { // daemon → process: whose process it is to be, and where to write
+    as_user::Person person;
+    Letter letter;
+    user_file::Names names;  // not empty: it is written only if the user's own files name it
+    bool mail_group = false; // in a directory such as /var/mail it has that directory's group, and the mbox is for it, too
+    static void fields(auto& m, auto& f) {
+        f("person", m.person);
+        f("letter", m.letter);
+        f("names", m.names);
+        f("mail_group", m.mail_group);
+    }
+};
+struct Piece { // daemon → process
+    std::string content;
+    static void fields(auto& m, auto& f) { f("content", m.content); }
+};
+struct Commit { // daemon → process: that was all, and it is undamaged; without this word nothing is kept
+    static void fields(auto&, auto&) {}
+};
+struct Opened { // process → daemon: go on
+    static void fields(auto&, auto&) {}
+};
+struct Ended { // process → daemon: at any time; nothing more is read
+    Verdict verdict;
+    static void fields(auto& m, auto& f) { f("verdict", m.verdict); }
+};
+using Message = std::variant<Begin, Piece, Commit, Opened, Ended>;
+using Line = as_user::Line<Message>;
+
+} // namespace user_process
+
+class UserProcess final : public Mailbox {
+public:
+    // `timeout`: of each step, opening beyond the letter's lock_timeout.
+    UserProcess(user_process::Begin begin, smtp::Duration timeout, Stragglers& stragglers);
+    ~UserProcess() override; // the process gives up what was not committed, or is killed
+    std::optional<Verdict> open() override;
+    std::optional<Verdict> write(std::string_view content) override;
+    Verdict commit() override;
+
+private:
+    std::optional<Verdict> answer(int patience); // nothing: Opened
+    Verdict lost(const spool::Error& error);
+
+    user_process::Begin begin_;
+    const int timeout_; // ms
+    Child child_;
+    std::optional<user_process::Line> line_;
+};
+
+// Such a process's whole life, with the socket as descriptor 0; its exit status.
+int write_mailbox_as_user();
+
+} // namespace local

@@ -1,0 +1,83 @@
+// A message given to a command: the program runs as the user, reads the message on its standard input, and its
+// exit status says what became of it. Looks like any Mailbox. Waits for the program no longer than it may take,
+// and for nobody whom it has left behind. Knows nothing of queues.
+#pragma once
+#include "daemons/local/as_user/as_user.h"
+#include "daemons/local/as_user/child.h"
+#include "daemons/local/mailbox/local_text.h"
+#include "daemons/local/mailbox/mailbox.h"
+#include "daemons/local/as_user/user_file.h"
+#include "libsmtp/text/time_types.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace local {
+
+namespace command {
+
+struct Run { // daemon → process
+    as_user::Person person;
+    std::string command;
+    std::vector<std::string> environment; // "NAME=value": besides what every program needs
+    user_file::Names names;               // not empty: it is run only if the user's own files name it
+    static void fields(auto& m, auto& f) {
+        f("person", m.person);
+        f("command", m.command);
+        f("environment", m.environment);
+        f("names", m.names);
+    }
+};
+// process → daemon: it could not be run. Otherwise nothing is said, and the socket closed.
+struct Failed {
+    Verdict verdict;
+    static void fields(auto& m, auto& f) { f("verdict", m.verdict); }
+};
+using Message = std::variant<Run, Failed>;
+
+// What the program is told of the delivery, in variables.
+struct Facts {
+    std::string_view user, home, sender, recipient, original_recipient;
+    char delimiter = 0;
+};
+// HOME, USER, LOGNAME, SHELL, SENDER, RECIPIENT, ORIGINAL_RECIPIENT, LOCAL, EXTENSION, DOMAIN. What a shell might
+// take for more than a word's part is "_" in all that comes from outside.
+std::vector<std::string> environment(const Facts& facts);
+
+} // namespace command
+
+class Command final : public Mailbox {
+public:
+    // `prefix`: what is put before the message. `timeout`: for the process to become the program; `limit`: for all.
+    Command(command::Run run, std::string prefix, smtp::Duration timeout, smtp::Duration limit, Stragglers& stragglers);
+    ~Command() override; // what still runs, and was not told that the message is whole, is killed
+    std::optional<Verdict> open() override;
+    std::optional<Verdict> write(std::string_view content) override;
+    Verdict commit() override;
+
+private:
+    enum class Until { written, ended };
+    spool::Result<std::optional<Verdict>> start();
+    spool::Result<> go_on(Until until);
+    void feed();
+    bool hear();
+
+    command::Run run_;
+    const int timeout_; // ms
+    const smtp::Duration limit_;
+    std::int64_t deadline_ = 0; // ms of the steady clock
+    LocalText text_{FromLines::as_they_are};
+    std::string buffer_; // for its input
+    std::size_t fed_ = 0;
+    std::string output_; // the first of it
+    common::Fd input_, heard_; // ours
+    Child child_;
+    bool late_ = false;
+};
+
+// Such a process's life until it becomes the program: its input, its output and the socket are 0, 1 and 2.
+int run_command_as_user();
+
+} // namespace local

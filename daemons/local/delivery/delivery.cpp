@@ -1,0 +1,371 @@
+#include "daemons/local/delivery/delivery.h"
+#include "daemons/common/delivery/delivered_to.h"
+#include "daemons/common/text/idn.h"
+#include "daemons/common/runtime/crash_point.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/decide/outcome/failure.h"
+#include "daemons/decide/message/dsn_requests.h"
+#include "daemons/local/command/command.h"
+#include "daemons/local/as_user/user_process.h"
+#include "daemons/local/delivery/delivery_target.h"
+#include "libsmtp/message/address_list.h"
+#include "libsmtp/text/date.h"
+#include "libsmtp/message/header.h"
+#include "libsmtp/text/text.h"
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <fmt/format.h>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <unistd.h>
+
+namespace local {
+namespace {
+
+using common::Identity;
+using proto::delivery::Deliver;
+using proto::delivery::Done;
+using proto::delivery::Outcome;
+using spool::MessageReader;
+
+// What a process has for each step.
+constexpr smtp::Duration mailbox_timeout = std::chrono::minutes(1);
+
+// What its message says of one recipient.
+struct Addressee {
+    std::uint32_t number = 0;
+    spool::RecipientState recipient;
+    std::string original;       // the address as it was given
+    std::string sender;         // the reverse-path; "" the null one
+    bool wants_success = false; // its sender is told
+};
+// … and of all of them.
+struct Order {
+    std::vector<Addressee> addressees;
+    smtp::WallTime arrival{};
+    std::optional<std::uint32_t> unknown; // there is no such recipient
+
+    static Order of(const Deliver& deliver, const spool::MessageState& state) {
+        Order out{.addressees = {}, .arrival = state.envelope.arrival, .unknown = {}};
+        const decide::ReportWishes wishes(state);
+        for (const auto number : deliver.recipients) {
+            if (number >= state.recipients.size()) {
+                out.unknown = number;
+                break;
+            }
+            const auto& recipient = state.recipients[number];
+            const auto& envelope = state.envelope_of(recipient);
+            const auto& path = state.reverse_path_of(recipient);
+            const bool told = state.envelope.trace != spool::Trace::none || spool::wants_success(wishes.notify(number));
+            out.addressees.push_back({number, recipient, envelope.original.empty() ? envelope.address : envelope.original,
+                                      path == "<>" ? "" : path, told});
+        }
+        return out;
+    }
+};
+
+// A user name becomes part of a path.
+bool is_plain_name(std::string_view user) {
+    return !user.empty() && user.size() <= 255 && user.front() != '.' &&
+           user.find_first_of(std::string_view("/\0", 2)) == user.npos;
+}
+
+// In single-user mode there is one user: whoever this process is.
+Identity ourselves(const std::string& name) {
+    const char* home = std::getenv("HOME");
+    return {geteuid(), getegid(), {}, name, home ? home : "/"};
+}
+
+class Delivery {
+public:
+    Delivery(spool::QueueId id, const Order& order, const Settings& settings, MessageReader& reader,
+             TargetCheck& checks, Stragglers& stragglers)
+        : id_(id), order_(order), settings_(settings), reader_(reader), checks_(checks), stragglers_(stragglers) {}
+
+    void run(Finished& out) {
+        for (const auto& addressee : order_.addressees) {
+            const auto verdict = to(addressee, out);
+            if (!verdict) return;
+            add(addressee, *verdict, out);
+        }
+        if (!order_.unknown) return;
+        out.done.unreadable = out.done.results.empty();
+        out.trouble = fmt::format("there is no recipient {}", *order_.unknown);
+    }
+
+private:
+    // Is it what the configuration names for the user, and no file or command that they or an alias name?
+    static bool own_mailbox(const Addressee& addressee) {
+        const auto& target = addressee.recipient.target;
+        return target.empty() || target.starts_with("maildir:") || target.starts_with("mbox:");
+    }
+
+    // Nothing if the message itself cannot be read; `out` says so.
+    std::optional<Verdict> to(const Addressee& addressee, Finished& out) {
+        if (mailbox_failed_ && own_mailbox(addressee)) return mailbox_failed_; // it is one, however it is addressed
+        auto verdict = deliver_to(addressee, out);
+        if (verdict && verdict->mailbox && own_mailbox(addressee)) mailbox_failed_ = *verdict;
+        return verdict;
+    }
+
+    std::optional<Verdict> deliver_to(const Addressee& addressee, Finished& out) {
+        std::optional<Verdict> verdict;
+        const auto mailbox = mailbox_of(addressee, verdict);
+        if (!verdict) verdict = mailbox->open();
+        if (!verdict) verdict = send_content(*mailbox, out);
+        if (!verdict && !out.trouble.empty()) {
+            if (out.done.results.empty()) return std::nullopt;
+            verdict = deferred("4.3.0", out.trouble); // it could be read a moment ago
+            out.trouble.clear();
+        }
+        return verdict ? *verdict : mailbox->commit();
+    }
+
+    std::optional<Verdict> send_content(Mailbox& mailbox, Finished& out) {
+        for (std::uint64_t at = 0;;) {
+            const auto piece = reader_.piece(at);
+            if (!piece) {
+                const bool damaged = std::holds_alternative<spool::Damaged>(piece.error());
+                out.done.unreadable = damaged && out.done.results.empty();
+                out.trouble = spool::text_of(piece.error());
+                return std::nullopt;
+            }
+            if (piece->empty()) return std::nullopt;
+            at += piece->size();
+            if (auto verdict = mailbox.write(*piece)) return verdict;
+        }
+    }
+
+    // Nothing: `verdict` is said.
+    std::unique_ptr<Mailbox> mailbox_of(const Addressee& addressee, std::optional<Verdict>& verdict) {
+        const spool::RecipientState& recipient = addressee.recipient;
+        if ((verdict = loop_at(recipient.address))) return nullptr;
+        Identity user;
+        if ((verdict = find_user(recipient, user))) return nullptr;
+        const auto where = where_of(recipient.target, settings_.local, user.name, user.home);
+        if (!where)
+            verdict = deferred("4.3.5", fmt::format("\"{}\" is no place where mail can go",
+                                                    smtp::printable(recipient.target, 128)));
+        else if (where->kind == Where::Kind::nowhere)
+            verdict = delivered(where->done);
+        user_file::Names names;
+        if (!verdict) verdict = trust(addressee, user, names);
+        if (verdict) return nullptr;
+        if (where->kind == Where::Kind::command) return command_for(*where, addressee, user, std::move(names));
+        Letter letter = letter_for(addressee, *where, user);
+        if (!settings_.switch_users) return open_mailbox(letter);
+        // Only where the configuration names the place: a user's own choice brings no rights.
+        const bool mail_group = letter.format == Format::mbox && recipient.target.empty();
+        return std::make_unique<UserProcess>(
+            user_process::Begin{as_user::person_of(user), std::move(letter), std::move(names), mail_group},
+            mailbox_timeout, stragglers_);
+    }
+
+    // A command, a file or a mailbox that the spool names: does it come from where such places may come from? `names`:
+    // whoever becomes the user has to look. In single-user mode there is nobody's right to lend.
+    std::optional<Verdict> trust(const Addressee& addressee, const Identity& user, user_file::Names& names) {
+        const auto& recipient = addressee.recipient;
+        if (recipient.target.empty() || !settings_.switch_users) return {};
+        auto found = checks_.find(recipient.address, user.name, recipient.target);
+        using Said = TargetCheck::Finding::Said;
+        switch (found.said) {
+        case Said::named: break;
+        case Said::unreadable: return deferred("4.3.0", found.why);
+        case Said::refused: return user_file::not_named(recipient.target, user.name);
+        case Said::elsewhere:
+            const auto& delimiter = settings_.local.recipient_delimiter;
+            const auto local_part = idn::folded(local_part_of(recipient.address)); // as where the file was read
+            const auto mark = delimiter.empty() ? local_part.npos : local_part.find(delimiter.front(), 1);
+            names = {recipient.target, mark == local_part.npos ? "" : local_part.substr(mark + 1),
+                     settings_.local.delivery.forward};
+        }
+        return {};
+    }
+
+    // Has this message been delivered there before, and come back?
+    std::optional<Verdict> loop_at(const std::string& address) {
+        if (!delivered_to_) {
+            // What cannot be read: so is the content, which says so.
+            delivered_to_ = common::delivered_to(reader_).value_or(std::set<std::string>());
+        }
+        if (!delivered_to_->contains(smtp::lowered(address))) return {};
+        return failed("5.4.6", "mail forwarding loop for " + smtp::printable(address, 320));
+    }
+
+    // As whom? Nobody where the answer is a verdict.
+    std::optional<Verdict> find_user(const spool::RecipientState& recipient, Identity& user) const {
+        const bool named = !recipient.target.empty(); // by the configuration or an alias: no fault of the sender's
+        const std::string name = recipient.user.empty() ? local_part_of(recipient.address) : recipient.user;
+        const auto unknown = [&] {
+            if (!named) return failed("5.1.1", fmt::format("unknown user: \"{}\"", name));
+            return deferred("4.3.5", fmt::format("there is no user \"{}\" to deliver to {} as", name,
+                                                 smtp::printable(recipient.target, 128)));
+        };
+        if (!is_plain_name(name)) return unknown();
+        if (!settings_.switch_users) return user = ourselves(name), std::nullopt;
+        auto found = common::look_up_user(name);
+        if (!found) return found.error().code == ENOENT ? unknown() : verdict_of(found.error());
+        if (found->uid == 0 || found->uid < settings_.local.minimum_uid)
+            return deferred("4.3.5",
+                            named ? fmt::format("nothing is delivered as {} (user {}): another user must be named",
+                                                name, found->uid)
+                                  : fmt::format("no mailbox is written for {} (user {}): an alias must say who "
+                                                "reads its mail; once it does, postrider message requeue {}",
+                                                name, found->uid, id_.text()));
+        if (found->uid == settings_.service_uid)
+            return deferred("4.3.5", fmt::format("nothing is delivered as {}, whose the spool is", name));
+        user = *std::move(found);
+        return {};
+    }
+
+    static std::string prefix_for(const Addressee& addressee) {
+        return prefix_fields(addressee.sender, addressee.original, addressee.recipient.address);
+    }
+
+    std::unique_ptr<Mailbox> command_for(const Where& where, const Addressee& addressee, const Identity& user,
+                                         user_file::Names names) const {
+        command::Run run{as_user::person_of(user), where.command, {}, std::move(names)};
+        run.person.change = settings_.switch_users;
+        const auto& delimiter = settings_.local.recipient_delimiter;
+        run.environment = command::environment({user.name, user.home, addressee.sender, addressee.recipient.address,
+                                                addressee.original, delimiter.empty() ? '\0' : delimiter.front()});
+        // With a From line: what sorts mail into mboxes (procmail) takes it from here.
+        auto prefix = from_line(addressee.sender, common::Loop::now().wall) + '\n' + prefix_for(addressee);
+        return std::make_unique<Command>(std::move(run), std::move(prefix), mailbox_timeout,
+                                         settings_.local.delivery.command_timeout, stragglers_);
+    }
+
+    Letter letter_for(const Addressee& addressee, const Where& where, const Identity& user) const {
+        const spool::RecipientState& recipient = addressee.recipient;
+        Letter letter;
+        letter.format = where.format;
+        letter.path = where.path;
+        letter.owner = user.uid;
+        letter.owned = where.owned;
+        letter.most = settings_.local.delivery.mailbox_size;
+        letter.done = where.done;
+        letter.lock_timeout = settings_.local.lock_timeout.count();
+        letter.name = maildir_name(id_, addressee.number, order_.arrival, settings_.hostname);
+        // An earlier try that got through can only be another process's, or one whose end was never recorded.
+        letter.maybe_there = order_.arrival < settings_.born || recipient.tries > 0 || recipient.in_doubt;
+        letter.from_line = from_line(addressee.sender, common::Loop::now().wall);
+        letter.prefix = prefix_for(addressee);
+        return letter;
+    }
+
+    static std::string local_part_of(const std::string& address) {
+        const auto parsed = smtp::parse_address_list(address);
+        return parsed && parsed->size() == 1 ? parsed->front().local_part : std::string();
+    }
+
+    void add(const Addressee& addressee, Verdict verdict, Finished& out) const {
+        if (settings_.soft_bounce && verdict.outcome == Outcome::failed)
+            verdict = deferred(decide::status_as(verdict.status, decide::Severity::temporary), verdict.text);
+        smtp::RemoteReply reply;
+        reply.status = verdict.status;
+        reply.text = verdict.text.substr(0, 512);
+        // The rest of a user's mail waits for what the configuration names; of what files and commands the user or an
+        // alias names, each waits by itself.
+        const bool mailbox = verdict.mailbox && own_mailbox(addressee);
+        // Of a mailbox nothing was tried: the other messages of its queue would fare alike (decide/failure.h).
+        reply.stage = mailbox ? proto::delivery::Stage::none : proto::delivery::Stage::local;
+        reply.in_doubt = verdict.in_doubt;
+        out.done.results.push_back({addressee.number, verdict.outcome,
+                                    static_cast<std::uint32_t>(out.done.replies.size()),
+                                    verdict.outcome == Outcome::delivered && addressee.wants_success});
+        out.done.replies.push_back(std::move(reply));
+        const auto& [address, user, target] = std::tie(addressee.recipient.address, addressee.recipient.user,
+                                                       addressee.recipient.target);
+        const bool own_user = target.empty() && !user.empty();
+        out.lines.push_back({address, addressee.original, own_user ? user : address, mailbox, verdict,
+                             common::Loop::now().wall});
+    }
+
+    const spool::QueueId id_;
+    const Order& order_;
+    const Settings& settings_;
+    MessageReader& reader_; // of the content
+    TargetCheck& checks_;
+    Stragglers& stragglers_;
+    std::optional<Verdict> mailbox_failed_;             // of all recipients here: they are in one queue
+    std::optional<std::set<std::string>> delivered_to_; // what the header says, in small letters
+};
+
+} // namespace
+
+Settings settings_of(const config::Config& config, smtp::WallTime born) {
+    Settings out;
+    out.hostname = config.mta.hostname;
+    out.local = config.local;
+    out.soft_bounce = config.bounce.soft_bounce;
+    out.switch_users = config.mta.users && geteuid() == 0; // an ordinary user cannot become anybody else
+    out.born = born;
+    if (out.switch_users)
+        if (const auto service = common::look_up_user(config.mta.user)) out.service_uid = service->uid;
+    return out;
+}
+
+Finished deliver(Messages& messages, const Deliver& order, const Settings& settings, TargetCheck& checks,
+                 Stragglers& stragglers) {
+    Finished out;
+    const auto started = common::Loop::now();
+    out.done.connection = order.connection;
+    out.done.delivery = order.delivery;
+    out.done.queue_id = order.queue_id;
+    out.done.started = started.wall.time_since_epoch().count();
+    Order taken;
+    auto reader = messages.open(order.queue_id, order.location,
+                                [&](const spool::MessageState& state) { taken = Order::of(order, state); });
+    if (reader) {
+        Delivery(order.queue_id, taken, settings, *reader, checks, stragglers).run(out);
+    } else {
+        const auto* error = std::get_if<spool::Error>(&reader.error());
+        out.done.gone = error && error->code == ENOENT;
+        out.done.unreadable = error == nullptr;
+        out.trouble = spool::text_of(reader.error());
+    }
+    if (!out.trouble.empty() && !out.done.unreadable) { // the disk, or our own want of descriptors: not the message
+        for (std::uint32_t number : order.recipients) {
+            out.done.results.push_back({number, Outcome::deferred, 0, false});
+        }
+        smtp::RemoteReply reply;
+        reply.status = "4.3.0";
+        reply.text = out.trouble.substr(0, 512);
+        reply.stage = proto::delivery::Stage::local;
+        out.done.replies = {reply};
+    }
+    out.done.transmission = (common::Loop::now().monotonic - started.monotonic).count();
+    KILL_POINT("local.before_done");
+    return out;
+}
+
+std::string prefix_fields(std::string_view reverse_path, std::string_view original_to, std::string_view to) {
+    return fmt::format("Return-Path: <{}>\nX-Original-To: {}\nDelivered-To: {}\n", reverse_path, original_to,
+                       to);
+}
+
+std::string from_line(std::string_view reverse_path, smtp::WallTime now) {
+    const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+    std::tm local{};
+    localtime_r(&seconds, &local);
+    static constexpr const char* weekdays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    std::string sender(reverse_path.empty() ? "MAILER-DAEMON" : reverse_path);
+    std::replace(sender.begin(), sender.end(), ' ', '-'); // readers cut at blanks
+    return fmt::format("From {}  {} {} {:2} {:02}:{:02}:{:02} {}", sender, weekdays[local.tm_wday],
+                       smtp::month_names[static_cast<std::size_t>(local.tm_mon)], local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec,
+                       local.tm_year + 1900);
+}
+
+std::string maildir_name(spool::QueueId id, std::uint32_t recipient, smtp::WallTime arrived,
+                         std::string_view host) {
+    std::string name = fmt::format(
+        "{}.Q{}R{}.", std::chrono::floor<std::chrono::seconds>(arrived).time_since_epoch().count(), id.text(),
+        recipient);
+    for (char c : host) // as the convention says
+        name += c == '/' ? std::string("\\057") : c == ':' ? std::string("\\072") : std::string(1, c);
+    return name;
+}
+
+} // namespace local

@@ -1,0 +1,50 @@
+// One Deliver carried out: the message read, each recipient's mailbox found and written, results told.
+// Blocks; runs on a thread of a pool and touches nothing shared but what opens messages.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/proto/delivery.h"
+#include "daemons/local/as_user/child.h"
+#include "daemons/local/mailbox/mailbox.h"
+#include "daemons/local/delivery/messages.h"
+#include "daemons/local/delivery/target_check.h"
+#include <string>
+#include <vector>
+
+namespace local {
+
+struct Settings {
+    std::string hostname;
+    config::Local local;
+    bool soft_bounce = false;      // what fails is tried again
+    std::uint32_t service_uid = 0; // ours, which is never a recipient's; 0: nobody's, in single-user mode
+    bool switch_users = false; // each delivery in a process that is the recipient
+    smtp::WallTime born;       // of this process: what arrived later was never delivered by another
+};
+Settings settings_of(const config::Config& config, smtp::WallTime born);
+
+// For the log: one recipient.
+struct Line {
+    std::string to, original_to, mailbox_of; // mailbox_of: the user, or the address of a virtual mailbox
+    bool mailbox = false;                    // deferred: for the mailbox, whatever the message
+    Verdict verdict;
+    smtp::WallTime finished;
+};
+
+struct Finished {
+    proto::delivery::Done done;
+    std::vector<Line> lines;
+    std::string trouble; // why the file is gone, unreadable or could not be read; "" for none
+};
+
+Finished deliver(Messages& messages, const proto::delivery::Deliver& order, const Settings& settings,
+                 TargetCheck& checks, Stragglers& stragglers);
+
+// The fields that stand before a message in a mailbox.
+std::string prefix_fields(std::string_view reverse_path, std::string_view original_to, std::string_view to);
+// "From sender  Fri Nov 20 15:54:58 2026", local time.
+std::string from_line(std::string_view reverse_path, smtp::WallTime now);
+// "1795190098.Q0A1B2C3D4E5F01R2.host": never two deliveries' name, always this one's.
+std::string maildir_name(spool::QueueId id, std::uint32_t recipient, smtp::WallTime arrived,
+                         std::string_view host);
+
+} // namespace local

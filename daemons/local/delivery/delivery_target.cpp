@@ -1,0 +1,65 @@
+#include "daemons/local/delivery/delivery_target.h"
+#include "daemons/local/mailbox/local_text.h"
+#include "libsmtp/text/text.h"
+#include <fmt/format.h>
+
+namespace local {
+namespace {
+
+constexpr std::size_t shown = 200; // of a command, in the log
+
+Where command(std::string_view text) {
+    Where out;
+    out.kind = Where::Kind::command;
+    out.command = text;
+    out.done = "delivered to command: " + smtp::printable(text, shown);
+    return out;
+}
+
+Where mailbox(Format format, std::string_view path) {
+    Where out;
+    out.format = format;
+    out.path = path;
+    out.done = format == Format::maildir ? "delivered to maildir" : "delivered to mailbox";
+    return out;
+}
+
+std::optional<Where> file(std::string_view path) {
+    if (path.find('\0') != path.npos || path == "/") return {};
+    Where out = mailbox(path.ends_with('/') ? Format::maildir : Format::mbox, path);
+    out.owned = false;
+    out.done = "delivered to file: " + smtp::printable(path, shown);
+    if (path == "/dev/null") out.kind = Where::Kind::nowhere;
+    return out;
+}
+
+} // namespace
+
+std::optional<Where> where_of(std::string_view target, const config::Local& settings, std::string_view user,
+                              std::string_view home) {
+    if (target.empty()) {
+        if (!settings.delivery.mailbox_command.empty()) return command(settings.delivery.mailbox_command);
+        return mailbox(settings.mailbox.format == config::MailboxFormat::maildir ? Format::maildir : Format::mbox,
+                       settings.mailbox.path_for(user, home));
+    }
+    if (target.starts_with('|')) {
+        const auto words = trimmed(target.substr(1));
+        if (words.empty() || words.find('\0') != words.npos) return {};
+        return command(words);
+    }
+    if (target.starts_with('/')) return file(target);
+    if (target.starts_with("~/") && !home.empty()) {
+        if (home.ends_with('/')) home.remove_suffix(1); // "/" is a home, too
+        return file(fmt::format("{}{}", home, target.substr(1)));
+    }
+    for (const auto& [word, format] : {std::pair<std::string_view, Format>{"maildir:", Format::maildir},
+                                       {"mbox:", Format::mbox}}) {
+        if (!target.starts_with(word)) continue;
+        const auto path = target.substr(word.size());
+        if (!path.starts_with('/') || path.find('\0') != path.npos) return {};
+        return mailbox(format, path);
+    }
+    return {};
+}
+
+} // namespace local

@@ -1,0 +1,33 @@
+// Opens messages for deliveries on several threads. Those of one message share what its file says of its recipients; what a
+// delivery needs of its own it takes while it opens, for the next one may bring that up to date.
+#pragma once
+#include "daemons/common/delivery/message_cache.h"
+#include <mutex>
+#include <utility>
+
+namespace local {
+
+class Messages {
+public:
+    // `disk` must outlive it.
+    explicit Messages(spool::Disk& disk) : messages_(disk) {}
+
+    // `look(state)` is called if it could be opened. Of the reader only the content may be used.
+    template <class Look>
+    spool::ReadResult<spool::MessageReader> open(spool::QueueId id, spool::Location hint, Look&& look) {
+        const std::lock_guard lock(mutex_);
+        auto reader = messages_.open(id, hint);
+        if (reader) std::forward<Look>(look)(reader->state());
+        return reader;
+    }
+    void rest() {
+        const std::lock_guard lock(mutex_);
+        messages_.rest();
+    }
+
+private:
+    std::mutex mutex_;
+    common::OpenMessages messages_;
+};
+
+} // namespace local

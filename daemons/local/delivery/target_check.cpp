@@ -1,0 +1,138 @@
+#include "daemons/local/delivery/target_check.h"
+#include "daemons/common/text/idn.h"
+#include "daemons/common/lookup/aliases/include_file.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/lookup/tables/direct.h"
+#include "daemons/decide/addressing/address_keys.h"
+#include "daemons/decide/addressing/mailbox_path.h"
+#include "libsmtp/message/address.h"
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <tuple>
+
+namespace local {
+
+using Said = TargetCheck::Finding::Said;
+using decide::AliasTarget;
+
+namespace {
+
+constexpr int most_includes = 100; // as when recipients are looked up
+constexpr std::size_t largest_file = 64 << 20;
+
+bool is_command(std::string_view target) { return target.starts_with('|'); }
+
+bool names(const AliasTarget& one, std::string_view target) {
+    if (one.kind == AliasTarget::Kind::command) return is_command(target) && target.substr(1) == one.value;
+    return one.kind == AliasTarget::Kind::file && target == one.value;
+}
+
+} // namespace
+
+void TargetCheck::configure(const config::Config& config) {
+    const std::lock_guard lock(mutex_);
+    const auto& rules = config.local.alias_rules;
+    const auto by_default = config::Local{}.aliases;
+    files_.clear();
+    for (const auto& path : config.local.aliases)
+        files_.push_back({path, std::ranges::find(by_default, path) != by_default.end()});
+    tables_ = rules.tables;
+    sections_ = config.tables;
+    default_user_ = rules.default_user;
+    virtual_pattern_ = config.addresses.virtual_mailbox.deliver;
+    virtual_user_ = config.addresses.virtual_mailbox.user;
+    for (const auto& [what, permitted] : {std::pair{0, &rules.files}, {1, &rules.commands}}) {
+        const auto has = [&](const char* from) { return std::ranges::find(*permitted, from) != permitted->end(); };
+        from_aliases_[what] = has(config::AliasRules::aliases);
+        from_includes_[what] = has(config::AliasRules::includes);
+        from_forward_[what] = has(config::AliasRules::forward);
+    }
+    const auto& delimiter = config.local.recipient_delimiter;
+    delimiter_ = delimiter.empty() ? '\0' : delimiter.front();
+}
+
+TargetCheck::Finding TargetCheck::find(std::string_view address, std::string_view user, std::string_view target) {
+    const std::lock_guard lock(mutex_);
+    const auto parts = decide::AddressParts::of(address);
+    if (decide::is_mailbox_pattern(target)) {
+        const bool place = decide::is_mailbox_place(virtual_pattern_, target, idn::folded(parts.name(delimiter_)),
+                                                    smtp::lowered(parts.domain));
+        return {place && user == virtual_user_ ? Said::named : Said::refused, ""};
+    }
+    const auto parsed = smtp::Mailbox::parse_bare_allowed(address);
+    const auto local_part = parsed ? parsed->local_part : std::string(parts.local);
+    const auto name = idn::folded(local_part), plain = idn::folded(decide::AddressParts{local_part, {}}.name(delimiter_));
+    for (const auto* each : {&name, &plain}) {
+        if (auto found = in_aliases(*each, user, target); found.said != Said::refused) return found;
+        if (name == plain) break;
+    }
+    return {from_forward_[is_command(target)] ? Said::elsewhere : Said::refused, ""};
+}
+
+void TargetCheck::File::look() {
+    struct stat now {};
+    const auto stamp = [](const struct stat& s) {
+        return std::tuple(s.st_dev, s.st_ino, s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec, s.st_ctim.tv_sec,
+                          s.st_ctim.tv_nsec);
+    };
+    if (::stat(path.c_str(), &now) != 0) {
+        trouble = errno == ENOENT && by_default ? "" : std::strerror(errno);
+        table = common::AliasTable();
+        facts = {};
+        return;
+    }
+    if (table && trouble.empty() && stamp(now) == stamp(facts)) return;
+    const auto text = common::read_bounded(path, largest_file);
+    trouble = text ? "" : std::strerror(text.error());
+    table = text ? common::AliasTable::parse(*text) : common::AliasTable();
+    facts = now;
+}
+
+TargetCheck::Finding TargetCheck::in_aliases(const std::string& name, std::string_view user, std::string_view target) {
+    for (auto& file : files_) {
+        file.look();
+        if (!file.trouble.empty()) return {Said::unreadable, fmt::format("alias table {}: {}", file.path, file.trouble)};
+        const auto entry = file.table->entries.find(name);
+        if (entry == file.table->entries.end()) continue;
+        int includes = 0;
+        return among(entry->second, common::owner_name(file.facts.st_uid), false, user, target, includes);
+    }
+    return in_tables(name, user, target);
+}
+
+TargetCheck::Finding TargetCheck::in_tables(const std::string& name, std::string_view user, std::string_view target) {
+    for (const auto& table : tables_) {
+        if (tables::is_service(table, sections_)) continue; // which may name addresses only
+        const auto answer = tables::ask_directly(table, sections_, name);
+        if (answer.said == tables::Answer::Said::unavailable) return {Said::unreadable, answer.why};
+        if (answer.said == tables::Answer::Said::none) continue;
+        auto targets = answer.written.empty()
+                           ? common::parse_targets(answer.value)
+                           : common::parse_filled_in(answer.written, answer.value).value_or(std::vector<AliasTarget>());
+        int includes = 0;
+        return among(targets, "", false, user, target, includes);
+    }
+    return {};
+}
+
+// Of one list and those that it includes.
+TargetCheck::Finding TargetCheck::among(const std::vector<AliasTarget>& targets, const std::string& run_as, bool included,
+                                        std::string_view user, std::string_view target, int& includes) const {
+    const bool allowed = (included ? from_includes_ : from_aliases_)[is_command(target)];
+    const bool as_told = user == (run_as.empty() ? default_user_ : run_as);
+    for (const auto& one : targets) {
+        if (allowed && as_told && names(one, target)) return {Said::named, ""};
+        if (one.kind != AliasTarget::Kind::include || ++includes > most_includes) continue;
+        const auto file = common::IncludeFile::open(one.value);
+        const auto text = file ? file->read() : std::unexpected(file.error());
+        if (!text) return {Said::unreadable, fmt::format(":include:{}: {}", one.value, text.error())};
+        const auto list = common::TargetList::parse(*text);
+        auto found = among(list.targets, common::owner_name(file->facts.st_uid), true, user, target, includes);
+        if (found.said != Said::refused) return found;
+    }
+    return {};
+}
+
+} // namespace local

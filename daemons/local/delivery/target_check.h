@@ -1,0 +1,57 @@
+// Whether a command, a file or a virtual mailbox that is to be delivered to comes from where such places may come from.
+// The queue-manager says where mail goes, by what it finds in the spool; only local may become every user. What it is told
+// it believes as far as it finds it itself: in the configuration, in the alias files, or in the user's own files.
+// Blocks; for several threads.
+#pragma once
+#include "daemons/common/lookup/aliases/alias_file.h"
+#include "daemons/common/config/config.h"
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/stat.h>
+#include <vector>
+
+namespace local {
+
+class TargetCheck {
+public:
+    void configure(const config::Config& config);
+
+    struct Finding {
+        enum class Said {
+            named,      // it may be delivered to
+            elsewhere,  // not by the configuration or an alias: the user's own files may name it
+            refused,    // nothing that this system trusts names it
+            unreadable, // what might name it cannot be read now
+        } said = Said::refused;
+        std::string why; // unreadable
+    };
+    // `address`, `user`, `target`: of the recipient (spool::ResolvedRecipient); `target` not "".
+    Finding find(std::string_view address, std::string_view user, std::string_view target);
+
+private:
+    Finding in_aliases(const std::string& name, std::string_view user, std::string_view target);
+    Finding in_tables(const std::string& name, std::string_view user, std::string_view target);
+    Finding among(const std::vector<decide::AliasTarget>& targets, const std::string& run_as, bool included,
+                  std::string_view user, std::string_view target, int& includes) const;
+
+    // As it stands there now: what the categorizer has just read is found here, too.
+    struct File {
+        std::string path;
+        bool by_default = false; // nobody has named it: it need not be there
+        struct stat facts {};
+        std::optional<common::AliasTable> table = {};
+        std::string trouble = {};
+        void look();
+    };
+    std::mutex mutex_;
+    std::vector<File> files_;
+    std::vector<std::string> tables_;
+    std::vector<config::LookupTable> sections_;
+    std::string default_user_, virtual_pattern_, virtual_user_;
+    bool from_aliases_[2] = {}, from_includes_[2] = {}, from_forward_[2] = {}; // files, commands
+    char delimiter_ = 0;
+};
+
+} // namespace local

@@ -1,0 +1,85 @@
+// One delivery into one mailbox, whatever its format, or to what takes mail like one: opened, written in
+// pieces, committed. Everything blocks; runs on a thread of a pool or in a process that is the recipient. Knows
+// nothing of queues.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/proto/delivery.h"
+#include "libsmtp/delivery/remote_reply.h"
+#include "libspool/disk/result.h"
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace local {
+
+// How it ended for one recipient.
+// Of a reply there are: status ("2.0.0"), text ("delivered to maildir") and in_doubt (deferred: it may have been
+// delivered all the same).
+struct Verdict : smtp::Verdict {
+    bool mailbox = false; // deferred: not for the message's sake; others into the same mailbox would fare alike
+    static void fields(auto& m, auto& f) {
+        f("outcome", m.outcome);
+        f("status", m.status);
+        f("text", m.text);
+        f("mailbox", m.mailbox);
+        f("in_doubt", m.in_doubt);
+    }
+};
+Verdict delivered(std::string text);
+Verdict deferred(std::string status, std::string text);
+Verdict failed(std::string status, std::string text);
+Verdict of_mailbox(Verdict verdict); // deferred: its failure is the mailbox's
+// What an errno of a mailbox means: all but a wrong recipient may be mended, so everything is deferred.
+Verdict verdict_of(const spool::Error& error);
+
+enum class Format : std::uint8_t { maildir, mbox, last_ = mbox };
+
+// Where a message goes and what stands before it there.
+struct Letter {
+    Format format = Format::maildir;
+    std::string path;
+    std::uint32_t owner = 0;       // uid the mailbox must belong to …
+    bool owned = true;             // … if that matters
+    bool shared = false;           // mbox: made for its directory's group, which was granted, too (0660); else 0600
+    std::uint64_t most = 0;        // mbox: bytes it may have; 0 no limit
+    std::string done;              // said of a good end; "" as is usual for the format
+    std::int64_t lock_timeout = 0; // µs
+    std::string name;              // Maildir: file name; the same whenever this delivery is tried again
+    bool maybe_there = false;      // an earlier try may have succeeded: look for it (Maildir: also in cur/)
+    std::string from_line;         // mbox: "From sender  Fri Nov 20 15:54:58 2026"
+    std::string prefix;            // "Return-Path: <…>\n…": before the message, LF line ends
+    std::string done_text() const {
+        if (!done.empty()) return done;
+        return format == Format::maildir ? "delivered to maildir" : "delivered to mailbox";
+    }
+    static void fields(auto& m, auto& f) {
+        f("format", m.format);
+        f("path", m.path);
+        f("owner", m.owner);
+        f("owned", m.owned);
+        f("shared", m.shared);
+        f("most", m.most);
+        f("done", m.done);
+        f("lock_timeout", m.lock_timeout);
+        f("name", m.name);
+        f("maybe_there", m.maybe_there);
+        f("from_line", m.from_line);
+        f("prefix", m.prefix);
+    }
+};
+
+class Mailbox {
+public:
+    virtual ~Mailbox() = default; // what was not committed is gone
+    // A verdict here or from write() is final: the rest need not be called.
+    virtual std::optional<Verdict> open() = 0;
+    virtual std::optional<Verdict> write(std::string_view content) = 0; // CRLF, cut anywhere
+    // Once all was written: on stable storage when the verdict is `delivered`.
+    virtual Verdict commit() = 0;
+};
+
+std::unique_ptr<Mailbox> open_mailbox(const Letter& letter);
+
+} // namespace local

@@ -1,0 +1,211 @@
+#include "daemons/local/mailbox/mbox.h"
+#include "daemons/common/runtime/crash_point.h"
+#include "daemons/local/mailbox/files.h"
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <ctime>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+namespace local {
+namespace {
+
+using common::Fd;
+using spool::Error;
+using spool::Result;
+using namespace std::chrono_literals;
+
+constexpr std::time_t stale_after = 300; // seconds: whoever made such a dot-lock is gone
+
+std::string dot_lock_of(const std::string& path) { return path + ".lock"; }
+
+// Is the process that a dot-lock names no more? As liblockfile has it: a lock that names nobody tells
+// nothing.
+bool is_dead_program_s(const std::string& name) {
+    const Fd fd(open(name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    char text[16];
+    const auto n = fd ? read(fd.number(), text, sizeof text) : -1;
+    int pid = 0;
+    if (n <= 0 || std::from_chars(text, text + n, pid).ec != std::errc{} || pid <= 0) return false;
+    return kill(pid, 0) != 0 && errno == ESRCH;
+}
+
+// Does it exist now, made by us? A directory we may not write to has no dot-locks of anybody like us: the
+// kernel's lock must do then.
+enum class DotLock : std::uint8_t { made, taken, not_possible };
+
+Result<DotLock> make_dot_lock(const std::string& path) {
+    const std::string name = dot_lock_of(path);
+    const Fd fd(open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0444));
+    if (fd) {
+        TRY(write_all(fd.number(), fmt::format("{}\n", getpid()), name));
+        return DotLock::made;
+    }
+    if (errno == EACCES || errno == EPERM || errno == EROFS) return DotLock::not_possible;
+    if (errno != EEXIST) return std::unexpected(Error::from_errno("create " + name));
+    struct stat found;
+    const bool old = lstat(name.c_str(), &found) == 0 && found.st_mtime + stale_after < std::time(nullptr);
+    if (old || is_dead_program_s(name)) unlink(name.c_str());
+    return DotLock::taken;
+}
+
+} // namespace
+
+Mbox::~Mbox() {
+    if (dirty_ && ftruncate(file_.number(), size_before_) == 0) fsync(file_.number());
+    if (dot_locked_) unlink(dot_lock_of(letter_.path).c_str());
+}
+
+Result<> Mbox::open_file() {
+    const mode_t mode = letter_.shared ? 0660 : 0600;
+    const int flags = O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    file_ = Fd(::open(letter_.path.c_str(), flags));
+    if (!file_ && errno == ENOENT) {
+        file_ = Fd(::open(letter_.path.c_str(), flags | O_CREAT | O_EXCL, mode));
+        if (!file_ && errno == ENOENT) { // a directory of the user's own that does not exist yet
+            TRY(open_or_make_directory(parent_of(letter_.path)));
+            file_ = Fd(::open(letter_.path.c_str(), flags | O_CREAT | O_EXCL, mode));
+        }
+        made_ = bool(file_);
+        if (!file_ && errno == EEXIST) file_ = Fd(::open(letter_.path.c_str(), flags));
+    }
+    if (!file_) return std::unexpected(Error::from_errno("open " + letter_.path));
+    struct stat found;
+    if (fstat(file_.number(), &found) != 0)
+        return std::unexpected(Error::from_errno("look at " + letter_.path));
+    if (!S_ISREG(found.st_mode) || found.st_nlink != 1)
+        return std::unexpected(Error{EPERM, letter_.path + " is not a plain file with one name"});
+    return letter_.owned ? check_owner(file_.number(), letter_.owner, letter_.path) : Result<>();
+}
+
+// The kernel's lock belongs to this open file, not to the process: deliveries side by side here exclude each
+// other too.
+Result<bool> Mbox::try_lock() {
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    if (fcntl(file_.number(), F_OFD_SETLK, &lock) != 0) {
+        if (errno == EAGAIN || errno == EACCES) return false;
+        return std::unexpected(Error::from_errno("lock " + letter_.path));
+    }
+    switch (TRY(make_dot_lock(letter_.path))) {
+    case DotLock::made: return dot_locked_ = true;
+    case DotLock::not_possible: return true;
+    case DotLock::taken: break;
+    }
+    lock.l_type = F_UNLCK;
+    fcntl(file_.number(), F_OFD_SETLK, &lock);
+    return false;
+}
+
+std::optional<Verdict> Mbox::open() {
+    if (auto opened = open_file(); !opened) return verdict_of(opened.error());
+    const auto until = std::chrono::steady_clock::now() + std::chrono::microseconds(letter_.lock_timeout);
+    for (auto pause = 5ms;; pause = std::min(pause * 2, std::chrono::milliseconds(500))) {
+        const auto locked = try_lock();
+        if (!locked) return verdict_of(locked.error());
+        if (*locked) break;
+        if (std::chrono::steady_clock::now() >= until)
+            return of_mailbox(deferred("4.2.0", fmt::format("{} is locked by another program", letter_.path)));
+        std::this_thread::sleep_for(pause);
+    }
+    struct stat found;
+    if (fstat(file_.number(), &found) != 0) return verdict_of(Error::from_errno("look at " + letter_.path));
+    if (found.st_nlink != 1) return deferred("4.2.0", letter_.path + " was replaced while it was waited for");
+    size_before_ = found.st_size;
+    char last = '\n';
+    if (size_before_ > 0 && pread(file_.number(), &last, 1, size_before_ - 1) != 1)
+        return verdict_of(Error::from_errno("read " + letter_.path));
+    buffer_.clear();
+    if (last != '\n') buffer_.push_back('\n'); // somebody left half a line: do not continue it
+    buffer_ += letter_.from_line;
+    buffer_ += '\n';
+    text_begins_ = size_before_ + static_cast<std::int64_t>(buffer_.size());
+    buffer_ += letter_.prefix;
+    return {};
+}
+
+Result<> Mbox::flush() {
+    dirty_ = true;
+    TRY(write_all(file_.number(), buffer_, letter_.path));
+    written_ += static_cast<std::int64_t>(buffer_.size());
+    buffer_.clear();
+    return {};
+}
+
+std::optional<Verdict> Mbox::too_large() const {
+    const auto size = static_cast<std::uint64_t>(size_before_ + written_) + buffer_.size();
+    if (letter_.most == 0 || size <= letter_.most) return {};
+    return failed("5.2.2", fmt::format("mailbox full: {} may not grow beyond {} bytes", letter_.path, letter_.most));
+}
+
+std::optional<Verdict> Mbox::write(std::string_view content) {
+    text_.append(content, buffer_);
+    if (!letter_.maybe_there)
+        if (auto verdict = too_large()) return verdict;
+    if (buffer_.size() < 64 * 1024) return {};
+    const auto flushed = flush();
+    return flushed ? std::nullopt : std::optional(verdict_of(flushed.error()));
+}
+
+// Does what was just written stand in the mailbox already, among what came last? Whole: half of it is of no
+// use.
+Result<bool> Mbox::is_there() {
+    constexpr std::int64_t came_last = 16 * 1024 * 1024, block = 256 * 1024;
+    const auto read = [&](std::int64_t at, std::int64_t size) -> Result<std::string> {
+        std::string out(static_cast<std::size_t>(size), '\0');
+        const auto n = pread(file_.number(), out.data(), out.size(), at);
+        if (n < 0) return std::unexpected(Error::from_errno("read " + letter_.path));
+        out.resize(static_cast<std::size_t>(n));
+        return out;
+    };
+    struct stat now;
+    if (fstat(file_.number(), &now) != 0)
+        return std::unexpected(Error::from_errno("look at " + letter_.path));
+    const std::int64_t size = now.st_size - text_begins_;
+    const auto same = [&](std::int64_t there) -> Result<bool> {
+        for (std::int64_t done = 0; done < size; done += block) {
+            const auto length = std::min(block, size - done);
+            if (TRY(read(there + done, length)) != TRY(read(text_begins_ + done, length))) return false;
+        }
+        return true;
+    };
+    const std::string head = TRY(read(text_begins_, std::min<std::int64_t>(size, 1024)));
+    for (auto at = std::max<std::int64_t>(0, size_before_ - size - came_last); at + size <= size_before_;
+         at += block) {
+        const auto reach = std::min(block + static_cast<std::int64_t>(head.size()) - 1, size_before_ - at);
+        const std::string piece = TRY(read(at, reach));
+        for (auto hit = piece.find(head); hit != piece.npos; hit = piece.find(head, hit + 1)) {
+            const auto there = at + static_cast<std::int64_t>(hit);
+            if (there + size <= size_before_ && TRY(same(there))) return true;
+        }
+    }
+    return false;
+}
+
+Verdict Mbox::commit() {
+    text_.finish(buffer_);
+    buffer_ += '\n';
+    if (auto flushed = flush(); !flushed) return verdict_of(flushed.error());
+    if (letter_.maybe_there) {
+        const auto there = is_there();
+        if (!there) return verdict_of(there.error());
+        if (*there) return delivered(letter_.done_text() + " before"); // and what was written is cut off again
+    }
+    if (auto verdict = too_large()) return *verdict;
+    if (fsync(file_.number()) != 0) return verdict_of(Error::from_errno("sync " + letter_.path));
+    if (made_) {
+        if (auto synced = sync_directory(parent_of(letter_.path)); !synced) return verdict_of(synced.error());
+    }
+    dirty_ = false;
+    KILL_POINT("local.mbox_synced");
+    return delivered(letter_.done_text());
+}
+
+} // namespace local

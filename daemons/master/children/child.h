@@ -1,0 +1,96 @@
+// One process master looks after: starts it, sends its orders, pings it, notes how it fares, starts it again.
+// Decides nothing about the others; its overseer is told what happens.
+#pragma once
+#include "daemons/common/logging/log.h"
+#include "daemons/common/process/process_plan.h"
+#include "daemons/common/process/supervision.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/master/children/backoff.h"
+#include "daemons/master/children/spawn.h"
+#include <memory>
+#include <string>
+
+namespace master {
+
+class Child {
+public:
+    enum class State { waiting, starting, ready, stopping, ended };
+
+    class Overseer {
+    public:
+        virtual Program program_of(const Child& child) = 0;
+        virtual void send_orders(const Child& child, common::MasterLink& link) = 0;
+        virtual const config::Master& rules() = 0;
+        virtual void ready(Child& child) = 0;
+        virtual void troubled(Child& child) = 0;
+        virtual void answered(Child& child) = 0; // a heartbeat
+        virtual void token_wanted(Child& child, const proto::supervision::AccessTokenWanted& wanted) = 0;
+        // Do the processes of other roles answer? Where they do not, the machine is slow and nobody hangs.
+        virtual bool others_answer(const Child& child) = 0;
+        // Has the kernel killed a process for want of memory that this was not said of?
+        virtual bool out_of_memory() = 0;
+        // crashed: of itself, by hanging, or by taking all the memory: what it had in flight is suspect. Called before it is started again (if it is).
+        virtual void ended(Child& child, bool crashed) = 0;
+
+    protected:
+        ~Overseer() = default;
+    };
+
+    Child(common::Loop& loop, common::Log& log, Overseer& overseer, common::PlannedProcess plan);
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+
+    void start();
+    // Sends the orders anew (reload, logs re-opened).
+    void reorder();
+    // Every heartbeat interval: kills it after too many unanswered ones, else asks once more.
+    void heartbeat();
+    void stop(smtp::Duration within);
+    void kill();
+    void tell(const proto::supervision::Died& died);
+    // `file`: the token, sealed, or -1.
+    void answer(const proto::supervision::AccessToken& token, int file);
+    // The status of waitpid(2).
+    void has_ended(int status);
+
+    const common::PlannedProcess& plan() const { return plan_; }
+    const std::string& name() const { return plan_.name; }
+    State state() const { return state_; }
+    std::string_view state_name() const;
+    pid_t pid() const { return pid_; } // 0: none now
+    bool alive() const { return pid_ != 0; }
+    std::uint64_t generation() const { return generation_; } // of the configuration it serves; 0 not yet
+    const std::string& trouble() const { return trouble_; }
+    const std::string& word() const { return word_; } // its last one on how its work stands; "" none
+    const std::string& confinement() const { return confinement_; }
+    std::uint64_t restarts() const { return restarts_; }
+    unsigned unanswered() const { return unanswered_; } // heartbeats
+    unsigned deaths_in_a_row() const { return backoff_.in_a_row(); }
+    smtp::WallTime since() const { return since_; } // of the state
+
+private:
+    void take(proto::supervision::Message&& message);
+    void enter(State state);
+    bool hangs_by_itself() const;
+    bool explain_end(int status);
+
+    common::Loop& loop_;
+    common::Log& log_;
+    Overseer& overseer_;
+    common::PlannedProcess plan_;
+    State state_ = State::ended;
+    pid_t pid_ = 0;
+    std::unique_ptr<common::MasterLink> link_;
+    common::Timer restart_;
+    Backoff backoff_;
+    std::string trouble_, word_, confinement_;
+    std::uint64_t restarts_ = 0, generation_ = 0, pings_ = 0;
+    unsigned unanswered_ = 0;
+    bool killed_ = false;
+    bool hung_ = false; // that is why it was killed
+    bool has_said_ = false; // this process, of its trouble
+    smtp::WallTime since_{};
+    smtp::Monotonic entered_{};
+};
+
+} // namespace master

@@ -1,0 +1,164 @@
+#include "daemons/master/secrets/key_ring.h"
+#include "daemons/common/crypto/auth/password_file.h"
+#include "daemons/common/crypto/dkim/signing_key.h"
+#include "daemons/common/ipc/message.h"
+#include "daemons/common/runtime/random.h"
+#include "daemons/common/runtime/read_file.h"
+#include "daemons/common/crypto/tls/context.h"
+#include "daemons/master/secrets/sealed_file.h"
+#include <algorithm>
+#include <sys/stat.h>
+
+namespace master {
+
+using spool::Error;
+using spool::Result;
+
+namespace {
+
+Result<std::vector<proto::secrets::Certificate>> certificates_of(const config::Tls& tls) {
+    std::vector<proto::secrets::Certificate> out;
+    for (std::size_t i = 0; i < tls.certificates.size(); ++i) {
+        auto& each = out.emplace_back();
+        each.file = tls.certificates[i];
+        each.chain = TRY(common::read_file(tls.certificates[i]));
+        each.key = tls.keys.empty() ? each.chain : TRY(common::read_file(tls.keys[i]));
+        TRY(tls::check(each, tls.keys.empty() ? each.file : tls.keys[i]));
+    }
+    return out;
+}
+
+Result<std::vector<proto::secrets::SigningKey>> signing_keys_of(const config::Config& config, uid_t user) {
+    std::vector<proto::secrets::SigningKey> out;
+    for (const auto& rule : config.signing)
+        for (const auto& [selector, file] : rule.keys) {
+            if (std::ranges::find(out, file, &proto::secrets::SigningKey::file) != out.end()) continue;
+            auto text = TRY(common::read_private_file(file, user));
+            TRY(dkim::SigningKey::read(text, file));
+            out.push_back({file, std::move(text)});
+        }
+    return out;
+}
+
+} // namespace
+
+KeyRing::KeyRing(uid_t user) : user_(user) { server_.pepper = common::random_bytes(32); }
+
+std::vector<KeyRing::Stamp> KeyRing::look_at(const config::Config& config) {
+    std::vector<Stamp> stamps;
+    const auto look = [&](const std::string& path) {
+        if (path.empty()) return;
+        auto& stamp = stamps.emplace_back(Stamp{path});
+        struct stat facts;
+        if (::stat(path.c_str(), &facts) != 0) return;
+        stamp.changed = std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
+        stamp.size = facts.st_size;
+        stamp.inode = facts.st_ino;
+        stamp.mode = facts.st_mode;
+        stamp.owner = facts.st_uid;
+    };
+    for (const auto& path : config.tls.certificates) look(path);
+    for (const auto& path : config.tls.keys) look(path);
+    look(config.tls.client_authorities);
+    look(config.auth.passwords);
+    look(config.smtp_client.credentials);
+    for (const auto& rule : config.signing)
+        for (const auto& key : rule.keys) look(key.file);
+    return stamps;
+}
+
+Result<> KeyRing::load(const config::Config& config, smtp::Monotonic now) {
+    TRY(read(config, now));
+    return {};
+}
+
+Result<std::vector<proto::Role>> KeyRing::read(const config::Config& config, smtp::Monotonic now) {
+    auto seen = look_at(config);
+    proto::secrets::Server fresh;
+    proto::secrets::Client client;
+    fresh.certificates = TRY(certificates_of(config.tls));
+    if (const auto& file = config.tls.client_authorities; !file.empty()) {
+        fresh.client_authorities = TRY(common::read_file(file));
+        TRY(tls::check_authorities(fresh.client_authorities, file));
+    }
+    if (!config.auth.passwords.empty()) {
+        fresh.passwords = TRY(common::read_file(config.auth.passwords));
+        if (auto read = auth::PasswordFile::parse(fresh.passwords); !read)
+            return std::unexpected(Error{0, config.auth.passwords + ": " + read.error().why});
+    }
+    if (const auto& file = config.smtp_client.credentials; !file.empty()) {
+        client.credentials = TRY(common::read_private_file(file, user_));
+        if (auto read = auth::Credentials::parse(client.credentials); !read)
+            return std::unexpected(Error{0, file + ": " + read.error().why});
+    }
+    client.signing_keys = TRY(signing_keys_of(config, user_));
+    fresh.ticket_keys = std::move(server_.ticket_keys);
+    fresh.pepper = std::move(server_.pepper);
+    server_ = std::move(fresh);
+    client_ = std::move(client);
+    seen_ = std::move(seen);
+    trouble_.clear();
+    turn_ticket_keys(config.tls, now);
+    return seal();
+}
+
+Result<std::vector<proto::Role>> KeyRing::refresh(const config::Config& config, smtp::Monotonic now) {
+    renewed_.clear();
+    if (auto seen = look_at(config); seen != seen_) {
+        std::vector<std::string> changed;
+        for (const auto& stamp : seen)
+            if (std::ranges::find(seen_, stamp) == seen_.end()) changed.push_back(stamp.path);
+        seen_ = std::move(seen);
+        auto news = read(config, now);
+        if (news) renewed_ = std::move(changed);
+        else trouble_ = news.error().what + ": the former certificates, passwords and credentials stay in use";
+        return news;
+    }
+    if (!turn_ticket_keys(config.tls, now)) return std::vector<proto::Role>{};
+    return seal();
+}
+
+// One key seals, the one before it still opens.
+bool KeyRing::turn_ticket_keys(const config::Tls& tls, smtp::Monotonic now) {
+    auto& keys = server_.ticket_keys;
+    if (tls.certificates.empty() || !tls.session_tickets) {
+        keys.clear();
+        return false;
+    }
+    if (!keys.empty() && now - turned_ < tls.ticket_lifetime) return false;
+    turned_ = now;
+    keys.insert(keys.begin(), {common::random_bytes(16), common::random_bytes(32), common::random_bytes(32)});
+    if (keys.size() > 2) keys.resize(2);
+    return true;
+}
+
+// Anew what has changed.
+Result<std::vector<proto::Role>> KeyRing::seal() {
+    std::vector<proto::Role> changed;
+    const auto seal = [&](proto::Role role, proto::secrets::Message content) -> Result<> {
+        if (const auto old = sealed_.find(role); old != sealed_.end() && old->second.content == content) return {};
+        std::string bytes;
+        std::visit([&](const auto& part) { ipc::encode<proto::secrets::Message>(part, bytes); }, content);
+        auto file = sealed(bytes);
+        explicit_bzero(bytes.data(), bytes.size());
+        if (!file) return std::unexpected(file.error());
+        sealed_[role] = {std::move(content), *std::move(file)};
+        changed.push_back(role);
+        return {};
+    };
+    TRY(seal(proto::Role::smtpd, server_));
+    TRY(seal(proto::Role::smtp_client, client_));
+    return changed;
+}
+
+auth::Credentials KeyRing::credentials() const {
+    auto read = auth::Credentials::parse(client_.credentials); // once already, without a complaint
+    return read ? *std::move(read) : auth::Credentials{};
+}
+
+int KeyRing::file_for(proto::Role role) const {
+    const auto found = sealed_.find(role);
+    return found == sealed_.end() ? -1 : found->second.file.number();
+}
+
+} // namespace master

@@ -1,0 +1,11 @@
+// A text as a file in memory that nobody can change, to be passed to a child process. Knows nothing of what it contains.
+#pragma once
+#include "daemons/common/runtime/fd.h"
+#include "libspool/disk/result.h"
+#include <string>
+
+namespace master {
+
+spool::Result<common::Fd> sealed(const std::string& text);
+
+} // namespace master

@@ -1,0 +1,78 @@
+// The tokens that our accounts at next hops authenticate with where they have a command instead of a password
+// (auth::Account): runs it when somebody asks, keeps what it printed until that is old or was refused.
+// Master's, because it alone may run programs and knows the accounts; who asks can name an account, not a
+// command.
+#pragma once
+#include "daemons/common/crypto/auth/credentials.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/master/secrets/command_output.h"
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace master {
+
+// What a command printed: the token, and on a second line, if there is one, for how many seconds it is good.
+struct PrintedToken {
+    static constexpr std::size_t longest = 8192;
+    static constexpr smtp::Duration usual = std::chrono::minutes(5), most = std::chrono::hours(24);
+
+    smtp::Secret text;
+    smtp::Duration good_for = usual;
+
+    // Malformed never repeats what was printed.
+    static std::expected<PrintedToken, smtp::Malformed> parse(std::string_view output);
+};
+
+class Tokens {
+public:
+    static constexpr std::size_t most_running = 10;
+    static constexpr smtp::Duration failure_holds = std::chrono::seconds(10);
+
+    struct Answer {
+        std::uint64_t number = 0; // another for every token
+        bool fresh = false;       // made for this question
+        std::string problem;      // "": there is none
+        std::string_view text;    // good during the call
+    };
+    using Told = std::function<void(const Answer& answer)>;
+
+    // `user`: who commands run as; null: as we are. Both must outlive it.
+    Tokens(common::Loop& loop, common::Log& log, const common::Identity* user);
+
+    // The accounts from now on. Tokens of those whose command stayed the same are kept; failures are
+    // forgotten.
+    void use(auth::Credentials accounts);
+    // Calls `told` once, at once or later. `refused`: the number of a token that is no good; 0 none.
+    void ask(const std::string& account, std::uint64_t refused, smtp::Monotonic now, Told told);
+    // The processes of commands; master waits for them and says how they ended.
+    std::vector<pid_t> running() const;
+    void has_ended(pid_t pid, int status);
+
+private:
+    struct Kept {
+        std::string command;
+        smtp::Secret text;
+        std::uint64_t number = 0; // 0: none
+        smtp::Monotonic until{};
+        std::string problem; // of the last run; for a moment
+        smtp::Monotonic problem_until{};
+        std::unique_ptr<CommandOutput> running;
+        std::vector<Told> waiting;
+    };
+    void run(const std::string& account, Kept& kept);
+    void printed(const std::string& account, smtp::Secret output, const std::string& problem);
+    static void tell(Kept& kept, const Answer& answer);
+
+    common::Loop& loop_;
+    common::Log& log_;
+    const common::Identity* user_;
+    auth::Credentials accounts_;
+    std::map<std::string, Kept> kept_;                      // by account
+    std::vector<std::unique_ptr<CommandOutput>> abandoned_; // killed, but not waited for
+    std::vector<std::unique_ptr<CommandOutput>> done_;      // their callback is running
+    common::TurnHook sweep_;
+    std::uint64_t numbers_ = 0;
+};
+
+} // namespace master

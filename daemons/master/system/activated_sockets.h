@@ -1,0 +1,27 @@
+// Listening sockets that systemd has opened and hands down (socket activation, sd_listen_fds(3)): which of the
+// configuration's they are. Knows nothing of what is done with them.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/runtime/fd.h"
+#include "libspool/disk/result.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace master {
+
+struct Handed {
+    std::string name; // FileDescriptorName= of the socket's unit: a [listen.<name>]
+    common::Fd fd;
+};
+
+// What this process was started with, taken out of its environment; close-on-exec from now on. Nothing where
+// systemd handed none, or libsystemd was not there to build with.
+std::vector<Handed> handed_sockets();
+
+// By their address as the configuration writes it. An error says which socket fits no [listen.<name>], and what to do:
+// serving it under other rules than were meant would be worse than not to start.
+spool::Result<std::map<std::string, common::Fd>> place(std::vector<Handed> handed,
+                                                       const std::vector<config::Listener>& listeners);
+
+} // namespace master

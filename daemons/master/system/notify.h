@@ -1,0 +1,37 @@
+// Tells systemd how the service fares, where systemd is listening (sd_notify(3)); elsewhere does nothing. Never waits
+// for it: mail goes on while systemd is busy. Knows nothing of what the words mean.
+#pragma once
+#include "daemons/common/runtime/fd.h"
+#include "libsmtp/text/time_types.h"
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace master {
+
+class Notifier {
+public:
+    // `address`: a path, or '@' and an abstract name; "" nobody listens.
+    explicit Notifier(std::string_view address);
+
+    // "READY=1", "STATUS=…". What systemd has no room for is kept, the last word of each kind, in order.
+    void tell(std::string words);
+    // Says what was kept, as far as there is room.
+    void go_on();
+
+    // "RELOADING=1" with the time it needs; READY=1 follows when it is done.
+    void reloading();
+    // "STOPPING=1", and that it may take so long, whatever TimeoutStopSec= says.
+    void stopping(smtp::Duration within);
+
+private:
+    std::string address_; // of the socket, as the kernel wants it; "" none
+    common::Fd socket_;
+    std::vector<std::string> kept_;
+};
+
+// How often systemd wants to hear WATCHDOG=1.
+std::optional<smtp::Duration> watchdog_interval();
+
+} // namespace master

@@ -1,0 +1,91 @@
+// The place where the MTA lives: its directories and their modes, the lock that keeps a second one out, the
+// sockets. Made as the service user where master is root, so that nobody's links lead root astray.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/runtime/fd.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/process/privileges.h"
+#include "libspool/disk/result.h"
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace master {
+
+// Who the daemons run as: nobody else (single-user mode), or the service user and two groups.
+struct Users {
+    std::optional<common::Identity> service; // none: as we are
+    std::optional<gid_t> drop_group, admin_group;
+};
+spool::Result<Users> look_up_users(const config::Mta& mta);
+
+class Premises {
+public:
+    Premises(common::Log& log, Users users) : log_(log), users_(std::move(users)) {}
+    ~Premises(); // leaves
+    Premises(const Premises&) = delete;
+    Premises& operator=(const Premises&) = delete;
+
+    // Directories and lock. Error EALREADY: another master has it.
+    spool::Result<> enter(const config::Config& config);
+    // In good order: the next one finds nothing odd. Nothing happens if it was never entered.
+    void leave();
+
+    // incoming/ directories for all writers this configuration wants.
+    spool::Result<> make_slots(const config::Config& config);
+    spool::Result<> bind_local_sockets();
+    // Sockets that systemd opened, by address: used instead of binding there. Kept for good, so that a configuration
+    // may drop an address and come back to it.
+    void adopt(std::map<std::string, common::Fd> sockets) { handed_ = std::move(sockets); }
+    // Binds what is new, keeps what is there already, closes what is no longer wanted. On an error everything
+    // stays as it was.
+    spool::Result<> bind_listeners(const std::vector<config::Listener>& wanted);
+    // The same for metrics.listen.
+    spool::Result<> bind_metrics(const config::Metrics& wanted);
+    int local_socket(std::string_view name) const;
+    // Nobody new comes in there; who has connected already can still be accepted.
+    void withdraw(std::string_view name);
+    struct Bound {
+        std::string name, address; // of [listen.<name>]; "127.0.0.1:2525"
+        int fd;
+    };
+    std::vector<Bound> listeners() const { return listed(listeners_); }
+    std::vector<Bound> metrics_listeners() const { return listed(metrics_); }
+
+    // run/errors, empty: what dying daemons write to standard error when no terminal is there.
+    spool::Result<common::Fd> open_errors();
+    // The file that log lines go to (common/log_place.h), created 0640; empty where there is none. What only stands in for
+    // syslog and cannot be opened is no error.
+    static spool::Result<common::Fd> open_log(const config::Config& config);
+    // About the file system the spool lies on; "" if there is nothing to say.
+    const std::string& warning() const { return warning_; }
+    const Users& users() const { return users_; }
+    std::string run() const { return run_; }
+
+private:
+    struct Listening {
+        std::string name;
+        common::Fd fd;
+    };
+    using ByAddress = std::map<std::string, Listening>;
+    spool::Result<> bind(ByAddress& bound, const std::vector<config::Listener>& wanted);
+    static std::vector<Bound> listed(const ByAddress& bound);
+    spool::Result<> make_directories(const config::Config& config);
+    spool::Result<> check_access(const config::Config& config) const;
+    spool::Result<> give_drop_its_group();
+    spool::Result<> give_to_operators(const std::string& path);
+    spool::Result<> lock();
+
+    common::Log& log_;
+    Users users_;
+    std::string spool_, run_, warning_;
+    common::Fd lock_;
+    bool left_in_disorder_ = false; // by the former master: what it started may still be busy for a moment
+    spool::Result<common::Fd> open_listener(const common::Endpoint& endpoint);
+    std::map<std::string, common::Fd> handed_;
+    std::map<std::string, common::Fd, std::less<>> local_;
+    ByAddress listeners_, metrics_;
+};
+
+} // namespace master

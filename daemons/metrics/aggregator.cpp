@@ -1,0 +1,87 @@
+#include "daemons/metrics/aggregator.h"
+#include "daemons/common/logging/metrics/registry.h"
+#include "daemons/common/logging/log.h"
+#include <algorithm>
+#include <limits>
+
+namespace metrics {
+
+using proto::figures::LinkState;
+
+namespace {
+
+constexpr auto largest = std::numeric_limits<std::int64_t>::max();
+
+std::int64_t sum_of(std::int64_t a, std::int64_t b) { return a > largest - b ? largest : a + b; } // both >= 0
+
+// As it is shown; "" where it is to be counted among the others.
+std::string name_of(std::string_view link) {
+    if (link.size() > Ledger::longest_name) return "";
+    std::string name(link);
+    common::make_printable(name.data(), name.data() + name.size());
+    return name;
+}
+
+void add(LinkState& to, const LinkState& from) {
+    to.deliveries += from.deliveries;
+    to.active += from.active;
+    to.connections += from.connections;
+    to.failing += from.failing;
+    to.failures = std::max(to.failures, from.failures);
+}
+
+} // namespace
+
+Ledger::Ledger() : is_gauge_(common::all_cells()), counts_(common::all_cells()) {
+    for (const auto& family : common::catalogue()) {
+        const auto first = common::first_cell(family.family);
+        for (auto i = first; i < first + family.series() * family.cells_of_one(); ++i)
+            is_gauge_[i] = family.type == common::FigureType::gauge;
+    }
+}
+
+void Ledger::limit_links(std::size_t most, smtp::Monotonic now) {
+    most_links_ = most;
+    attempts_.limit(most, now);
+}
+
+void Ledger::take(PeerId id, const proto::figures::Handed& handed, smtp::Monotonic now) {
+    auto& peer = peers_[id];
+    peer.gauges.clear();
+    for (const auto& cell : handed.cells) {
+        if (cell.number >= counts_.size() || cell.value < 0) continue;
+        if (is_gauge_[cell.number])
+            peer.gauges[cell.number] = cell.value;
+        else
+            counts_[cell.number] = sum_of(counts_[cell.number], cell.value);
+    }
+    peer.links = handed.links;
+    std::vector<LinkCounts::Fresh> fresh;
+    for (const auto& each : handed.attempts)
+        fresh.push_back({name_of(each.link), {each.delivered, each.deferred, each.bounced}});
+    attempts_.add(std::move(fresh), now);
+}
+
+void Ledger::gone(PeerId peer) { peers_.erase(peer); }
+
+std::int64_t Ledger::value(std::size_t cell) const {
+    auto sum = counts_[cell];
+    for (const auto& [id, peer] : peers_)
+        if (const auto found = peer.gauges.find(static_cast<std::uint32_t>(cell)); found != peer.gauges.end())
+            sum = sum_of(sum, found->second);
+    return sum;
+}
+
+std::map<std::string, LinkState> Ledger::links() const {
+    std::map<std::string, LinkState> out;
+    out[""];
+    for (const auto& [id, peer] : peers_)
+        for (const auto& link : peer.links) {
+            auto name = name_of(link.link);
+            if (!name.empty() && !out.contains(name) && out.size() > most_links_) name.clear();
+            add(out[name], link);
+        }
+    return out;
+}
+
+} // namespace metrics

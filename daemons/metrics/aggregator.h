@@ -1,0 +1,42 @@
+// The sums of what all processes have handed over. Counts only grow, whoever restarts; gauges are those of the
+// processes that are connected. What is handed over is not believed to fit: cells that are none, names that are none
+// and numbers below 0 where there can be none are left out. Pure.
+#pragma once
+#include "daemons/common/proto/metrics.h"
+#include "daemons/metrics/link_counts.h"
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace metrics {
+
+class Ledger {
+public:
+    using PeerId = std::uint64_t;
+
+    Ledger();
+    void limit_links(std::size_t most, smtp::Monotonic now);
+    void take(PeerId peer, const proto::figures::Handed& handed, smtp::Monotonic now);
+    void gone(PeerId peer);
+
+    std::int64_t value(std::size_t cell) const; // of all together
+    const LinkCounts& attempts() const { return attempts_; }
+    // By name; "" all others together.
+    std::map<std::string, proto::figures::LinkState> links() const;
+
+    static constexpr std::size_t longest_name = 255;
+
+private:
+    struct Peer {
+        std::map<std::uint32_t, std::int64_t> gauges;
+        std::vector<proto::figures::LinkState> links;
+    };
+    std::vector<bool> is_gauge_; // by cell
+    std::vector<std::int64_t> counts_;
+    std::map<PeerId, Peer> peers_;
+    std::size_t most_links_ = 0;
+    LinkCounts attempts_;
+};
+
+} // namespace metrics

@@ -1,0 +1,73 @@
+// What is made of a local submission before it is committed: the header checks, then the milters that see
+// local mail, told of it as of a session with localhost. Ends within a bound, for somebody waits for the answer.
+// Knows no programs and no sockets but the filters'.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/lookup/format/header_checks.h"
+#include "daemons/common/filters/milter/client.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/common/logging/problems.h"
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pickup {
+
+// Who has a say, by one configuration.
+struct Advisers {
+    explicit Advisers(std::function<void(std::string_view)> tell)
+        : troubles(std::make_unique<common::Troubles>(std::move(tell))) {}
+    std::unique_ptr<common::Troubles> troubles; // those that do not answer
+    common::HeaderChecks header_checks;
+    std::vector<config::Milter> milters; // those that see local mail
+    bool none() const { return header_checks.empty() && milters.empty(); }
+    // `tell`: which of them do not answer, in one line for status; "" all do.
+    static std::shared_ptr<const Advisers> of(const config::Config& config, std::function<void(std::string_view)> tell);
+};
+
+class Review {
+public:
+    struct Outcome {
+        std::optional<smtp::Reply> refusal;
+        bool discard = false; // to be thrown away, and taken all the same
+    };
+    using Done = std::function<void(Outcome)>;
+
+    // All of the content has been appended to `writer`; it and the others outlive this.
+    Review(common::Loop& loop, common::Log& log, std::shared_ptr<const Advisers> advisers, std::string hostname,
+           std::string queue_id, spool::MessageWriter& writer, spool::Envelope& envelope);
+    Review(const Review&) = delete;
+
+    // `done`: once, at once or later; the Review is not destroyed from within it. If the message is to be
+    // committed, envelope and writer are as the filters have left them, but for seal().
+    void begin(Done done);
+    // The envelope as it is now goes to the writer, with the edits.
+    void seal() { message_.seal(); }
+
+private:
+    struct Step { // of the session that is told
+        config::Stage stage;
+        std::string recipient; // rcpt
+    };
+    void check_header();
+    void go_on();
+    bool heed(const milter::Word& word); // false: that is the end
+    void hold(const std::string& why);
+    std::string from_to() const;
+    void finish(Outcome outcome);
+
+    common::Log& log_;
+    std::shared_ptr<const Advisers> advisers_;
+    const std::string hostname_, queue_id_;
+    spool::Envelope& envelope_;
+    milter::Message message_;
+    std::vector<std::unique_ptr<milter::Client>> milters_;
+    std::vector<Step> steps_;
+    std::size_t step_ = 0, next_ = 0; // under way; the milter to be told next
+    Done done_;                       // none: over
+    common::Timer patience_;
+};
+
+} // namespace pickup

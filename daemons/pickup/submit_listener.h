@@ -1,0 +1,42 @@
+// The submit socket: accepts programs of this host, knows who they are from the kernel, holds them to the
+// limits per user, and feeds what they say to a Submission each. Knows frames and sockets; must not know
+// mail.
+#pragma once
+#include "daemons/common/ipc/connection.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/pickup/submission.h"
+#include <list>
+#include <memory>
+#include <unordered_map>
+
+namespace pickup {
+
+class Door {
+public:
+    // `fd`: bound and listening.
+    Door(Service& service, common::Fd fd);
+    ~Door();
+    Door(const Door&) = delete;
+
+    // Takes nobody new; who is inside, or has knocked already, may finish.
+    void close();
+    std::size_t visitors() const { return visitors_.size(); }
+
+private:
+    class Visitor;
+    void listen();
+    bool accept(); // a good number of those who wait; there may be more
+    void admit(common::Fd fd);
+    void turn_away(common::Fd fd, const char* why);
+    void gone(Visitor& visitor);
+
+    Service& service_;
+    common::Fd fd_;
+    common::Handle<uv_poll_t> poll_;
+    common::Timer pause_;
+    common::LoopDeadlines deadlines_;
+    std::unordered_map<uid_t, std::uint32_t> per_user_;
+    std::list<std::unique_ptr<Visitor>> visitors_;
+};
+
+} // namespace pickup

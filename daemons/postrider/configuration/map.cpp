@@ -1,0 +1,151 @@
+// map: compiles lookup tables, asks one as the daemons would, and looks whether all are in order.
+#include "daemons/common/lookup/aliases/address_lint.h"
+#include "daemons/common/commands/config_file.h"
+#include "daemons/common/lookup/tables/asker.h"
+#include "daemons/common/lookup/format/compile.h"
+#include "daemons/postrider/command/command.h"
+#include "daemons/postrider/configuration/transport_lint.h"
+#include <algorithm>
+#include <cerrno>
+#include <fmt/format.h>
+#include <iterator>
+#include <optional>
+#include <set>
+
+namespace postrider {
+
+namespace {
+
+int compile(const Arguments& arguments) {
+    int status = ok;
+    for (const auto& file : arguments.words) {
+        const auto made = tables::compile(file);
+        if (!made) {
+            complain(made.error().what);
+            const int code = made.error().code;
+            status = code == EACCES || code == EPERM ? no_permission : code == ENOENT ? not_found : system_error;
+            continue;
+        }
+        for (const auto& problem : made->problems.first())
+            complain(fmt::format("warning: {}:{}: {}", file, problem.line, problem.message));
+        if (made->problems.count() > tables::Problems::most)
+            complain(fmt::format("warning: {}: {} more lines like these", file, made->problems.count() - tables::Problems::most));
+        if (arguments.json)
+            print_json({{"version", 1}, {"table", made->path}, {"entries", made->entries}, {"odd_lines", made->problems.count()}});
+        else
+            fmt::print("{}: {} {}\n", made->path, made->entries, made->entries == 1 ? "entry" : "entries");
+    }
+    return status;
+}
+
+// The sections of the configuration, where a table among `names` needs them. Nothing: it was complained about.
+std::optional<std::vector<config::LookupTable>> sections(const Arguments& arguments, const std::vector<std::string>& names) {
+    if (std::ranges::none_of(names, [](const auto& name) { return name.starts_with("table:"); }))
+        return std::vector<config::LookupTable>{};
+    auto config = parse_config(arguments);
+    if (!config) return {};
+    return std::move(config->tables);
+}
+
+// The tables in their order, until one has the key.
+int query(const Arguments& arguments, const std::string& key, const std::vector<std::string>& names) {
+    const auto known = sections(arguments, names);
+    if (!known) return bad_config;
+    tables::Asker asker(*known);
+    for (const auto& name : names) {
+        const auto answer = asker.ask(name, key);
+        if (answer.said == tables::Answer::Said::none) continue;
+        if (answer.said == tables::Answer::Said::unavailable) return complain(answer.why), try_again;
+        if (arguments.json)
+            print_json({{"version", 1}, {"table", name}, {"key", key}, {"value", answer.value}});
+        else
+            fmt::print("{}\n", answer.value);
+        return ok;
+    }
+    return not_found;
+}
+
+// Of values, by what the configuration asks the table for: what is odd, and how many were looked over.
+struct Values {
+    std::vector<tables::Problem> odd;
+    std::optional<tables::Scan> scan;
+};
+Values values_of(const config::Config& config, const std::string& table) {
+    Values out;
+    std::set<std::string> keys;
+    for (const auto& each : config.tables_named) {
+        if (each.table != table || !keys.insert(each.key).second) continue;
+        auto review = common::review_table(config, table, each.key);
+        for (auto& odd : review.odd) out.odd.push_back({odd.line, std::move(odd.message)});
+        if (review.scan) out.scan = std::move(review.scan);
+    }
+    auto transports = odd_transports_of(config, table);
+    std::ranges::move(transports.odd, std::back_inserter(out.odd));
+    if (transports.scan) out.scan = std::move(transports.scan);
+    return out;
+}
+
+void complain_of(const std::string& table, const tables::Problem& problem) {
+    complain(problem.line == 0 ? fmt::format("table {}: {}", table, problem.message)
+                               : fmt::format("table {}, line {}: {}", table, problem.line, problem.message));
+}
+
+int check_alias_files(const config::Config& config) {
+    const auto odd = common::review_alias_files(config);
+    for (const auto& each : odd) complain(each.text());
+    return odd.empty() ? ok : data_error;
+}
+
+int check_tables(const Arguments& arguments, std::vector<std::string> names) {
+    std::vector<config::LookupTable> known;
+    std::optional<config::Config> config; // which tables are for what
+    int status = ok;
+    if (names.empty()) {
+        config = parse_config(arguments);
+        if (!config) return bad_config;
+        known = config->tables;
+        status = check_alias_files(*config);
+        for (const auto& each : config->tables_named) names.push_back(each.table);
+        for (const auto& each : config->tables) names.push_back("table:" + each.name);
+        std::ranges::sort(names);
+        names.erase(std::ranges::unique(names).begin(), names.end());
+        if (names.empty()) fmt::print("The configuration names no tables.\n");
+    } else {
+        auto found = sections(arguments, names);
+        if (!found) return bad_config;
+        known = *std::move(found);
+        if (auto there = config::parse_file(common::config_file(arguments.config))) config = *std::move(there);
+    }
+    tables::Asker asker(known);
+    for (const auto& name : names) {
+        const auto answer = asker.ask(name, "postmaster"); // whether it is there does not matter
+        const auto problems = asker.problems(name);
+        const auto values = config ? values_of(*config, name) : Values{};
+        const bool unavailable = answer.said == tables::Answer::Said::unavailable;
+        if (unavailable) complain(answer.why);
+        for (const auto* odd : {&problems, &values.odd})
+            for (const auto& problem : *odd) complain_of(name, problem);
+        if (unavailable || !problems.empty() || !values.odd.empty())
+            status = data_error;
+        else
+            fmt::print("{}: good{}\n", name, values.scan ? fmt::format(" ({})", values.scan->text()) : "");
+    }
+    return status;
+}
+
+} // namespace
+
+int map(const Arguments& arguments) {
+    std::vector<std::string> names;
+    for (const auto& word : arguments.words) names.push_back(tables::absolute(word));
+    const auto key = arguments.option("--query");
+    if (key && arguments.has("--check")) return complain("--query and --check do not go together"), usage;
+    if (arguments.has("--check")) return check_tables(arguments, std::move(names));
+    if (names.empty())
+        return complain(key ? "name the tables to ask, such as text:/etc/postrider/virtual"
+                            : "name the files to compile, such as /etc/postrider/virtual"),
+               usage;
+    return key ? query(arguments, *key, names) : compile(arguments);
+}
+
+} // namespace postrider

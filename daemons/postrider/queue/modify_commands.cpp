@@ -1,0 +1,217 @@
+// The verbs that change something: messages by ids or filter words; pause, resume and force of queues, links,
+// pools or everything. The queue-manager has it durable before it answers.
+#include "daemons/common/text/units.h"
+#include "daemons/common/proto/control.h"
+#include "daemons/postrider/command/message_selector.h"
+#include "daemons/postrider/command/command.h"
+#include "daemons/common/terminal/text.h"
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace postrider {
+
+using nlohmann::json;
+namespace op = proto::control::op;
+
+namespace {
+
+json with_why(std::string_view op, const Arguments& arguments) {
+    json out = {{"op", op}};
+    if (const auto why = arguments.option("--why")) out["why"] = *why;
+    return out;
+}
+
+// Sums up what the requests came to: with many ids there are several.
+struct Total {
+    std::int64_t matched = 0, changed = 0, would_change = 0, skipped = 0;
+    std::int64_t in_flight = 0; // of those skipped: could not be removed, for they are being delivered
+    std::int64_t kept = 0; // of what was to be tried: by a pause
+    void add(const json& line) {
+        matched += number_of(line, "matched");
+        changed += number_of(line, "changed");
+        would_change += number_of(line, "would_change");
+        skipped += number_of(line, "skipped");
+        in_flight += number_of(line, "in_flight");
+        kept += number_of(line, "kept");
+    }
+};
+
+int change(const Arguments& arguments, std::span<const std::string> words, json base, std::string_view done) {
+    const auto choice = choose(words);
+    if (!choice) return usage;
+    if (choice->everything())
+        return complain("say which messages: queue ids, filter words (sender=, recipient=, domain=, link=, "
+                        "age=, size=, "
+                        "state=, reason=), or all"),
+               usage;
+    const bool dry = arguments.has("--dry-run");
+    if (dry) base["dry_run"] = true;
+    Total total;
+    int worst = ok;
+    for (const auto& request : choice->requests(base))
+        if (const int status = ask_queue(arguments, request, [&](const json& line) { total.add(line); });
+            status != ok)
+            worst = status;
+    if (worst != ok && total.matched == 0) return worst;
+    if (arguments.json)
+        print_json({{"version", 1},
+                    {"matched", total.matched},
+                    {"changed", total.changed},
+                    {"would_change", total.would_change},
+                    {"skipped", total.skipped},
+                    {"in_flight", total.in_flight},
+                    {"kept", total.kept},
+                    {"dry_run", dry}});
+    else if (dry)
+        fmt::print("{} would be {}{}; nothing was changed\n", count_text(total.would_change, "message"), done,
+                   total.skipped > 0 ? fmt::format(", {} not (already so)", total.skipped) : "");
+    else
+        fmt::print("{} {}{}{}\n", count_text(total.changed, "message"), done,
+                   total.skipped > 0 ? fmt::format(", {} not (already so, or gone)", total.skipped) : "",
+                   total.kept > 0 ? fmt::format("; {} of them only when resumed, for a pause keeps them (see \"postrider status\")",
+                                                total.kept)
+                                  : "");
+    if (total.in_flight == 0 || worst != ok) return worst;
+    complain(fmt::format("{} being delivered and could not be stopped any more: not {}",
+                         total.in_flight == 1 ? "1 message is" : fmt::format("{} messages are", total.in_flight), done));
+    return already_so;
+}
+
+int plain(const Arguments& arguments, std::string_view op, std::string_view done) {
+    return change(arguments, arguments.words, with_why(op, arguments), done);
+}
+
+// "link NAME", "queue NAME", "pool NAME", "all".
+int scoped(const Arguments& arguments, std::string_view op, std::string_view done) {
+    const auto& words = arguments.words;
+    const bool all = words[0] == "all" || words[0] == "everything";
+    if (!all && words[0] != "link" && words[0] != "queue" && words[0] != "pool")
+        return complain(fmt::format("\"{}\" is none of: queue NAME, link NAME, pool NAME, all", words[0])), usage;
+    if (all != (words.size() == 1))
+        return complain(all ? "\"all\" has no name behind it"
+                            : fmt::format("which {}? its name is missing", words[0])),
+               usage;
+    auto request = with_why(op, arguments);
+    request["scope"] = all ? "everything" : words[0];
+    request["name"] = all ? "" : words[1];
+    bool mail = true;
+    std::string kept_by; // to be tried, but paused
+    const int status = ask_queue(arguments, request, [&](const json& line) {
+        mail = flag_of(line, "mail");
+        kept_by = text_of(line, "kept_by");
+    });
+    if (status != ok) return status;
+    if (arguments.json)
+        print_json({{"version", 1},
+                    {"scope", request["scope"]},
+                    {"name", request["name"]},
+                    {"mail", mail},
+                    {"kept_by", kept_by},
+                    {"done", done}});
+    else if (const auto what = all ? "everything" : fmt::format("{} {}", words[0], fitted(words[1], 400)); !kept_by.empty())
+        fmt::print("{} is tried when it is resumed: {}\n", what, fitted(kept_by, 1000));
+    else
+        fmt::print("{} {}{}\n", what, done, mail ? "" : "; no mail is there now");
+    return ok;
+}
+
+} // namespace
+
+int pause(const Arguments& a) { return scoped(a, op::pause, "is paused"); }
+int resume(const Arguments& a) { return scoped(a, op::resume, "is resumed"); }
+int force(const Arguments& a) { return scoped(a, op::force, "is tried now"); }
+
+int message_hold(const Arguments& a) { return plain(a, op::hold, "held"); }
+int message_release(const Arguments& a) { return plain(a, op::release, "released"); }
+
+// What filter words select is more than somebody has in view: above so many they are counted first, and asked about.
+int message_remove(const Arguments& a) {
+    constexpr std::int64_t without_question = 100;
+    auto request = with_why(op::remove, a);
+    if (a.has("--for-good")) request["for_good"] = true;
+    const bool counted_first = !a.has("--yes") && !a.has("--dry-run") && std::ranges::find(a.words, "-") == a.words.end();
+    const auto choice = counted_first ? choose(a.words) : std::nullopt;
+    if (counted_first && !choice) return usage;
+    if (choice && !choice->filter.empty()) {
+        Total total;
+        auto count = request;
+        count["dry_run"] = true;
+        for (const auto& each : choice->requests(count))
+            if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok) return status;
+        if (total.would_change > without_question && ::isatty(0) == 0)
+            return complain(fmt::format("{} would be removed: if that is meant, say --yes",
+                                        count_text(total.would_change, "message"))),
+                   usage;
+        if (total.would_change > without_question) {
+            std::cerr << fmt::format("{} would be removed, and nobody told. Go on? [y/N] ",
+                                     count_text(total.would_change, "message"));
+            std::string answer;
+            if (!std::getline(std::cin, answer) || (answer != "y" && answer != "yes"))
+                return complain("nothing was removed"), ok;
+        }
+    }
+    return change(a, a.words, std::move(request), "removed");
+}
+
+int message_restore(const Arguments& a) {
+    const auto choice = choose(a.words);
+    if (!choice) return usage;
+    const bool all = choice->filter == std::vector<std::string>{"all"};
+    if (choice->ids.empty() && !all) return complain("say which messages: queue ids, or all"), usage;
+    const json base = {{"op", op::restore}};
+    auto requests = all ? std::vector<json>{base} : choice->requests(base);
+    if (all) requests.front()["all"] = true;
+    Total total;
+    int worst = ok;
+    for (const auto& each : requests)
+        if (const int status = ask_queue(a, each, [&](const json& line) { total.add(line); }); status != ok) worst = status;
+    if (worst != ok && total.changed == 0) return worst;
+    if (a.json)
+        print_json({{"version", 1}, {"matched", total.matched}, {"changed", total.changed}, {"skipped", total.skipped}});
+    else
+        fmt::print("{} restored{}\n", count_text(total.changed, "message"),
+                   total.skipped > 0 ? fmt::format(", {} not (no longer there)", total.skipped) : "");
+    return worst;
+}
+
+int message_retry(const Arguments& a) { return plain(a, op::force, "tried now"); }
+
+int message_expire(const Arguments& a) {
+    auto request = with_why(op::expire, a);
+    const auto after = a.option("--after");
+    if (!after) return change(a, a.words, std::move(request), "expired");
+    const auto life = config::parse_duration(*after);
+    if (!life || *life < std::chrono::seconds(1))
+        return complain(fmt::format("--after {}: expected a duration of at least 1s, such as 2d", *after)), usage;
+    request["after"] = std::chrono::ceil<std::chrono::seconds>(*life).count();
+    return change(a, a.words, std::move(request), "given " + *after + " to be delivered in");
+}
+
+int message_requeue(const Arguments& a) {
+    auto request = with_why(op::requeue, a);
+    if (const auto policy = a.option("--policy")) request["policy"] = *policy;
+    return change(a, a.words, std::move(request), "requeued");
+}
+
+int message_reroute(const Arguments& a) {
+    auto request = with_why(op::reroute, a);
+    const bool back = a.words[0] == "back";
+    request["to"] = back ? "" : a.words[0];
+    return change(a, std::span(a.words).subspan(1), std::move(request),
+                  back ? "back on the usual route" : "rerouted to " + a.words[0]);
+}
+
+int message_priority(const Arguments& a) {
+    constexpr std::array<std::string_view, 3> lanes = {"high", "normal", "bulk"};
+    if (std::ranges::find(lanes, a.words[0]) == lanes.end())
+        return complain(fmt::format("\"{}\" is none of high, normal, bulk", a.words[0])), usage;
+    auto request = with_why(op::reprioritise, a);
+    request["lane"] = a.words[0];
+    return change(a, std::span(a.words).subspan(1), std::move(request), "put into the lane " + a.words[0]);
+}
+
+} // namespace postrider

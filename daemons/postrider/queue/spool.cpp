@@ -1,0 +1,213 @@
+// spool check, export, import: the spool's files looked at, copied out, and handed in again.
+#include "daemons/common/ipc/frame.h"
+#include "daemons/common/ipc/message.h"
+#include "daemons/common/submission/submit_client.h"
+#include "daemons/postrider/command/command.h"
+#include "daemons/common/terminal/text.h"
+#include "libspool/store/check.h"
+#include "libspool/disk/real_disk.h"
+#include "libspool/message/export_format.h"
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sysexits.h>
+#include <unistd.h>
+
+namespace postrider {
+
+using nlohmann::json;
+
+namespace {
+
+std::string_view word_of(spool::Finding::What what) {
+    switch (what) {
+    case spool::Finding::What::damaged: return "damaged";
+    case spool::Finding::What::newer: return "newer";
+    case spool::Finding::What::unreadable: return "unreadable";
+    case spool::Finding::What::foreign: return "foreign";
+    }
+    return "";
+}
+
+spool::Result<> write_all(int fd, std::string_view bytes) {
+    while (!bytes.empty()) {
+        const auto n = ::write(fd, bytes.data(), bytes.size());
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return std::unexpected(spool::Error::from_errno("write"));
+        bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return {};
+}
+
+// Where a file lies, as a disk and a name on it.
+struct FilePlace {
+    std::unique_ptr<spool::RealDisk> disk;
+    std::string name;
+};
+spool::Result<FilePlace> place_of(const std::string& file) {
+    const std::filesystem::path path(file);
+    const auto folder = path.parent_path().string();
+    FilePlace place;
+    place.disk = TRY(spool::RealDisk::open_at(folder.empty() ? "." : folder));
+    place.name = path.filename().string();
+    return place;
+}
+
+// The frames of an import, made as they are wanted; the content is read and its checksum compared on the way.
+class ImportFrames {
+public:
+    ImportFrames(spool::MessageReader& reader, std::string envelope)
+        : reader_(reader), envelope_(std::move(envelope)) {}
+    common::Made next(std::string& wire) {
+        using namespace proto::submit;
+        if (ended_) return common::Made::all;
+        const auto begun = ipc::begin_frame(wire);
+        if (!envelope_.empty()) {
+            Import import;
+            import.piece = envelope_.substr(0, largest_content);
+            envelope_.erase(0, import.piece.size());
+            import.more = !envelope_.empty();
+            ipc::encode<Message>(import, wire);
+        } else if (at_ < reader_.size()) {
+            const auto piece = reader_.piece(at_, largest_content);
+            if (!piece) {
+                problem_ = piece.error();
+                return common::Made::broken;
+            }
+            at_ += piece->size();
+            ipc::encode<Message>(Content{std::string(*piece)}, wire);
+        } else {
+            ended_ = true;
+            ipc::encode<Message>(End{}, wire);
+        }
+        ipc::end_frame(wire, begun);
+        return common::Made::frame;
+    }
+    const std::optional<spool::ReadError>& problem() const { return problem_; }
+
+private:
+    spool::MessageReader& reader_;
+    std::string envelope_;
+    std::uint64_t at_ = 0;
+    bool ended_ = false;
+    std::optional<spool::ReadError> problem_;
+};
+
+// The spool itself, not a message in it, cannot be read.
+int spool_failed(const std::string& directory, const spool::Error& error) {
+    if (error.code != ENOENT) return read_failed(directory, error);
+    complain(fmt::format("there is no spool {}: it is made when the mail system starts", directory));
+    return not_found;
+}
+
+} // namespace
+
+int spool_check(const Arguments& arguments) {
+    const auto config = config_in_force(arguments);
+    if (!config) return bad_config;
+    auto disk = spool::RealDisk::open_at(config->spool.directory);
+    if (!disk) return spool_failed(config->spool.directory, disk.error());
+    const auto report = spool::check_spool(**disk);
+    if (!report) return spool_failed(config->spool.directory, report.error());
+    if (arguments.json) {
+        json findings = json::array();
+        for (const auto& each : report->findings)
+            findings.push_back({{"path", each.path}, {"what", word_of(each.what)}, {"why", each.why}});
+        print_json({{"version", 1},
+                    {"spool", config->spool.directory},
+                    {"messages", report->messages},
+                    {"bytes", report->bytes},
+                    {"unfinished", report->unfinished},
+                    {"quarantined", report->quarantined},
+                    {"bad", report->bad},
+                    {"findings", std::move(findings)}});
+    } else {
+        for (const auto& each : report->findings)
+            fmt::print("{}/{}: {}: {}\n", config->spool.directory, each.path, word_of(each.what), each.why);
+        fmt::print(
+            "{} whole ({} bytes of content), {} being written or never finished, {} with something wrong\n",
+            report->messages == 1 ? "1 message is" : fmt::format("{} messages are", report->messages),
+            report->bytes, report->unfinished,
+            count_text(static_cast<std::int64_t>(report->findings.size()), "file"));
+        if (report->quarantined + report->bad > 0)
+            fmt::print(
+                "put aside earlier: {} in quarantine/, {} in bad/; the reason lies beside each as NAME.why\n",
+                report->quarantined, report->bad);
+    }
+    return report->findings.empty() ? ok : data_error;
+}
+
+int spool_export(const Arguments& arguments) {
+    const auto config = config_in_force(arguments);
+    if (!config) return bad_config;
+    const auto id = spool::QueueId::parse(arguments.words[0]);
+    if (!id) return complain(fmt::format("\"{}\" is not a queue id", arguments.words[0])), usage;
+    const auto& to = arguments.words[1];
+    auto disk = spool::RealDisk::open_at(config->spool.directory);
+    if (!disk) return spool_failed(config->spool.directory, disk.error());
+    const bool to_file = to != "-";
+    common::Fd file;
+    if (to_file) {
+        file = common::Fd(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+        if (!file && errno == EEXIST)
+            return complain(fmt::format("{} exists and is not overwritten; name another file", to)),
+                   system_error;
+        if (!file) return complain(fmt::format("{}: {}", to, std::strerror(errno))), system_error;
+    }
+    const int fd = to_file ? file.number() : STDOUT_FILENO;
+    spool::Result<> written;
+    auto copied =
+        spool::copy_out(**disk, *id, [&](std::string_view bytes) { return written = write_all(fd, bytes); });
+    if (copied && to_file && ::fsync(fd) != 0) written = std::unexpected(spool::Error::from_errno("sync"));
+    if (copied && written) return ok;
+    if (to_file) ::unlink(to.c_str());
+    if (!written) return complain(fmt::format("{}: {}", to, written.error().what)), system_error;
+    return read_failed(id->text(), copied.error());
+}
+
+int spool_import(const Arguments& arguments) {
+    const auto config = config_in_force(arguments);
+    if (!config) return bad_config;
+    const auto& from = arguments.words[0];
+    const auto place = place_of(from);
+    if (!place) return complain(place.error().what), no_input;
+    auto reader = spool::MessageReader::open_path(*place->disk, place->name);
+    if (!reader) {
+        if (const auto* world = std::get_if<spool::Error>(&reader.error()))
+            return complain(fmt::format("{}: {}", from, std::strerror(world->code))), no_input;
+        complain(fmt::format("{}: {}", from, spool::text_of(reader.error())));
+        return data_error;
+    }
+    const auto envelope = spool::envelope_of_rest(reader->state());
+    if (envelope.recipients.empty()) {
+        complain(fmt::format("{}: nothing is left to deliver: every recipient is accounted for", from));
+        return data_error;
+    }
+    auto socket = common::connect_local(config->spool.directory + "/run/submit");
+    if (!socket) return explain(socket.error(), *config);
+    ImportFrames frames(*reader, spool::encode(envelope));
+    const auto answer =
+        common::hand_over(std::move(*socket), [&](std::string& wire) { return frames.next(wire); });
+    if (frames.problem()) {
+        complain(fmt::format("{}: {}; nothing was imported", from, spool::text_of(*frames.problem())));
+        return data_error;
+    }
+    if (!answer) return complain("the mail system went away; nothing was imported"), unavailable;
+    if (answer->status != EX_OK) return complain(answer->text), answer->status;
+    if (arguments.json)
+        print_json({{"version", 1},
+                    {"was", reader->queue_id().text()},
+                    {"id", answer->queue_id},
+                    {"recipients", envelope.recipients.size()}});
+    else if (!answer->text.empty())
+        fmt::print("{}: {}\n", reader->queue_id().text(), answer->text);
+    else
+        fmt::print("{} is queued as {} for {} recipient{}\n", reader->queue_id().text(), answer->queue_id,
+                   envelope.recipients.size(), envelope.recipients.size() == 1 ? "" : "s");
+    return ok;
+}
+
+} // namespace postrider

@@ -1,0 +1,240 @@
+// The verbs of the suppression list: who gets no mail.
+#include "daemons/common/text/units.h"
+#include "daemons/common/proto/control.h"
+#include "daemons/common/store/suppression_list.h"
+#include "daemons/decide/message/suppression.h"
+#include "daemons/postrider/command/command.h"
+#include "daemons/postrider/queue/suppression_lines.h"
+#include "daemons/common/terminal/text.h"
+#include "libsmtp/text/date.h"
+#include "libsmtp/text/text.h"
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <fmt/format.h>
+
+namespace postrider {
+
+using nlohmann::json;
+namespace op = proto::control::op;
+
+namespace {
+
+constexpr std::size_t request_bytes = 40'000; // a line to the queue-manager is bounded
+constexpr std::size_t entries_at_once = 500, longest_line = 16'384;
+
+struct Total {
+    std::int64_t added = 0, replaced = 0, removed = 0, missing = 0;
+    void add(const json& line) {
+        added += number_of(line, "added");
+        replaced += number_of(line, "replaced");
+        removed += number_of(line, "removed");
+        missing += number_of(line, "missing");
+    }
+};
+
+std::string date_of(std::int64_t seconds) {
+    return seconds > 0 ? smtp::iso_date(smtp::WallTime(std::chrono::seconds(seconds))) : "-";
+}
+
+// When entries end by --for; 0: never. Nothing: it was complained about.
+std::optional<std::int64_t> expiry(const Arguments& arguments) {
+    const auto text = arguments.option("--for");
+    if (!text) return 0;
+    const auto life = config::parse_duration(*text);
+    if (life && *life >= std::chrono::seconds(1))
+        return std::time(nullptr) + std::chrono::ceil<std::chrono::seconds>(*life).count();
+    complain(fmt::format("--for {}: expected a duration, such as 90d", *text));
+    return {};
+}
+
+json entry(const Arguments& arguments, std::string_view recipient, std::int64_t expires) {
+    json out = {{"recipient", recipient}, {"expires", expires}};
+    if (const auto sender = arguments.option("--sender")) out["sender"] = *sender;
+    if (const auto why = arguments.option("--why")) out["reason"] = *why;
+    return out;
+}
+
+bool is_filter(const std::string& word) { return word == "all" || (word.find('=') != word.npos && word.find('@') > word.find('=')); }
+
+json request_of(std::string_view op, const Arguments& arguments, json entries) {
+    json out = {{"op", op}, {"entries", std::move(entries)}};
+    if (arguments.has("--dry-run")) out["dry_run"] = true;
+    return out;
+}
+
+// Entries go in requests of a bounded size.
+class Sender {
+public:
+    Sender(const Arguments& arguments, std::string_view op) : arguments_(arguments), op_(op) {}
+    int add(json entry) {
+        bytes_ += entry.dump().size() + 1;
+        entries_.push_back(std::move(entry));
+        return bytes_ >= request_bytes || entries_.size() >= entries_at_once ? send() : ok;
+    }
+    int send() {
+        if (entries_.empty()) return ok;
+        bytes_ = 0;
+        const int status = ask_queue(arguments_, request_of(op_, arguments_, std::exchange(entries_, json::array())),
+                                     [this](const json& line) { total.add(line); });
+        const auto done = total.added + total.replaced + total.removed;
+        if (status != ok && done > 0 && !arguments_.has("--dry-run"))
+            complain(fmt::format("{} before that went through, and stay as they are now", count_text(done, "change")));
+        return status;
+    }
+    Total total;
+
+private:
+    const Arguments& arguments_;
+    std::string_view op_;
+    json entries_ = json::array();
+    std::size_t bytes_ = 0;
+};
+
+void say_added(const Arguments& arguments, const Total& total, std::int64_t refused = 0) {
+    const bool dry = arguments.has("--dry-run");
+    if (arguments.json)
+        return print_json({{"version", 1}, {"added", total.added}, {"replaced", total.replaced}, {"refused", refused}, {"dry_run", dry}});
+    fmt::print("{} {} put on the suppression list{}{}{}\n", total.added + total.replaced,
+               dry ? "would be" : total.added + total.replaced == 1 ? "is" : "are",
+               total.replaced > 0 ? fmt::format(", {} in the place of what was there", total.replaced) : "",
+               refused > 0 ? fmt::format("; {} not understood", count_text(refused, "line")) : "", dry ? "; nothing was changed" : "");
+}
+
+void add_rows(Table& table, const json& line) {
+    const auto reply = text_of(line, "reply");
+    table.row({text_of(line, "recipient"), text_of(line, "sender"), date_of(number_of(line, "added")),
+               date_of(number_of(line, "expires")), text_of(line, "who"),
+               text_of(line, "reason") + (reply.empty() ? "" : (text_of(line, "reason").empty() ? "" : ": ") + reply)});
+}
+
+Table entries_table() { return Table({"Recipient", "From", "Since", "Until", "By", "Reason"}); }
+
+} // namespace
+
+int suppress_add(const Arguments& arguments) {
+    const auto expires = expiry(arguments);
+    if (!expires) return usage;
+    Sender sender(arguments, op::suppress);
+    for (const auto& word : arguments.words)
+        if (const int status = sender.add(entry(arguments, word, *expires)); status != ok) return status;
+    if (const int status = sender.send(); status != ok) return status;
+    say_added(arguments, sender.total);
+    return ok;
+}
+
+int suppress_remove(const Arguments& arguments) {
+    Total total;
+    int status = ok;
+    if (std::ranges::any_of(arguments.words, is_filter)) {
+        if (arguments.option("--sender")) return complain("with filter words say sender=DOMAIN instead of --sender"), usage;
+        json request = {{"op", op::unsuppress}, {"filter", arguments.words}};
+        if (arguments.has("--dry-run")) request["dry_run"] = true;
+        status = ask_queue(arguments, request, [&](const json& line) { total.add(line); });
+    } else {
+        Sender sender(arguments, op::unsuppress);
+        for (const auto& word : arguments.words)
+            if (status == ok) status = sender.add(entry(arguments, word, 0));
+        if (status == ok) status = sender.send();
+        total = sender.total;
+    }
+    if (status != ok) return status;
+    const bool dry = arguments.has("--dry-run");
+    if (arguments.json)
+        print_json({{"version", 1}, {"removed", total.removed}, {"missing", total.missing}, {"dry_run", dry}});
+    else
+        fmt::print("{} {} {} taken off the suppression list{}{}\n", total.removed, total.removed == 1 ? "entry" : "entries",
+                   dry ? "would be" : total.removed == 1 ? "is" : "are",
+                   total.missing > 0 ? fmt::format("; {} not on it", total.missing) : "", dry ? "; nothing was changed" : "");
+    return total.removed == 0 ? not_found : ok;
+}
+
+int suppress_list(const Arguments& arguments) {
+    json request = {{"op", op::suppressions}, {"filter", arguments.words}};
+    if (const auto limit = arguments.option("--limit")) {
+        char* end = nullptr;
+        const auto number = std::strtoull(limit->c_str(), &end, 10);
+        if (end == limit->c_str() || *end != '\0' || number == 0) return complain(fmt::format("--limit {}: expected a number", *limit)), usage;
+        request["limit"] = number;
+    }
+    auto table = entries_table();
+    const int status = ask_queue(arguments, request, [&](const json& line) {
+        if (arguments.json)
+            print_json(line);
+        else
+            add_rows(table, line);
+    });
+    if (status == ok && !arguments.json) fmt::print("{}", table.empty() ? "nobody is on the suppression list, as asked\n" : table.text(terminal_width(), ""));
+    return status;
+}
+
+int suppress_check(const Arguments& arguments) {
+    json request = {{"op", op::suppressed}, {"address", arguments.words[0]}};
+    if (const auto sender = arguments.option("--sender")) request["sender"] = sender->find('@') == std::string::npos ? "@" + *sender : *sender;
+    auto table = entries_table();
+    bool found = false;
+    const int status = ask_queue(arguments, request, [&](const json& line) {
+        found = true;
+        if (arguments.json)
+            print_json(line);
+        else
+            add_rows(table, line);
+    });
+    if (status != ok) return status;
+    if (!arguments.json)
+        fmt::print("{}", found ? table.text(terminal_width(), "") : fmt::format("{} is not on the suppression list\n", arguments.words[0]));
+    return found ? ok : not_found;
+}
+
+int suppress_import(const Arguments& arguments) {
+    const auto expires = expiry(arguments);
+    if (!expires) return usage;
+    const auto& name = arguments.words[0];
+    std::ifstream file;
+    if (name != "-") file.open(name);
+    std::istream& from = name == "-" ? std::cin : file;
+    if (!from) return complain(fmt::format("{}: {}", name, std::strerror(errno))), no_input;
+    SuppressionReader reader;
+    Sender sender(arguments, op::suppress);
+    std::string line;
+    std::int64_t number = 0, wrong = 0;
+    const auto bad = [&](std::string_view why) {
+        if (++wrong <= 20) complain(fmt::format("{}:{}: {}", name, number, why));
+        if (wrong == 21) complain("… and more");
+    };
+    while (std::getline(from, line)) {
+        ++number;
+        if (line.size() > longest_line) {
+            bad("the line is too long");
+            continue;
+        }
+        auto read = reader.read(line);
+        if (!read) {
+            bad(read.error());
+            continue;
+        }
+        if (!*read) continue;
+        const auto& its = **read;
+        const auto recipient = decide::suppression_recipient(its.recipient, common::name_folding());
+        if (!recipient || decide::suppression_key(*recipient, its.sender).size() > store::longest_key) {
+            bad(recipient ? "the address is too long to be kept" : recipient.error());
+            continue;
+        }
+        auto one = entry(arguments, *recipient, its.expires > 0 ? its.expires : *expires);
+        if (!its.sender.empty()) one["sender"] = its.sender;
+        if (!its.reason.empty() && !one.contains("reason")) one["reason"] = smtp::printable(its.reason, common::SuppressionList::longest_text);
+        if (!its.reply.empty()) one["reply"] = smtp::printable(its.reply, common::SuppressionList::longest_text);
+        if (const int status = sender.add(std::move(one)); status != ok) return status;
+    }
+    if (from.bad()) return complain(fmt::format("{}: cannot be read to its end", name)), data_error;
+    if (const int status = sender.send(); status != ok) return status;
+    say_added(arguments, sender.total, wrong);
+    return wrong > 0 ? data_error : ok;
+}
+
+} // namespace postrider

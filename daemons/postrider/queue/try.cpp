@@ -1,0 +1,65 @@
+// try: goes the way a message would, as far as RCPT, and says each step.
+#include "daemons/common/proto/control.h"
+#include "daemons/postrider/command/command.h"
+#include "daemons/common/terminal/text.h"
+#include <fmt/format.h>
+
+namespace postrider {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr int patience = 15 * 60; // seconds of silence: longer than any server is waited for
+
+std::string_view word_of(std::string_view finding) {
+    return finding == "good" ? "ok" : finding == "notice" ? "note" : finding == "temporary" ? "wait" : "FAIL";
+}
+
+void print_step(const json& line) {
+    const auto step = text_of(line, "step"), text = fitted(text_of(line, "text"), 1500);
+    const auto seconds = static_cast<double>(number_of(line, "at_us")) / 1e6;
+    if (step == "client" || step == "server") {
+        fmt::print("{:>9}        {}: {}\n", "", step == "client" ? "C" : "S", text);
+    } else {
+        const auto host = text_of(line, "host"), recipient = text_of(line, "recipient");
+        std::string about;
+        if (step == "addresses" || (step == "connect" && text_of(line, "finding") == "good")) about = host + ": ";
+        if (!recipient.empty()) about = fmt::format("<{}> ", fitted(recipient, 400));
+        fmt::print("{:>8.3f}s  {:<4}  {:<10}  {}{}\n", seconds, word_of(text_of(line, "finding")), step, about,
+                   text);
+    }
+    if (step == "result" && !text_of(line, "advice").empty())
+        fmt::print("\n{}\n", text_of(line, "advice"));
+}
+
+} // namespace
+
+int try_it(const Arguments& arguments) {
+    const auto& address = arguments.words[0];
+    if (address.find('@') == address.npos)
+        return complain(fmt::format("\"{}\" is no address: an address has an @", address)), usage;
+    auto from = arguments.option("--from").value_or("");
+    if (from == "<>") from.clear();
+    const auto host = arguments.option("--host");
+    if (host && host->empty()) return complain("--host needs a host: HOST, HOST:PORT or [ADDRESS]:PORT"), usage;
+    std::string worst = "temporary";
+    const json request = {{"op", proto::control::op::attempt}, {"address", address},
+                          {"from", from},                      {"host", host.value_or("")},
+                          {"every_host", arguments.has("--all")},  {"dialogue", arguments.has("-v")}};
+    const int status = ask_queue(
+        arguments, request,
+        [&](const json& line) {
+            if (text_of(line, "step") == "result") worst = text_of(line, "finding");
+            if (arguments.json)
+                print_json(line);
+            else
+                print_step(line);
+            std::fflush(stdout); // it may take its time: whoever looks on sees how far it is
+        },
+        patience);
+    if (status != ok) return status;
+    return worst == "permanent" ? refused : worst == "temporary" ? try_again : ok;
+}
+
+} // namespace postrider

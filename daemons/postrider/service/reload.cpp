@@ -1,0 +1,101 @@
+// reload: asks the queue-manager what the changed configuration would do to queued mail, then tells master to take it over.
+// If the queue-manager does not answer, the reload goes on with a warning: it may be what mends the trouble.
+#include "daemons/common/config/config.h"
+#include "daemons/common/proto/control.h"
+#include "daemons/postrider/command/command.h"
+#include "daemons/common/terminal/text.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <span>
+
+namespace postrider {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::size_t most_rows = 50; // of queues, for a person
+constexpr std::string_view effects[] = {"returned", "rerouted", "limited", "rescheduled", "more TLS", "other source"};
+constexpr std::string_view meanings[] = {"would go back to its senders",
+                                         "would go another way",
+                                         "would come under stricter limits",
+                                         "would be tried at other times",
+                                         "would need more TLS",
+                                         "would come from other addresses"};
+
+struct Outlook {
+    std::vector<json> rows; // the fullest queue first
+    json totals = json::object();
+    std::int64_t limit = 0;
+    std::int64_t drastic() const { return number_of(totals, "returned") + number_of(totals, "rerouted"); }
+};
+
+spool::Result<Outlook> look(const config::Config& config) {
+    const auto text = config::read_text(config.file);
+    if (!text) return std::unexpected(spool::Error{0, text.error().to_string()});
+    auto queue = TRY(ask_at(config, "control"));
+    Outlook out;
+    TRY(queue.ask({{"op", proto::control::op::reload_effects}, {"configuration", *text}, {"file", config.file}}, [&](const json& line) {
+        if (!line.contains("totals")) return out.rows.push_back(line);
+        out.totals = line["totals"];
+        out.limit = number_of(line, "limit");
+    }));
+    std::ranges::stable_sort(out.rows, std::ranges::greater{}, [](const json& row) { return number_of(row, "messages"); });
+    return out;
+}
+
+std::string summary(const Outlook& outlook) {
+    std::string out;
+    for (std::size_t n = 0; n < std::size(effects); ++n)
+        if (const auto count = number_of(outlook.totals, std::string(effects[n]).c_str()); count > 0)
+            out += fmt::format("{} {}\n", count_text(count, "queued message"), meanings[n]);
+    return out;
+}
+
+void print(const Outlook& outlook) {
+    fmt::print("{}", outlook.rows.empty() ? "queued mail would go on as it does now\n" : summary(outlook));
+    Table table({"Effect", ">Messages", "Queue", "Link now", "How"});
+    for (const auto& row : std::span(outlook.rows).first(std::min(most_rows, outlook.rows.size())))
+        table.row({text_of(row, "effect"), std::to_string(number_of(row, "messages")), text_of(row, "queue"), text_of(row, "link"),
+                   text_of(row, "how")});
+    if (!table.empty()) fmt::print("\n{}", table.text(terminal_width()));
+    if (outlook.rows.size() > most_rows)
+        fmt::print("  and {} more; --json has all of them\n", count_text(static_cast<std::int64_t>(outlook.rows.size() - most_rows), "line"));
+}
+
+} // namespace
+
+int reload(const Arguments& arguments) {
+    const auto config = load_config(arguments);
+    if (!config) return complain("nothing was changed: the configuration is refused"), bad_config;
+    const bool dry = arguments.has("--dry-run");
+    if (dry || !arguments.has("--force")) {
+        const auto outlook = look(*config);
+        if (!outlook && means_not_running(outlook.error())) return explain(outlook.error(), *config);
+        if (!outlook && dry) return complain(outlook.error().what), unavailable;
+        if (!outlook) complain(fmt::format("warning: what it does to queued mail is not known: {}", outlook.error().what));
+        if (dry && arguments.json) {
+            for (const auto& row : outlook->rows) print_json(row);
+            print_json({{"totals", outlook->totals}, {"limit", outlook->limit}});
+            return ok;
+        }
+        if (dry) return print(*outlook), ok;
+        if (outlook && outlook->limit > 0 && outlook->drastic() > outlook->limit) {
+            complain(fmt::format("nothing was changed. With this configuration\n{}That is more than master.reload_limit ({}) allows unasked. "
+                                 "\"postrider reload --dry-run\" shows which; if it is meant, say --force",
+                                 summary(*outlook), outlook->limit));
+            return usage;
+        }
+    }
+    auto master = ask_at(*config, "master");
+    if (!master) return explain(master.error(), *config);
+    std::uint64_t generation = 0;
+    const auto done =
+        master->ask({{"op", "reload"}}, [&](const json& line) { generation = line.value("generation", generation); }, 60);
+    if (!done) return complain("nothing was changed: " + done.error().what), bad_config;
+    fmt::print("postrider has taken over the configuration (generation {})\n", generation);
+    return ok;
+}
+
+} // namespace postrider

@@ -1,0 +1,460 @@
+#include "daemons/queue-manager/control/control_json.h"
+#include "daemons/queue-manager/probe/operator_advice.h"
+#include "daemons/queue-manager/control/pause_text.h"
+#include "daemons/queue-manager/conversion/retry_values.h"
+#include "daemons/decide/queue/ladder.h"
+#include "daemons/common/proto/route.h"
+#include "daemons/decide/hosts/mx.h"
+#include "libsmtp/mime/encoded_word.h"
+#include "libsmtp/message/header.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace queue_manager {
+
+using namespace decide::queue;
+using nlohmann::json;
+
+std::int64_t seconds_of(smtp::WallTime time) {
+    return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+std::string_view word_of(Waiting waiting) {
+    switch (waiting) {
+    case Waiting::categorizer: return "new";
+    case Waiting::scheduled: return "scheduled";
+    case Waiting::held: return "held";
+    case Waiting::route: return "routing";
+    case Waiting::own_time:
+    case Waiting::queue:
+    case Waiting::link: return "retrying";
+    case Waiting::paused: return "paused";
+    case Waiting::connection:
+    case Waiting::suspect: return "due";
+    case Waiting::active: return "active";
+    case Waiting::report: return "report";
+    }
+    return "";
+}
+
+std::string_view word_of(Lane lane) {
+    switch (lane) {
+    case Lane::high: return "high";
+    case Lane::normal: return "normal";
+    case Lane::bulk: return "bulk";
+    }
+    return "";
+}
+
+namespace {
+
+std::string_view word(Gate gate) {
+    switch (gate) {
+    case Gate::schedule: return "schedule";
+    case Gate::hold: return "hold";
+    case Gate::agent: return "agent";
+    case Gate::pause: return "pause";
+    case Gate::categorizer: return "categorizer";
+    case Gate::suppression: return "suppression";
+    case Gate::route: return "route";
+    case Gate::link: return "link";
+    case Gate::queue: return "queue";
+    case Gate::ladder: return "ladder";
+    case Gate::rate: return "rate";
+    case Gate::window: return "window";
+    case Gate::turn: return "turn";
+    case Gate::report: return "report";
+    }
+    return "";
+}
+
+std::string_view word(smtp::Stage stage) {
+    constexpr std::array<std::string_view, 13> words = {"",        "lookup",    "connect", "banner", "ehlo",
+                                                        "tls",     "auth",      "mail",    "rcpt",   "data",
+                                                        "content", "final dot", "local"};
+    return words[static_cast<std::size_t>(stage)];
+}
+
+std::string_view word(spool::Outcome outcome) {
+    switch (outcome) {
+    case spool::Outcome::delivered: return "delivered";
+    case spool::Outcome::deferred: return "deferred";
+    case spool::Outcome::failed: return "failed";
+    }
+    return "";
+}
+
+std::string text_of(const Reason& reason) { return reason.text; }
+
+json history_of(const spool::RecipientState& recipient) {
+    json attempts = json::array();
+    for (const auto& each : recipient.attempts)
+        attempts.push_back({{"first", seconds_of(each.first)},
+                            {"last", seconds_of(each.last)},
+                            {"count", each.count},
+                            {"host", each.host},
+                            {"outcome", word(each.outcome)},
+                            {"stage", word(each.reply.stage)},
+                            {"code", each.reply.code},
+                            {"status", each.reply.status},
+                            {"text", each.reply.text},
+                            {"in_doubt", each.in_doubt},
+                            {"tls", each.tls},
+                            {"source", each.source}});
+    return attempts;
+}
+
+// By recipient, the first of them that it is in; null: none. Those that name no recipient are everybody's.
+template <class Delivery>
+std::vector<const Delivery*> by_recipient(const std::vector<Delivery>& deliveries, std::size_t recipients) {
+    std::vector<const Delivery*> out(recipients);
+    const auto take = [&](std::size_t number, const Delivery& delivery) {
+        if (number < out.size() && out[number] == nullptr) out[number] = &delivery;
+    };
+    for (const auto& delivery : deliveries) {
+        for (const auto number : delivery.recipients) take(number, delivery);
+        for (std::size_t number = 0; delivery.recipients.empty() && number < recipients; ++number) take(number, delivery);
+    }
+    return out;
+}
+
+std::string state_of(const MessageInfo& info) {
+    if (info.active) return "active";
+    if (info.held) return "held";
+    return std::string(info.deliveries.empty() ? "report" : word_of(info.deliveries.front().waiting));
+}
+
+} // namespace
+
+json json_of(const LinkInfo& link) {
+    json addresses = json::array();
+    for (const auto& each : link.addresses)
+        addresses.push_back({{"address", each.name},
+                             {"connections", each.connections},
+                             {"own", each.own},
+                             {"limit", each.limit}});
+    return {
+        {"link", link.name},
+        {"kind", link.local ? "local"
+                 : link.mx  ? "mx"
+                            : "configured"},
+        {"state", link.down ? std::string_view("down") : decide::queue::word_of(link.health)},
+        {"pool", link.pool},
+        {"paused", link.paused},
+        {"failures", link.failures},
+        {"failing_since", seconds_of(link.failing_since)},
+        {"next_attempt", seconds_of(link.next_attempt)},
+        {"last_error", text_of(link.last_error)},
+        {"last_error_status", link.last_error.status},
+        {"connections", link.connections},
+        {"window", link.window},
+        {"limit", link.limit},
+        {"crowded", link.crowded},
+        {"addresses", std::move(addresses)},
+        {"queues", link.queues},
+        {"deliveries", link.deliveries},
+        {"due", link.due},
+        {"in_flight", link.in_flight},
+        {"waiting", link.waiting},
+        {"waits_for", text_of(link.waits_for)},
+        {"waits_for_status", link.waits_for.status},
+        {"oldest", seconds_of(link.oldest)},
+        {"transaction_ms", std::chrono::duration_cast<std::chrono::milliseconds>(link.transaction).count()},
+        {"idle_why", link.idle_why}};
+}
+
+json json_of(const std::vector<LinkFailure>& failures, smtp::WallTime since) {
+    json out = json::array();
+    for (const auto& each : failures) {
+        if (each.time < since) continue;
+        out.push_back({{"time", seconds_of(each.time)},
+                       {"phase", each.phase == Phase::connecting ? "connecting" : "session"},
+                       {"status", each.reason.status},
+                       {"text", each.reason.text}});
+    }
+    return out;
+}
+
+json json_of(const QueueInfo& queue) {
+    return {{"queue", queue.name},
+            {"link", queue.link},
+            {"state", queue.routed ? decide::queue::word_of(queue.health) : std::string_view("routing")},
+            {"pool", queue.pool},
+            {"paused", queue.paused},
+            {"of_link", queue.of_link},
+            {"failures", queue.failures},
+            {"failing_since", seconds_of(queue.failing_since)},
+            {"next_attempt", seconds_of(queue.next_attempt)},
+            {"last_error", text_of(queue.last_error)},
+            {"last_error_status", queue.last_error.status},
+            {"deliveries", queue.deliveries},
+            {"due", queue.due},
+            {"in_flight", queue.in_flight},
+            {"problem", queue.problem},
+            {"oldest", seconds_of(queue.oldest)},
+            {"idle_why", queue.idle_why}};
+}
+
+json json_of(const decide::queue::Unlinked& mail) {
+    return {{"gate", word(mail.gate)},
+            {"queue", mail.queue},
+            {"deliveries", mail.deliveries},
+            {"failures", mail.failures},
+            {"failing_since", seconds_of(mail.failing_since)},
+            {"next_attempt", seconds_of(mail.next_attempt)},
+            {"last_error", text_of(mail.reason)},
+            {"last_error_status", mail.reason.status},
+            {"waits_for", mail.waits_for}};
+}
+
+json json_of(const Inquiry::Road& road) {
+    constexpr std::string_view fates[] = {"deferred", "remote", "local", "discard", "failed"};
+    constexpr std::string_view kinds[] = {"mx", "configured", "temporary", "permanent"};
+    const auto& outcome = road.outcome;
+    json out = {{"address", outcome.address}, {"fate", fates[static_cast<std::size_t>(outcome.fate)]},
+                {"user", outcome.user},       {"status", outcome.status},
+                {"target", outcome.target},   {"transport", outcome.transport},
+                {"text", outcome.text},       {"queue", ""},
+                {"kind", ""},                 {"link", ""},
+                {"hosts", json::array()}};
+    if (!road.route) return out;
+    out["queue"] = road.route->domain;
+    out["kind"] = kinds[static_cast<std::size_t>(road.route->kind)];
+    out["link"] = road.route->link;
+    if (!road.route->text.empty()) out["status"] = road.route->status, out["text"] = road.route->text;
+    for (const auto& host : road.route->hosts)
+        out["hosts"].push_back({{"name", host.name}, {"port", host.port}, {"preference", host.preference}});
+    return out;
+}
+
+json json_of(const TrialLine& line) {
+    constexpr std::string_view findings[] = {"good", "notice", "temporary", "permanent"};
+    return {{"at_us", line.at.count()},
+            {"step", line.step},
+            {"finding", findings[static_cast<std::size_t>(line.finding)]},
+            {"host", line.host},
+            {"recipient", line.recipient},
+            {"code", line.code},
+            {"status", line.status},
+            {"text", line.text},
+            {"advice", line.advice}};
+}
+
+json json_of(const Pause& pause) {
+    return {{"scope", word_of(pause.scope)},
+            {"name", pause.name},
+            {"who", pause.who},
+            {"why", pause.why},
+            {"since", seconds_of(pause.since)}};
+}
+
+HeaderFacts facts_of(std::string_view header) {
+    HeaderFacts out;
+    for (const auto& field : smtp::scan_header(header).fields) {
+        if (field.is("Subject") && out.subject.empty()) out.subject = smtp::decoded_words(field.unfolded());
+        if (field.is("Message-ID") && out.message_id.empty()) out.message_id = smtp::decoded_words(field.unfolded());
+    }
+    return out;
+}
+
+json json_of(const MessageInfo& info, const spool::MessageState& state, const HeaderFacts& header, Detail detail,
+             const std::string& user) {
+    const bool all = detail == Detail::everything;
+    json recipients = json::array();
+    const auto deliveries = by_recipient(info.deliveries, state.recipients.size());
+    for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
+        const auto& recipient = state.recipients[number];
+        const auto* delivery = deliveries[number];
+        if (recipient.status == spool::Status::expanded) continue;
+        if (recipient.accounted_for() && !all) continue;
+        json line = {{"address", recipient.address},
+                     {"original", state.envelope_of(recipient).address},
+                     {"state", "finished"},
+                     {"queue", ""},
+                     {"link", ""},
+                     {"failures", recipient.failures},
+                     {"next_attempt", 0},
+                     {"reason", recipient.reply.text},
+                     {"since", 0},
+                     {"waits_for", ""}};
+        if (delivery != nullptr && !recipient.accounted_for()) {
+            line["state"] = word_of(delivery->waiting);
+            line["queue"] = delivery->queue;
+            line["link"] = delivery->link;
+            line["next_attempt"] = seconds_of(delivery->next_attempt);
+            if (!delivery->reason.text.empty()) line["reason"] = delivery->reason.text;
+            line["since"] = seconds_of(delivery->since);
+            line["waits_for"] = delivery->waits_for;
+        }
+        if (all) {
+            line["tries"] = recipient.tries;
+            line["in_doubt"] = recipient.in_doubt;
+            line["user"] = recipient.user;
+            line["target"] = recipient.target;
+            line["transport"] = recipient.transport;
+            line["attempts"] = history_of(recipient);
+            line["advice"] = delivery == nullptr || recipient.accounted_for() ? "" : advice_on(*delivery, recipient, user);
+        }
+        recipients.push_back(std::move(line));
+    }
+    json out = {{"id", info.id.text()},
+                {"state", state_of(info)},
+                {"arrival", seconds_of(info.arrival)},
+                {"expiry", seconds_of(info.expiry)},
+                {"size", info.size},
+                {"lane", word_of(info.lane)},
+                {"sender", state.envelope.reverse_path},
+                {"subject", header.subject},
+                {"message_id", header.message_id},
+                {"submitter", state.envelope.submitter},
+                {"pool", state.envelope.pool},
+                {"policy", state.retry_policy},
+                {"recipients", std::move(recipients)}};
+    if (!all) return out;
+    const auto& e = state.envelope;
+    out["location"] = info.location == spool::Location::incoming ? "incoming" : "messages";
+    out["client"] = e.client_address.empty() ? "" : fmt::format("{}[{}]", e.client_name, e.client_address);
+    out["helo"] = e.helo;
+    out["protocol"] = e.protocol;
+    out["envelope_id"] = e.envid;
+    out["idempotency_key"] = e.idempotency_key;
+    out["policy_values"] =
+        state.retry_values ? decide::queue::text_of(policy_of(state.retry_policy, *state.retry_values)) : "";
+    out["problem"] = state.problem;
+    out["held_by"] = state.held_by;
+    out["held_why"] = state.held_why;
+    out["rerouted_to"] = state.rerouted_to;
+    return out;
+}
+
+namespace {
+
+struct Source {
+    std::string from, who;
+};
+
+// What opens a closed gate, where somebody can.
+std::string advice_of(const GateInfo& gate, spool::QueueId id, const spool::RecipientState& recipient,
+                      const Errand& errand, const Pauses& pauses) {
+    if (gate.gate == Gate::hold) return fmt::format("\"postrider message release {}\" lets it go.", id.text());
+    if (gate.gate != Gate::pause) return advice_on(gate, recipient, errand);
+    return find(pauses, gate.scope, gate.name) == nullptr ? "" : resume_advice(gate.scope, gate.name);
+}
+
+// Where a closed gate comes from.
+Source source_of(const GateInfo& gate, const spool::MessageState& state,
+                 const spool::RecipientState& recipient, const Pauses& pauses) {
+    switch (gate.gate) {
+    case Gate::schedule: return {"asked for by the sender", ""};
+    case Gate::hold: return {state.held_why, state.held_by};
+    case Gate::pause: {
+        const auto* pause = find(pauses, gate.scope, gate.name);
+        if (pause == nullptr) return {"postrider is stopping", ""};
+        return {fmt::format("command: pause {}{}{}{}", word_of(pause->scope), pause->name.empty() ? "" : " ",
+                            pause->name, pause->why.empty() ? "" : ": " + pause->why),
+                pause->who};
+    }
+    case Gate::agent: return {"", ""};
+    case Gate::categorizer:
+        return {gate.reason.text.empty() ? "categorizer" : "categorizer: " + gate.reason.text, ""};
+    case Gate::suppression: return {"command: postrider suppress check " + recipient.address, ""};
+    case Gate::route:
+    case Gate::link:
+    case Gate::queue:
+        if (gate.reason.text.empty()) return {"", ""};
+        return {(gate.reason.remote_reply.empty() ? "" : "remote reply: ") + gate.reason.text, ""};
+    case Gate::ladder: return {(recipient.reply.code > 0 ? "remote reply: " : "") + recipient.reply.text, ""};
+    case Gate::rate:
+    case Gate::window: return {gate.reason.text, ""};
+    case Gate::turn:
+    case Gate::report: return {"", ""};
+    }
+    return {};
+}
+
+} // namespace
+
+std::vector<json> explained(spool::QueueId id, const std::vector<Explanation>& explanations,
+                            const spool::MessageState& state, const Pauses& pauses, const std::string& user) {
+    std::vector<json> out;
+    const auto by_number = by_recipient(explanations, state.recipients.size());
+    for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
+        const auto& recipient = state.recipients[number];
+        if (recipient.accounted_for()) continue;
+        json line = {{"id", id.text()},
+                     {"address", recipient.address},
+                     {"queue", ""},
+                     {"link", ""},
+                     {"gates", json::array()},
+                     {"blocked_by", ""},
+                     {"next_attempt", 0},
+                     {"state", "report"}};
+        if (const auto* its = by_number[number]; its != nullptr) {
+            line["queue"] = its->queue;
+            line["link"] = its->link;
+            line["state"] = word_of(its->waiting);
+            line["next_attempt"] = seconds_of(its->next_attempt);
+            for (const auto& gate : its->gates) {
+                const auto source = gate.open ? Source{} : source_of(gate, state, recipient, pauses);
+                line["gates"].push_back({{"gate", word(gate.gate)},
+                                         {"open", gate.open || its->active},
+                                         {"text", gate.text},
+                                         {"from", source.from},
+                                         {"who", source.who},
+                                         {"since", seconds_of(gate.since)},
+                                         {"until", seconds_of(gate.until)},
+                                         {"advice", its->active || gate.open ? "" : advice_of(gate, id, recipient, {its->queue, its->link, user}, pauses)}});
+                if (!gate.open && !its->active && line["blocked_by"] == "")
+                    line["blocked_by"] = word(gate.gate);
+            }
+        }
+        out.push_back(std::move(line));
+    }
+    return out;
+}
+
+namespace {
+
+// Queues have their recipients' domain for a name, but where the next hop was named (an operator's word, a transport
+// table), and those of this host's users.
+bool named_by_domain(std::string_view queue) {
+    return !queue.empty() && !queue.starts_with(proto::route::via) && !queue.starts_with(store_prefix);
+}
+
+} // namespace
+
+Facts facts_of(const MessageInfo& info, const spool::MessageState* state, smtp::WallTime now, const HeaderFacts& header) {
+    Facts facts;
+    facts.subject = header.subject;
+    facts.message_id = header.message_id;
+    facts.id = info.id.text();
+    facts.lane = word_of(info.lane);
+    facts.age = now - info.arrival;
+    facts.size = info.size;
+    if (info.held) facts.states.emplace_back("held");
+    for (const auto& delivery : info.deliveries) {
+        facts.states.emplace_back(word_of(delivery.waiting));
+        if (!delivery.queue.empty()) facts.domains.emplace_back(decide::link_to(delivery.queue));
+        if (!named_by_domain(delivery.queue)) facts.domains_known = false;
+        if (!delivery.link.empty()) facts.links.push_back(delivery.link);
+        for (const auto* why : {&delivery.reason.text, &delivery.waits_for})
+            if (!why->empty()) facts.reasons.push_back(*why);
+    }
+    if (state == nullptr) return facts;
+    facts.sender = state->envelope.reverse_path;
+    facts.submitter = state->envelope.submitter;
+    facts.pool = state->envelope.pool;
+    facts.policy = state->retry_policy;
+    for (const auto& recipient : state->recipients) {
+        if (recipient.accounted_for()) continue;
+        facts.recipients.push_back(recipient.address);
+        facts.domains.push_back(recipient.address.substr(recipient.address.rfind('@') + 1));
+        const auto& original = state->envelope_of(recipient).address;
+        if (original != recipient.address) facts.recipients.push_back(original);
+        if (!recipient.reply.text.empty()) facts.reasons.push_back(recipient.reply.text);
+    }
+    return facts;
+}
+
+} // namespace queue_manager

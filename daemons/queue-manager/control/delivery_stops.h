@@ -1,0 +1,50 @@
+// Messages that an operator removes while they are being delivered: their deliveries are ended first, as far as an agent
+// still can; only then is anything changed. Knows neither the engine nor the agents: asked at every end of a turn, it
+// looks whether the delivery has ended.
+#pragma once
+#include "daemons/common/runtime/timer.h"
+#include "libspool/format/queue_id.h"
+#include <functional>
+#include <map>
+#include <vector>
+
+namespace queue_manager {
+
+class DeliveryStops {
+public:
+    // Whether nothing of the message is in flight any more; false: it could not be stopped.
+    using Then = std::function<void(bool stopped)>;
+    struct Hands {
+        std::function<bool(spool::QueueId)> in_flight;
+        // Nothing further of it is begun, and what is in flight is to end. Undone by go_on().
+        std::function<void(spool::QueueId)> stop;
+        std::function<void(spool::QueueId)> go_on;
+    };
+    // An agent that has not answered in this time is not waited for.
+    static constexpr smtp::Duration patience = std::chrono::seconds(5);
+
+    DeliveryStops(common::Loop& loop, Hands hands)
+        : hands_(std::move(hands)), patience_(loop, [this] { give_up(); }) {}
+
+    // `keep`: nothing of it was to be begun before, either (held).
+    enum class Before : std::uint8_t { free, held };
+    void stop(spool::QueueId id, Before before, Then then);
+    // All of its content has been sent: what becomes of it the other side says.
+    void too_late(spool::QueueId id) { end(id, false); }
+    // Has anything come to its end?
+    void look();
+
+private:
+    struct Stop {
+        Before before;
+        std::vector<Then> then;
+    };
+    void end(spool::QueueId id, bool stopped);
+    void give_up();
+
+    Hands hands_;
+    std::map<spool::QueueId, Stop> stops_;
+    common::Timer patience_;
+};
+
+} // namespace queue_manager

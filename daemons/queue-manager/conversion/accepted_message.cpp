@@ -1,0 +1,91 @@
+#include "daemons/queue-manager/conversion/accepted_message.h"
+#include "daemons/decide/message/dsn_requests.h"
+#include "daemons/queue-manager/conversion/records.h"
+#include "daemons/queue-manager/conversion/retry_values.h"
+#include <optional>
+
+namespace queue_manager {
+
+namespace {
+
+decide::queue::Lane lane_of(const spool::MessageState& state) {
+    using decide::queue::Lane;
+    if (state.lane == "high") return Lane::high;
+    if (state.lane == "bulk") return Lane::bulk;
+    if (!state.lane.empty() || state.priority == 0) return Lane::normal;
+    return state.priority > 0 ? Lane::high : Lane::bulk;
+}
+
+bool was_tried(const spool::RecipientState& recipient, const spool::MessageState& state) {
+    return recipient.failures > 0 || recipient.next_attempt != smtp::WallTime{} || state.problem ||
+           state.deaths_alone > 0;
+}
+
+// What its sender is still to be told, of one that did not fail.
+std::optional<decide::queue::ReportKind> owed(const spool::RecipientState& recipient, std::uint32_t number,
+                                              const decide::ReportWishes& wishes) {
+    using decide::queue::ReportKind;
+    if (recipient.reported) return {};
+    if (recipient.status == spool::Status::delivered && recipient.success != spool::SuccessReport::none)
+        return recipient.success == spool::SuccessReport::delivered ? ReportKind::delivered : ReportKind::relayed;
+    return wishes.expansion(number);
+}
+
+} // namespace
+
+Intake::Intake(spool::QueueId id, spool::Location location, std::uint64_t size,
+               const spool::MessageState& state) {
+    const spool::Envelope& envelope = state.envelope;
+    event_.id = id;
+    event_.location = location;
+    event_.size = size;
+    event_.arrival = envelope.arrival;
+    event_.not_before = state.free_from ? *state.free_from : envelope.not_before.value_or(smtp::WallTime{});
+    event_.expiry = state.expiry.value_or(smtp::WallTime{});
+    event_.lifetime = std::chrono::seconds(state.lifetime);
+    event_.lane = lane_of(state);
+    event_.sender =
+        envelope.reverse_path.empty() ? decide::queue::Sender::null : decide::queue::Sender::ordinary;
+    event_.submitter = envelope.submitter;
+    event_.pool = envelope.pool;
+    event_.retry_policy = state.retry_policy;
+    if (state.retry_values) {
+        policy_ = policy_of(state.retry_policy, *state.retry_values);
+        event_.policy = &policy_;
+    }
+    event_.recipients = static_cast<std::uint32_t>(state.recipients.size());
+    event_.delay_notice_sent = state.delay_notice_sent;
+    event_.trace = envelope.trace;
+    event_.held = state.held; // by its filter's verdict at first
+
+    std::optional<decide::ReportWishes> wishes; // rarely needed: what is new is open
+    for (std::uint32_t number = 0; number < state.recipients.size(); ++number) {
+        const spool::RecipientState& recipient = state.recipients[number];
+        if (recipient.accounted_for()) {
+            if (!wishes) wishes.emplace(state);
+            if (const auto kind = owed(recipient, number, *wishes)) {
+                const auto& reply = recipient.reply;
+                unreported_.push_back({.number = number,
+                                       .kind = *kind,
+                                       .reason = {reply.status, reply.text, {}, reply.code == 0 ? "" : host_name_of(recipient.host)}});
+            }
+            continue;
+        }
+        open_.push_back(number);
+        if (was_tried(recipient, state))
+            restored_.push_back({.number = number,
+                                 .failures = recipient.failures,
+                                 .message_failures = state.problem ? recipient.failures : 0,
+                                 .deaths = state.deaths_alone,
+                                 .suspect = state.deaths_alone > 0,
+                                 .problem = state.problem,
+                                 .next_attempt = recipient.next_attempt});
+    }
+    finished_ = open_.empty() && unreported_.empty();
+    if (open_.size() < state.recipients.size()) event_.open = open_;
+    if (open_.empty()) event_.recipients = 0; // none is open, though none is listed
+    event_.unreported = unreported_;
+    event_.restored = restored_;
+}
+
+} // namespace queue_manager

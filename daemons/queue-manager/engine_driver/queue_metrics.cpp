@@ -1,0 +1,77 @@
+#include "daemons/queue-manager/engine_driver/queue_metrics.h"
+#include "daemons/common/runtime/loop.h"
+#include <algorithm>
+#include <tuple>
+
+namespace queue_manager {
+
+using common::Family;
+using common::QueueState;
+using decide::queue::LinkInfo;
+using proto::figures::LinkState;
+
+constexpr int share = 100; // of the time one walk takes, before the next one
+
+static bool is_failing(const LinkInfo& link) { return link.down || link.health != decide::queue::Health::ready; }
+
+std::vector<LinkState> busiest(const std::vector<LinkInfo>& links, std::size_t most) {
+    std::vector<const LinkInfo*> order;
+    order.reserve(links.size());
+    for (const auto& link : links) order.push_back(&link);
+    const auto key = [](const LinkInfo* link) {
+        return std::tuple(link->deliveries, is_failing(*link), std::string_view(link->name));
+    };
+    const auto end = order.begin() + static_cast<std::ptrdiff_t>(std::min(most, order.size()));
+    std::ranges::partial_sort(order, end, std::ranges::greater(), key);
+    std::vector<LinkState> out;
+    LinkState rest;
+    const auto add = [](LinkState& to, const LinkInfo& link) {
+        to.deliveries += link.deliveries;
+        to.active += link.in_flight;
+        to.connections += link.connections;
+        to.failing += is_failing(link);
+    };
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const auto& link = *order[i];
+        if (i >= most || link.name.empty()) {
+            add(rest, link);
+            continue;
+        }
+        auto& named = out.emplace_back();
+        named.link = link.name;
+        named.failures = link.failures;
+        add(named, link);
+    }
+    out.push_back(rest);
+    return out;
+}
+
+void Measurement::take(const decide::queue::Engine& engine, std::uint32_t most_links, common::Figures& figures) {
+    const auto counts = engine.counts();
+    const auto set = [&](Family family, std::uint64_t value, auto... labels) {
+        figures.set(family, static_cast<std::int64_t>(value), labels...);
+    };
+    set(Family::queue_messages, counts.messages);
+    set(Family::queue_connections, counts.connections);
+    set(Family::queue_deliveries, counts.uncategorized, QueueState::uncategorized);
+    set(Family::queue_deliveries, counts.scheduled, QueueState::scheduled);
+    set(Family::queue_deliveries, counts.held, QueueState::held);
+    set(Family::queue_deliveries, counts.paused, QueueState::paused);
+    set(Family::queue_deliveries, counts.routing, QueueState::routing);
+    set(Family::queue_deliveries, counts.retrying, QueueState::retrying);
+    set(Family::queue_deliveries, counts.free, QueueState::due);
+    set(Family::queue_deliveries, counts.active, QueueState::active);
+    set(Family::queue_deliveries, counts.reports, QueueState::report);
+    const auto now = common::Loop::now();
+    if (now.monotonic < not_before_) return;
+    const auto oldest = engine.oldest(now);
+    figures.set(Family::queue_oldest_age, oldest ? std::max<std::int64_t>(0, (now.wall - oldest->arrival).count()) : 0);
+    const auto links = engine.links(now);
+    set(Family::queue_links, links.size());
+    set(Family::queue_links_failing, static_cast<std::uint64_t>(std::ranges::count_if(links, is_failing)));
+    figures.set_links(busiest(links, most_links));
+    const auto after = common::Loop::now().monotonic;
+    not_before_ = after + share * (after - now.monotonic);
+}
+
+} // namespace queue_manager

@@ -1,0 +1,105 @@
+// What operators try (`postrider try`): an address is categorized and routed as a message's would be, then a
+// delivery agent goes as far as RCPT; every step is told as it comes. Nothing of it reaches the engine: no
+// message, no link's state, no counter. Knows the words of those it asks; not their channels, nor the control
+// socket.
+#pragma once
+#include "daemons/common/proto/delivery.h"
+#include "daemons/decide/queue/events.h"
+#include "daemons/queue-manager/probe/route_query.h"
+#include "libsmtp/text/time_types.h"
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace queue_manager {
+
+// What is told of a trial: a step, or at last what it came to.
+struct TrialLine {
+    smtp::Duration at{}; // since it was asked for
+    std::string_view step = {}; // "categorize", "route", "queue", a proto::delivery::Step's name, "result"
+    proto::delivery::Finding finding = proto::delivery::Finding::good;
+    std::string host = {}; // "mx.example.org[192.0.2.1]:25", or a name
+    std::string recipient = {};
+    std::uint16_t code = 0;
+    std::string status = {}, text = {};
+    std::string advice = {}; // what to do; "" nothing
+};
+
+// "mx.example.org", "mx.example.org:2525", "192.0.2.1", "[2001:db8::1]:25": a host itself, no MX of it.
+std::optional<proto::route::Host> host_named(std::string_view text);
+
+class Trials {
+public:
+    struct Order {
+        std::string address = {}, reverse_path = {};
+        std::optional<proto::route::Host> host = {}; // instead of those of the route
+        bool every_host = false;
+        bool dialogue = false; // the lines of the conversation as well
+    };
+    struct Listener {
+        std::function<void(const TrialLine&)> line;
+        std::function<void()> over; // behind the line "result"
+        std::function<void(std::string_view error)> refused;
+    };
+    using AgentId = decide::queue::AgentId;
+    struct Hands {
+        // By the pool of source addresses that mail from there goes by.
+        std::function<void(const std::string& address, const std::string& reverse_path, Inquiry::Done done)> inquire;
+        std::function<proto::delivery::Connect(const proto::route::Routed&)> connect; // as for a delivery
+        std::function<std::optional<AgentId>(const proto::delivery::Try&)> send; // nothing: no agent is there
+        std::function<void(AgentId, const proto::delivery::EndTry&)> end;
+        // Why mail would wait that could go: a pause, a link that rests …
+        std::function<std::vector<std::string>(const proto::route::Routed&)> hindrances;
+        std::function<std::string()> sends_as; // the user whom the agents run as; "" not known
+    };
+
+    static constexpr std::size_t most_recipients = 50, most_transactions = 20; // of what an address expands to
+
+    explicit Trials(Hands hands) : hands_(std::move(hands)) {}
+
+    // Its number, for abandon(). May be over on return.
+    std::uint64_t begin(Order order, Listener listener);
+    // Nobody listens any more: the agent is told to end it. Nothing if it is over.
+    void abandon(std::uint64_t number);
+    void said(AgentId agent, const proto::delivery::TryStep& step);
+    void said(AgentId agent, const proto::delivery::Tried& tried);
+    void gone(AgentId agent);
+
+private:
+    struct Transaction {
+        proto::route::Routed route;
+        std::string reverse_path;
+        std::vector<std::string> recipients;
+    };
+    struct Trial {
+        Order order;
+        Listener listener;
+        smtp::Monotonic began{};
+        smtp::Monotonic sent{}; // to the agent: the transaction under way …
+        proto::route::Routed route = {}; // … whose it is …
+        std::string pool = {};           // … and of which source addresses; "" none
+        std::deque<Transaction> left = {};
+        std::optional<AgentId> agent = {};
+        std::size_t tried = 0, here = 0; // recipients: asked a server about; of our own
+        TrialLine worst = {};            // the reason, of the worst that was found
+    };
+    using Place = std::map<std::uint64_t, Trial>::iterator;
+
+    void found(std::uint64_t number, const Inquiry::Findings& findings);
+    void take(Trial& trial, const Inquiry::Road& road);
+    void go_on(Place at);
+    void conclude(Place at);
+    void tell(Trial& trial, TrialLine line);
+    static void worse(Trial& trial, const TrialLine& line);
+
+    Hands hands_;
+    std::uint64_t last_ = 0;
+    std::map<std::uint64_t, Trial> trials_;
+};
+
+} // namespace queue_manager

@@ -1,0 +1,150 @@
+#include "daemons/queue-manager/spool/idempotency_keys.h"
+#include "daemons/common/store/lmdb.h"
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace queue_manager {
+
+using common::Loop;
+using common::idempotency::Kept;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::size_t at_once = 1000;         // keys in one transaction
+constexpr std::size_t most_waiting = 100'000; // while the store cannot be written; beyond, keys are forgotten
+constexpr auto retry_after = 10s;
+
+} // namespace
+
+// Used by one job at a time.
+struct Keys::Back {
+    const std::string directory;
+    const std::uint64_t largest;
+    std::unique_ptr<store::Lmdb> store = {};
+
+    spool::Result<> write(const std::vector<Kept>& kept, bool whole, smtp::WallTime now, std::string& aside) {
+        if (!store) {
+            store = TRY(store::Lmdb::open(directory, {.largest = largest, .keeper = true}));
+            aside = store->put_aside();
+        }
+        if (!kept.empty()) TRY(common::idempotency::keep(*store, kept, now));
+        if (whole) TRY(common::idempotency::set_complete(*store, common::idempotency::this_boot(), now));
+        return {};
+    }
+};
+
+Keys::Keys(common::Loop& loop, common::Log& log, spool::CommitPool& pool, const config::Config& config,
+           Trouble trouble)
+    : log_(log), pool_(pool), trouble_(std::move(trouble)), enabled_(config.idempotency.enabled),
+      life_(config.idempotency.life),
+      back_(new Back{common::idempotency::directory_in(config.spool.directory), config.idempotency.largest}),
+      retry_(loop, [this] { send(); }) {}
+
+Keys::~Keys() = default;
+
+void Keys::reconfigure(const config::Config& config) {
+    enabled_ = config.idempotency.enabled;
+    life_ = config.idempotency.life;
+    if (!enabled_) { // nobody waits for a store that is not written to
+        waiting_.clear();
+        if (std::exchange(ill_, false)) trouble_("");
+        for (const auto& [id, waits] : std::exchange(then_, {}))
+            for (const auto& then : waits) then();
+    }
+    if (begun_) send();
+}
+
+void Keys::begin() {
+    begun_ = true;
+    send();
+}
+
+void Keys::seen(spool::QueueId id, const spool::Envelope& envelope) {
+    if (envelope.idempotency_key.empty() || !enabled_) return;
+    const auto expires = envelope.arrival + life_;
+    if (expires <= Loop::now().wall || then_.contains(id)) return;
+    if (waiting_.size() >= most_waiting) {
+        log_.error("{}: its idempotency key is not remembered: too many wait for the store", id.text());
+        return;
+    }
+    Kept kept{.what = {}, .expires = expires};
+    kept.what.state = decide::idempotency::State::accepted;
+    kept.what.id = id;
+    kept.what.digest = envelope.idempotency_digest;
+    kept.what.submitter = envelope.submitter;
+    kept.what.key = envelope.idempotency_key;
+    waiting_.push_back(std::move(kept));
+    then_.try_emplace(id);
+    if (!ill_) send();
+}
+
+void Keys::all_seen() {
+    all_seen_ = true;
+    if (!ill_) send();
+}
+
+void Keys::when_kept(spool::QueueId id, std::function<void()> then) {
+    if (const auto waits = then_.find(id); waits != then_.end() && !ill_)
+        waits->second.push_back(std::move(then));
+    else
+        then();
+}
+
+// The first job opens the store, with or without a key; one is under way at a time.
+void Keys::send() {
+    if (busy_ || !begun_ || !enabled_) return;
+    if (back_->store && waiting_.empty() && (complete_ || !all_seen_)) return;
+    busy_ = true;
+    std::vector<Kept> some;
+    const auto end = waiting_.begin() + static_cast<std::ptrdiff_t>(std::min(at_once, waiting_.size()));
+    some.assign(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(end));
+    waiting_.erase(waiting_.begin(), end);
+    const bool whole = all_seen_ && !complete_ && waiting_.empty();
+    pool_.post([this, alive = std::weak_ptr(alive_), &pool = pool_, back = back_, some = std::move(some),
+                whole, now = Loop::now().wall]() mutable {
+        std::string aside;
+        auto result = back->write(some, whole, now, aside);
+        pool.complete(
+            [this, alive, some = std::move(some), whole, result = std::move(result), aside]() mutable {
+                if (!alive.expired()) sent(std::move(some), whole, result, std::move(aside));
+            });
+    });
+}
+
+void Keys::sent(std::vector<Kept> kept, bool whole, const spool::Result<>& result, std::string aside) {
+    busy_ = false;
+    if (!aside.empty())
+        log_.critical(
+            "the store of idempotency keys was put aside as {}/data.mdb.damaged: {}; the keys of messages "
+            "that have left the spool are forgotten",
+            back_->directory, aside);
+    std::vector<std::function<void()>> free;
+    const auto let_go = [&](auto& waits) { std::ranges::move(std::exchange(waits, {}), std::back_inserter(free)); };
+    if (result) {
+        for (const auto& each : kept) {
+            let_go(then_[each.what.id]);
+            then_.erase(each.what.id);
+        }
+        if (whole) log_.info("idempotency keys: those of all messages in the spool are known");
+        complete_ = complete_ || whole;
+        if (std::exchange(ill_, false)) {
+            log_.info("idempotency keys are remembered again");
+            trouble_("");
+        }
+    } else {
+        for (auto& [id, waits] : then_) let_go(waits);
+        waiting_.insert(waiting_.begin(), std::make_move_iterator(kept.begin()),
+                        std::make_move_iterator(kept.end()));
+        if (!std::exchange(ill_, true)) {
+            log_.error("idempotency keys are not remembered: {}", result.error().what);
+            trouble_("idempotency keys are not remembered: " + result.error().what);
+        }
+        retry_.start(retry_after);
+    }
+    for (const auto& then : free) then();
+    if (!ill_) send();
+}
+
+} // namespace queue_manager

@@ -1,0 +1,59 @@
+// The idempotency keys of the messages in the spool: the queue-manager keeps the store, and no message's file
+// goes before its key is in there for good. What the store has lost (a power cut, a damaged file) comes back
+// from the files at start. Knows the store; must not know what a queue is.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/submission/idempotency/store.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/timer.h"
+#include "libspool/disk/commit_pool.h"
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace queue_manager {
+
+class Keys {
+public:
+    using Trouble = std::function<void(std::string)>; // for `postrider status`; "" clears it
+
+    // `pool`: where it waits for the disk. All outlive it.
+    Keys(common::Loop& loop, common::Log& log, spool::CommitPool& pool, const config::Config& config,
+         Trouble trouble);
+    ~Keys();
+    Keys(const Keys&) = delete;
+
+    void reconfigure(const config::Config& config);
+    // Makes the store if there is none, or examines the one there is.
+    void begin();
+    // That message is in the spool, and durable.
+    void seen(spool::QueueId id, const spool::Envelope& envelope);
+    // Everything that was in the spool has been seen.
+    void all_seen();
+    // Calls `then` when the key of that message, if it has one, is in the store, or has turned out not to go
+    // in: mail waits for no store. Mostly at once.
+    void when_kept(spool::QueueId id, std::function<void()> then);
+
+private:
+    struct Back; // what the jobs use
+    void send();
+    void sent(std::vector<common::idempotency::Kept> kept, bool whole, const spool::Result<>& result,
+              std::string aside);
+
+    common::Log& log_;
+    spool::CommitPool& pool_;
+    Trouble trouble_;
+    bool enabled_;
+    smtp::Duration life_;
+    std::shared_ptr<Back> back_;
+    common::Timer retry_;
+    std::vector<common::idempotency::Kept> waiting_; // to be written
+    std::unordered_map<spool::QueueId, std::vector<std::function<void()>>>
+        then_; // of those, and of those under way
+    bool begun_ = false, all_seen_ = false, complete_ = false, busy_ = false, ill_ = false;
+    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+} // namespace queue_manager

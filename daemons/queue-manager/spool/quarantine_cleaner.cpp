@@ -1,0 +1,75 @@
+#include "daemons/queue-manager/spool/quarantine_cleaner.h"
+#include <algorithm>
+#include <chrono>
+
+namespace queue_manager {
+
+using namespace std::chrono_literals;
+using common::Loop;
+
+namespace {
+
+constexpr smtp::Duration interval = 10min, shortest_rest = 1s;
+constexpr int share = 10; // of the time one look takes, before the next one
+
+} // namespace
+
+PutAsideCleaner::PutAsideCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
+                                 std::function<void(std::string)> trouble)
+    : log_(log), disk_(disk), pool_(pool), trouble_(std::move(trouble)),
+      places_{{{"bad", {}}, {"quarantine", {}}, {"quarantine/incomplete", {}}, {"removed", {}}}},
+      timer_(loop, [this] { look(); }) {}
+
+void PutAsideCleaner::limit(const spool::PutAsideLimits& bad, const spool::PutAsideLimits& quarantine,
+                            const spool::PutAsideLimits& removed) {
+    places_[0].limits = bad;
+    places_[1].limits = places_[2].limits = quarantine;
+    places_[3].limits = removed;
+}
+
+void PutAsideCleaner::soon() {
+    if (looking_) {
+        again_ = true;
+        return;
+    }
+    const auto now = Loop::now().monotonic;
+    timer_.start(std::max<smtp::Duration>(not_before_ - now, 1ms));
+}
+
+void PutAsideCleaner::look() {
+    looking_ = true;
+    again_ = false;
+    pool_.post([this, places = places_, now = Loop::now().wall] {
+        const auto began = std::chrono::steady_clock::now();
+        Kept kept;
+        for (std::size_t n = 0; n < places.size(); ++n)
+            kept[n] = spool::keep_within(disk_, places[n].directory, places[n].limits, now);
+        const auto took = std::chrono::duration_cast<smtp::Duration>(std::chrono::steady_clock::now() - began);
+        pool_.complete([this, kept = std::move(kept), took]() mutable { looked(std::move(kept), took); });
+    });
+}
+
+void PutAsideCleaner::looked(Kept kept, smtp::Duration took) {
+    std::string problem;
+    for (std::size_t n = 0; n < places_.size(); ++n) {
+        auto& place = places_[n];
+        auto& now = kept[n];
+        if (!now || now->error.code != 0) problem = now ? now->error.what : now.error().what;
+        if (!now) continue;
+        if (now->removed > 0 && n == 3)
+            log_.info("removed/: {} removed by operators can no longer be brought back, {} bytes", now->removed, now->removed_bytes);
+        else if (now->removed > 0)
+            log_.warning("{}/: {} removed, {} bytes: too old, or too much together (spool.{}_age, spool.{}_size)", place.directory,
+                         now->removed, now->removed_bytes, n == 0 ? "bad" : "quarantine", n == 0 ? "bad" : "quarantine");
+        now->removed += place.kept.removed;
+        now->removed_bytes += place.kept.removed_bytes;
+        place.kept = *now;
+    }
+    trouble_(problem.empty() ? "" : "what was put aside cannot be kept within its limits: " + problem);
+    looking_ = false;
+    not_before_ = Loop::now().monotonic + std::max<smtp::Duration>(shortest_rest, share * took);
+    if (again_) return soon();
+    timer_.start(std::max<smtp::Duration>(interval, share * took));
+}
+
+} // namespace queue_manager

@@ -1,0 +1,48 @@
+// Keeps what was put aside (bad/, quarantine/, quarantine/incomplete/) or removed by an operator (removed/) within its limits
+// of age and size: looks at start, every ten minutes, and soon after something came. Knows directories; must not know queues.
+#pragma once
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/timer.h"
+#include "libspool/disk/commit_pool.h"
+#include "libspool/disk/keep_within.h"
+#include "libspool/disk/real_disk.h"
+#include <array>
+#include <functional>
+#include <string_view>
+
+namespace queue_manager {
+
+class PutAsideCleaner {
+public:
+    struct Place {
+        const char* directory;
+        spool::PutAsideLimits limits;
+        spool::PutAsideKept kept = {}; // as of the last look; removed: since the start
+    };
+
+    // `trouble`: for status, that something cannot be removed; "" it can.
+    PutAsideCleaner(common::Loop& loop, common::Log& log, spool::RealDisk& disk, spool::CommitPool& pool,
+                    std::function<void(std::string)> trouble);
+    PutAsideCleaner(const PutAsideCleaner&) = delete;
+
+    void limit(const spool::PutAsideLimits& bad, const spool::PutAsideLimits& quarantine, const spool::PutAsideLimits& removed);
+    // Something was put aside, or may have been: look soon, and again and again.
+    void soon();
+    const std::array<Place, 4>& places() const { return places_; } // in the order of common::Aside
+
+private:
+    using Kept = std::array<spool::Result<spool::PutAsideKept>, 4>;
+    void look();
+    void looked(Kept kept, smtp::Duration took);
+
+    common::Log& log_;
+    spool::RealDisk& disk_;
+    spool::CommitPool& pool_;
+    std::function<void(std::string)> trouble_;
+    std::array<Place, 4> places_;
+    common::Timer timer_;
+    bool looking_ = false, again_ = false;
+    smtp::Monotonic not_before_{}; // a look at many files takes its time
+};
+
+} // namespace queue_manager

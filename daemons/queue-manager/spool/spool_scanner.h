@@ -1,0 +1,81 @@
+// Finds messages in the spool for the queue-manager: all of it at start, the messages it is told of first;
+// one writer's directory when that writer comes or goes. Reads on the pool's threads, several directories
+// side by side, a batch of files at a time, so that delivery starts while it goes on. Knows how to look; must
+// not know what a queue is.
+#pragma once
+#include "libspool/disk/commit_pool.h"
+#include "libspool/store/recovery.h"
+#include "libspool/store/snapshot.h"
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace queue_manager {
+
+class Loader {
+public:
+    struct Callbacks {
+        std::function<void(spool::Found&&)> found;
+        std::function<void(const spool::PutAside&)> put_aside;
+        std::function<void(const spool::Error&)> unreadable;
+        std::function<void()> all_loaded; // the scan of everything has ended
+        std::function<void()> unread = {}; // some could not be read, and may be later: load_unread()
+    };
+
+    Loader(spool::CommitPool& pool, Callbacks callbacks) : pool_(pool), callbacks_(std::move(callbacks)) {}
+
+    // `first` says in which order to read, never what there is: those of them that are found whole, and that
+    // nobody delivers, come before everything else and only once; the rest is for the directories to tell.
+    void load_everything(std::vector<spool::SnapshotMessage> first = {});
+    void load_writer(std::uint8_t slot);
+    // What could not be read so far, again.
+    void load_unread();
+    bool has_unread() const { return !unread_.empty(); }
+    // The scan of everything has not ended: an id that is not known yet may still turn up.
+    bool loading() const { return loading_; }
+
+    // A message is finished and its file about to be removed: neither a scan that has read it already nor one
+    // that begins before it has gone may bring it back.
+    void finished(spool::QueueId id) { finished_.insert(id); }
+    // Its file has gone.
+    void gone(spool::QueueId id) {
+        if (scans_ > 0) gone_.push_back(id);
+        else finished_.erase(id);
+    }
+
+    // A writer tells of its message. True: a scan was quicker, so it is known, or even delivered and gone.
+    bool found_before(spool::QueueId id) { return untold_.erase(id) > 0; }
+    // It will tell of nothing any more; another may come in its place.
+    void writer_left(std::uint8_t slot) {
+        std::erase_if(untold_, [&](spool::QueueId id) { return id.slot() == slot; });
+    }
+
+    // Calls back if no agent holds the file's lock any more, wherever the file is now; else not at all.
+    void when_unlocked(spool::QueueId id, spool::Location location, std::function<void()> free);
+
+private:
+    struct Scan;
+    struct Part;
+    void start(std::shared_ptr<Scan> scan);
+    void advance(const std::shared_ptr<Scan>& scan);
+    void look_for_some(std::shared_ptr<Scan> scan);
+    void step(std::shared_ptr<Part> part);
+    void take(const std::shared_ptr<Part>& part, spool::ScanBatch batch);
+    void found(spool::Found&& found);
+    void part_ended(const std::shared_ptr<Scan>& scan);
+
+    spool::CommitPool& pool_;
+    Callbacks callbacks_;
+    bool loading_ = false;
+    int scans_ = 0;
+    std::set<std::string> unread_; // directories
+    std::unordered_set<spool::QueueId> finished_; // until gone, and while a scan runs
+    std::vector<spool::QueueId> gone_;            // during a scan
+    std::unordered_set<spool::QueueId> untold_;   // found, and their writers live
+};
+
+} // namespace queue_manager

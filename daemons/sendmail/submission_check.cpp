@@ -1,0 +1,76 @@
+#include "daemons/sendmail/submission_check.h"
+#include "daemons/common/submission/control_fields.h"
+#include "daemons/common/submission/pool_choice.h"
+#include "daemons/decide/message/idempotency.h"
+#include "libsmtp/message/address.h"
+#include "libsmtp/message/control_fields.h"
+#include "libsmtp/message/header_scan.h"
+#include "libsmtp/message/received.h"
+#include "libsmtp/message/submission_fixup.h"
+#include <sysexits.h>
+
+namespace sendmail {
+
+using namespace proto::submit;
+
+namespace {
+
+Answer bad(std::string text) { return {EX_DATAERR, {}, std::move(text)}; }
+
+// Of a list as it was given.
+std::optional<Answer> check_list(const std::string& list, const std::string& origin, std::size_t& count) {
+    const auto completed = smtp::complete_addresses(list, origin);
+    if (!completed.problem.empty()) return bad("no address: " + completed.problem);
+    for (const auto& each : completed.addresses)
+        if (const auto mailbox = smtp::Mailbox::parse(each); !mailbox) return bad("no address: " + mailbox.error().why);
+    count += completed.addresses.size();
+    return {};
+}
+
+} // namespace
+
+std::optional<Answer> objection(const config::Config& config, const Begin& begin, std::string_view content) {
+    std::size_t senders = 0, recipients = 0;
+    if (!begin.sender.empty()) {
+        if (auto no = check_list(begin.sender, config.mta.origin, senders)) return no;
+        if (senders != 1) return bad("the sender is no address");
+    }
+    for (const auto& each : begin.recipients)
+        if (auto no = check_list(each.list, config.mta.origin, recipients)) return no;
+
+    smtp::SubmissionOptions options;
+    options.recipients = begin.from_header ? smtp::RecipientSource::header : smtp::RecipientSource::arguments;
+    options.origin = config.mta.origin;
+    smtp::SubmissionFixup fixup(options);
+    std::string header;
+    for (auto rest = content; !rest.empty() && fixup.state() == smtp::SubmissionFixup::State::header;) {
+        const auto piece = rest.substr(0, largest_content);
+        rest.remove_prefix(piece.size());
+        fixup.feed(piece, header);
+    }
+    if (fixup.state() == smtp::SubmissionFixup::State::header) fixup.finish(header);
+    if (fixup.state() == smtp::SubmissionFixup::State::refused) return bad(fixup.problem());
+    for (const auto& each : fixup.recipients())
+        if (auto no = check_list(each, config.mta.origin, recipients)) return no;
+    if (recipients == 0) return Answer{EX_USAGE, {}, "no recipients"};
+    if (recipients > config.submit.recipients) return bad("too many recipients");
+
+    smtp::ControlFields control(common::control_fields_of(common::Submitter::trusted, config));
+    std::string kept;
+    control.feed(header, kept);
+    control.finish(kept);
+    smtp::HeaderScan scan;
+    scan.feed(kept);
+    if (scan.received() >= smtp::max_hops) return bad("the message has travelled in a circle"); // one more is added
+    if (config.pools.empty()) return {}; // it may be that the configuration is not for us to read
+    if (config.idempotency.enabled)
+        if (const auto key = decide::idempotency::key_in(control, common::key_field); !key) return bad(key.error());
+    spool::Envelope envelope;
+    envelope.reverse_path = begin.sender;
+    if (auto wrong = common::choose_pool(config, common::Submitter::trusted, control.value(common::pool_field), envelope);
+        !wrong.empty())
+        return bad(std::move(wrong));
+    return {};
+}
+
+} // namespace sendmail

@@ -1,0 +1,46 @@
+// Which hosts of a link a connection tries, in which order and how many, and what an agent remembers of hosts that
+// failed: as Dial of daemons/smtp-client does it, where each host has one address. Knows no conversation, no engine.
+#pragma once
+#include "daemons/decide/hosts/mx.h"
+#include "libsmtp/text/time_types.h"
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace postrider::simulate {
+
+// Of one agent.
+class FailedLately {
+public:
+    void failed(const std::string& host, smtp::Duration now) { until_[host] = now + std::chrono::minutes(10); }
+    void worked(const std::string& host) { until_.erase(host); }
+    bool includes(const std::string& host, smtp::Duration now) const {
+        const auto found = until_.find(host);
+        return found != until_.end() && found->second > now;
+    }
+
+private:
+    std::map<std::string, smtp::Duration> until_;
+};
+
+class Candidates {
+public:
+    Candidates() = default; // nobody
+    // `most`: of the first hosts, and again of those to fall back on.
+    Candidates(const std::vector<decide::Host>& hosts, std::size_t most, const decide::Chance& chance);
+
+    // The next to try; nothing: no more in this attempt.
+    std::optional<decide::Host> next(const FailedLately& memory, smtp::Duration now);
+    // The destination has spoken for all its hosts.
+    void forgo_fallback();
+
+private:
+    std::deque<decide::Host> hosts_; // in order; those to come
+    std::size_t most_ = 0, left_ = 0;
+    std::size_t put_off_ = 0; // hosts at the end of the tier that have been looked at before
+    decide::Tier tier_ = decide::Tier::first;
+};
+
+} // namespace postrider::simulate

@@ -1,0 +1,79 @@
+#include "daemons/simulate/model/names.h"
+#include "daemons/decide/routing/failover_route.h"
+#include <algorithm>
+
+namespace postrider::simulate {
+
+using namespace std::chrono_literals;
+using decide::NextHop;
+using decide::Said;
+
+namespace {
+
+constexpr smtp::Duration configured_valid = 1h;
+
+const Trouble* trouble_of(const Scenario& scenario, const std::string& domain, smtp::Duration now) {
+    const auto found = std::ranges::find_if(scenario.troubles, [&](const Trouble& each) {
+        return of_names(each.how) && now >= each.from && now < each.until() &&
+               std::ranges::find(each.domains, domain) != each.domains.end();
+    });
+    return found == scenario.troubles.end() ? nullptr : &*found;
+}
+
+} // namespace
+
+Names::Names(const config::Config& config, const Scenario& scenario)
+    : config_(config), scenario_(scenario), routes_(config.routes) {}
+
+void Names::link_state(std::string_view link, bool down) {
+    if (down)
+        down_.emplace(link);
+    else if (const auto known = down_.find(link); known != down_.end())
+        down_.erase(known);
+}
+
+Names::Found Names::find(const std::string& domain, smtp::Duration now, std::string_view pool) const {
+    const auto* rule = routes_.find(domain);
+    if (rule && pool.empty()) pool = rule->pool;
+    auto found = find_hosts(domain, rule, pool, now);
+    if (found.destination.found()) found.destination.link = decide::link_from(found.destination.link, pool);
+    return found;
+}
+
+Names::Found Names::find_hosts(const std::string& domain, const decide::RouteRule* rule, std::string_view pool,
+                               smtp::Duration now) const {
+    const NextHop hop = rule ? rule->next_hops.front().front() : NextHop{};
+    if (hop.kind == NextHop::Kind::host)
+        return {decide::best(*rule, [&](const std::string& link) { return down_.contains(decide::link_from(link, pool)); }),
+                configured_valid, rule};
+    // Where a name takes submitted mail is as good as its MX: a scenario knows no other hosts of it.
+    const bool by_rule = hop.kind != NextHop::Kind::recipient;
+    const auto& name = by_rule ? hop.name : domain;
+    auto destination = look_up(name, hop.port, now);
+    const auto* known = scenario_.domain(name);
+    auto valid = known ? known->ttl : Domain{}.ttl;
+    if (destination.kind == decide::RouteKind::permanent)
+        valid = std::min(valid, config_.dns.negative_ttl);
+    if (by_rule) destination = decide::named_by_rule(std::move(destination));
+    if (rule) destination = decide::with_fallback(std::move(destination), rule->fallback);
+    if (destination.kind == decide::RouteKind::temporary) valid = config_.dns.failure_ttl;
+    return {std::move(destination), valid, rule};
+}
+
+decide::Destination Names::look_up(const std::string& domain, std::uint16_t port, smtp::Duration now) const {
+    Said said = Said::records;
+    if (const auto* trouble = trouble_of(scenario_, domain, now))
+        said = trouble->how == Ailment::no_dns ? Said::failed : Said::no_name;
+    std::vector<decide::MxRecord> records;
+    std::uint16_t preference = 10;
+    if (const auto* known = scenario_.domain(domain))
+        for (const auto& host : known->mx) {
+            records.push_back({preference, host});
+            preference = static_cast<std::uint16_t>(preference + 10);
+        }
+    if (records.empty()) records.push_back({preference, "mx." + domain});
+    const auto is_self = [this](const std::string& host) { return host == config_.mta.hostname; };
+    return decide::decide_mx(domain, said, std::move(records), "", port, is_self).destination;
+}
+
+} // namespace postrider::simulate

@@ -1,0 +1,412 @@
+// Reads a scenario, the file of postrider.scenario(5): its table of keys, and what must fit together in it.
+#include "daemons/common/config/schema/value_types.h"
+#include "daemons/common/config/toml_reader.h"
+#include "daemons/simulate/scenario/scenario.h"
+#include "daemons/simulate/scenario/stages.h"
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fmt/format.h>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <set>
+
+namespace postrider::simulate {
+
+using namespace std::chrono_literals;
+using config::Count;
+using config::Fraction;
+using config::Section;
+using config::Span;
+using config::Text;
+
+namespace {
+
+constexpr std::size_t longest_file = 32 * 1024 * 1024;
+constexpr double most_messages = 5'000'000;
+
+// "mx.example.org", "mx.example.org:2525", "[192.0.2.1]:25", "[2001:db8::1]".
+std::string read_host(std::string_view text, HostName& host) {
+    const auto bad = [&] {
+        return fmt::format("\"{}\" is not a host; write \"mx.example.org\" or \"[192.0.2.1]:2525\"", text);
+    };
+    std::string_view name = text, port;
+    if (text.starts_with('[')) {
+        const auto end = text.find(']');
+        if (end == text.npos) return bad();
+        name = text.substr(1, end - 1);
+        port = text.substr(end + 1);
+    } else if (const auto colon = text.find(':'); colon != text.npos) {
+        name = text.substr(0, colon);
+        port = text.substr(colon);
+    }
+    host.name = config::domain_name(name);
+    if (host.name.empty() && common::IpAddress::parse(name)) host.name = std::string(name);
+    if (host.name.empty()) return bad();
+    if (port.empty()) return "";
+    const auto* end = port.data() + port.size();
+    const auto [stop, error] = std::from_chars(port.data() + 1, end, host.port);
+    if (port[0] != ':' || error != std::errc() || stop != end || host.port == 0) return bad();
+    return "";
+}
+
+constexpr config::Word<decide::queue::Lane> lanes[] = {{"high", decide::queue::Lane::high},
+                                                       {"normal", decide::queue::Lane::normal},
+                                                       {"bulk", decide::queue::Lane::bulk}};
+constexpr config::Word<Profile> profiles[] = {
+    {"steady", Profile::steady}, {"daily", Profile::daily}, {"burst", Profile::burst}, {"listed", Profile::listed}};
+// The words of `how`; some stand for a reply at a stage.
+struct Way {
+    std::string_view word;
+    Ailment how;
+    smtp::Stage at = smtp::Stage::final_dot;
+    Reply reply = {};
+};
+const Way ways[] = {
+    {"refuses", Ailment::refuses, smtp::Stage::connect},
+    {"silent", Ailment::silent, smtp::Stage::connect},
+    {"busy", Ailment::replies, smtp::Stage::banner, {421, "4.7.0", "too many connections"}},
+    {"defers", Ailment::replies, smtp::Stage::final_dot, {451, "4.3.0", "try again later"}},
+    {"rejects", Ailment::replies, smtp::Stage::final_dot, {554, "5.7.1", "rejected"}},
+    {"replies", Ailment::replies},
+    {"drops", Ailment::drops},
+    {"slow", Ailment::slow},
+    {"no_dns", Ailment::no_dns},
+    {"no_name", Ailment::no_name},
+};
+
+// A trouble as it is written: what `how` stands for gives way to what is said beside it.
+struct Written {
+    const Way* how = &ways[0];
+    smtp::Stage at = smtp::Stage::connect;
+    Reply reply;
+};
+
+Text way(const Way*& value) {
+    return {[&value](std::string_view text) -> std::string {
+                const auto* found = std::ranges::find(ways, text, &Way::word);
+                if (found != std::end(ways)) return value = found, "";
+                std::string known;
+                for (const auto& each : ways)
+                    known += fmt::format("{}\"{}\"", known.empty() ? "" : ", ", each.word);
+                return fmt::format("\"{}\" is none of {}", text, known);
+            },
+            [&value] { return std::string(value->word); }};
+}
+
+Text reply_line(Reply& reply) {
+    return {[&reply](std::string_view text) -> std::string {
+                const auto read = Reply::parse(text);
+                if (!read)
+                    return fmt::format("\"{}\" is not a refusal such as \"450 4.2.0 mailbox busy\"", text);
+                reply = *read;
+                return "";
+            },
+            [&reply] { return reply.line(); }};
+}
+
+// "app@example.org" or "<>".
+Text sender(std::string& value) {
+    return {[&value](std::string_view text) -> std::string {
+                const auto at = text.rfind('@');
+                const auto domain = at == text.npos ? "" : config::domain_name(text.substr(at + 1));
+                if (text != "<>" && (at == 0 || domain.empty()))
+                    return fmt::format("\"{}\" is not an address such as \"app@example.org\"", text);
+                value = text == "<>" ? std::string(text) : std::string(text.substr(0, at + 1)) + domain;
+                return "";
+            },
+            [&value] { return value; }};
+}
+
+Text arrivals(std::vector<smtp::Duration>& value) {
+    return {[&value](std::string_view text) -> std::string {
+                auto read = parse_arrivals(text);
+                if (!read) return std::move(read.error());
+                value = *std::move(read);
+                return "";
+            },
+            [] { return std::string(); }};
+}
+
+Section table_of(Scenario& s) {
+    return {"world",
+            "",
+            {{"duration", Span{&s.duration, shortest, longest}, "", ""},
+             {"interval", Span{&s.interval, 1s, longest}, "", ""},
+             {"seed", Count{&s.seed, 0, 1'000'000'000}, "", ""}}};
+}
+Section table_of(Traffic& t) {
+    return {"traffic.<name>",
+            "",
+            {{"domains", config::domains(t.domains), "", ""},
+             {"profile", config::one_of(t.profile, profiles), "", ""},
+             {"messages", Count{&t.messages, 1, 100'000'000}, "", ""},
+             {"from", Span{&t.from, 0s, longest}, "", ""},
+             {"until", Span{&t.until, 0s, longest}, "", ""},
+             {"every", Span{&t.every, 1s, longest}, "", ""},
+             {"peak", Span{&t.peak, 0s, 24h}, "", ""},
+             {"arrivals", arrivals(t.arrivals), "", ""},
+             {"size", config::Size{&t.size, 1, std::uint64_t{1} << 40}, "", ""},
+             {"lane", config::one_of(t.lane, lanes), "", ""},
+             {"sender", sender(t.sender), "", ""},
+             {"senders", Count{&t.senders, 1, 1'000'000}, "", ""},
+             {"retry_policy", config::word(t.retry_policy), "", ""},
+             {"pool", config::word(t.pool), "", ""}}};
+}
+Section table_of(Host& h) {
+    return {"host.\"<name>\"",
+            "",
+            {{"connect", Span{&h.connect, 1ms, 10min}, "", ""},
+             {"transaction", Span{&h.transaction, 1ms, 10min}, "", ""},
+             {"connections", Count{&h.connections, 0, 100'000}, "", ""},
+             {"messages_per_minute", Count{&h.messages_per_minute, 0, 100'000'000}, "", ""},
+             {"messages_per_hour", Count{&h.messages_per_hour, 0, 100'000'000}, "", ""},
+             {"over_rate", reply_line(h.over_rate), "", ""},
+             {"unknown", Fraction{&h.unknown}, "", ""},
+             {"greylist", Span{&h.greylist, 0s, 24h}, "", ""}}};
+}
+Section table_of(Domain& d) {
+    return {"domain.\"<name>\"",
+            "",
+            {{"mx", config::domains(d.mx), "", ""}, {"ttl", Span{&d.ttl, 1s, 168h}, "", ""}}};
+}
+Section table_of(Trouble& t, Written& written) {
+    return {"trouble.<name>",
+            "",
+            {{"hosts", config::list_of<HostName>(t.hosts, read_host), "", ""},
+             {"domains", config::domains(t.domains), "", ""},
+             {"how", way(written.how), "", ""},
+             {"at", config::one_of(written.at, stages), "", ""},
+             {"reply", reply_line(written.reply), "", ""},
+             {"transaction", Span{&t.transaction, 1ms, 10min}, "", ""},
+             {"share", Fraction{&t.share}, "", ""},
+             {"from", Span{&t.from, 0s, longest}, "", ""},
+             {"lasts", Span{&t.lasts, 1s, longest}, "", ""}}};
+}
+
+using config::NamedSections;
+using Fill = NamedSections::Fill;
+
+class Reader {
+public:
+    Reader(std::string_view file, const Around& around) : toml_(file), around_(around) {}
+    std::expected<Scenario, std::vector<config::Problem>> read(std::string_view text);
+
+private:
+    void host(const std::string& word, const std::string& path, const Fill& fill);
+    void domain(const std::string& word, const std::string& path, const Fill& fill);
+    void traffic(const std::string& word, const std::string& path, const Fill& fill);
+    void trouble(const std::string& word, const std::string& path, const Fill& fill);
+    void nobody(const std::string& path, std::string_view key, std::string_view question);
+    void only_for(const std::string& path, std::string_view key, bool fits, std::string_view what);
+    void check();
+    void twice();
+
+    config::TomlReader toml_;
+    const Around& around_;
+    Scenario scenario_;
+};
+
+void Reader::host(const std::string& word, const std::string& path, const Fill& fill) {
+    Host host;
+    if (const auto wrong = read_host(word, host.name); !wrong.empty()) toml_.problem_at(path, wrong);
+    fill(table_of(host));
+    scenario_.hosts.push_back(std::move(host));
+}
+
+void Reader::domain(const std::string& word, const std::string& path, const Fill& fill) {
+    Domain domain;
+    domain.name = config::domain_name(word);
+    if (domain.name.empty()) toml_.problem_at(path, fmt::format("{}: not a domain", path));
+    fill(table_of(domain));
+    scenario_.domains.push_back(std::move(domain));
+}
+
+// A key that says nothing here.
+void Reader::only_for(const std::string& path, std::string_view key, bool fits, std::string_view what) {
+    const auto whole = fmt::format("{}.{}", path, key);
+    if (!fits && toml_.given(whole)) toml_.problem_at(whole, fmt::format("{} is for {} only", whole, what));
+}
+
+void Reader::traffic(const std::string& word, const std::string& path, const Fill& fill) {
+    Traffic traffic;
+    traffic.name = word;
+    fill(table_of(traffic));
+    if (traffic.domains.empty()) nobody(path, "domains", "whom is the mail for?");
+    if (traffic.until != 0s && traffic.until <= traffic.from)
+        toml_.problem_at(path + ".until", fmt::format("{}: until must be later than from", path));
+    only_for(path, "every", traffic.profile == Profile::burst, "profile = \"burst\"");
+    only_for(path, "peak", traffic.profile == Profile::daily, "profile = \"daily\"");
+    const bool listed = traffic.profile == Profile::listed;
+    only_for(path, "arrivals", listed, "profile = \"listed\"");
+    for (const auto* key : {"messages", "from"})
+        only_for(path, key, !listed, "other profiles than \"listed\"");
+    if (listed && traffic.arrivals.empty())
+        toml_.problem_at(path, fmt::format("{}.arrivals is missing: when does the mail come?", path));
+    const auto& policy = traffic.retry_policy;
+    if (!policy.empty() && policy != "exchange" &&
+        std::ranges::find(around_.policies, policy, &decide::queue::RetryPolicy::name) ==
+            around_.policies.end())
+        toml_.problem_at(path + ".retry_policy",
+                         fmt::format("{}.retry_policy: the configuration has no [retry.{}]", path, policy));
+    if (const auto& pool = traffic.pool;
+        !pool.empty() && std::ranges::find(around_.pools, pool, &config::Pool::name) == around_.pools.end())
+        toml_.problem_at(path + ".pool", fmt::format("{}.pool: the configuration has no [pool.{}]", path, pool));
+    scenario_.traffic.push_back(std::move(traffic));
+}
+
+void Reader::trouble(const std::string& word, const std::string& path, const Fill& fill) {
+    Trouble trouble;
+    Written written;
+    trouble.name = word;
+    fill(table_of(trouble, written));
+    trouble.how = written.how->how;
+    trouble.at = toml_.given(path + ".at") ? written.at : written.how->at;
+    trouble.reply = toml_.given(path + ".reply") ? written.reply : written.how->reply;
+    const bool names = of_names(trouble.how);
+    const bool replies = trouble.how == Ailment::replies;
+    if (names ? trouble.domains.empty() : trouble.hosts.empty())
+        nobody(path, names ? "domains" : "hosts", "who is in trouble?");
+    if (names ? !trouble.hosts.empty() : !trouble.domains.empty())
+        toml_.problem_at(
+            path,
+            fmt::format("{}: \"no_dns\" and \"no_name\" are for domains, everything else for hosts", path));
+    only_for(path, "reply", replies, "how = \"replies\", \"busy\", \"defers\" and \"rejects\"");
+    only_for(path, "transaction", trouble.how == Ailment::slow, "how = \"slow\"");
+    only_for(path, "at", replies || trouble.how == Ailment::silent || trouble.how == Ailment::drops,
+             "how = \"replies\", \"silent\" and \"drops\"");
+    only_for(path, "share", !names, "troubles of hosts");
+    if (replies && trouble.reply.code == 0 && !toml_.given(path + ".reply"))
+        toml_.problem_at(path, fmt::format("{}.reply is missing: what does it say?", path));
+    if (trouble.at == smtp::Stage::connect && (replies || trouble.how == Ailment::drops))
+        toml_.problem_at(path + ".at", fmt::format("{}.at: nothing is said before the banner", path));
+    scenario_.troubles.push_back(std::move(trouble));
+}
+
+void Reader::nobody(const std::string& path, std::string_view key, std::string_view question) {
+    const auto whole = fmt::format("{}.{}", path, key);
+    if (toml_.given(whole))
+        toml_.problem_at(whole, fmt::format("{} names nobody: {}", whole, question));
+    else
+        toml_.problem_at(path, fmt::format("{} is missing: {}", whole, question));
+}
+
+// A line for each of about 24 parts, of a length that people like.
+smtp::Duration usual_interval(smtp::Duration duration) {
+    constexpr smtp::Duration liked[] = {1s,    5s, 10s, 30s, 1min, 5min, 10min, 15min,
+                                        30min, 1h, 2h,  3h,  6h,   12h,  24h,   168h};
+    const auto found = std::ranges::find_if(liked, [&](auto each) { return duration / each <= 24; });
+    return found == std::end(liked) ? liked[std::size(liked) - 1] : *found;
+}
+
+double messages_of(const Traffic& traffic) {
+    if (traffic.profile == Profile::listed) return static_cast<double>(traffic.arrivals.size());
+    using Hours = std::chrono::duration<double, std::ratio<3600>>;
+    const auto span = std::max(smtp::Duration(0), traffic.until - traffic.from);
+    if (traffic.profile != Profile::burst) return traffic.messages * Hours(span).count();
+    const auto bursts =
+        traffic.every == 0s || span == 0s ? 1 : 1 + (span - smtp::Duration(1)) / traffic.every;
+    return static_cast<double>(traffic.messages) * static_cast<double>(bursts);
+}
+
+// The same host or domain in two sections, once as "a.example" and once as "A.example".
+void Reader::twice() {
+    std::set<std::string> hosts, domains;
+    for (const auto& host : scenario_.hosts)
+        if (!hosts.insert(host.name.to_string()).second)
+            return toml_.problem({}, fmt::format("host {} has two sections", host.name.to_string()));
+    for (const auto& domain : scenario_.domains)
+        if (!domains.insert(domain.name).second)
+            return toml_.problem({}, fmt::format("domain {} has two sections", domain.name));
+}
+
+void Reader::check() {
+    if (around_.seed) scenario_.seed = *around_.seed;
+    if (around_.duration) scenario_.duration = *around_.duration;
+    if (scenario_.traffic.empty()) toml_.problem({}, "no [traffic.<name>]: without mail nothing happens");
+    twice();
+    if (scenario_.interval == 0s) scenario_.interval = usual_interval(scenario_.duration);
+    if (scenario_.interval > scenario_.duration)
+        toml_.problem_at("world.interval", "world: interval is longer than duration");
+    if (scenario_.duration / scenario_.interval > 10'000)
+        toml_.problem_at("world.interval", "world: more than 10000 intervals; make interval longer");
+    double all = 0;
+    for (auto& traffic : scenario_.traffic) {
+        if (traffic.until == 0s || traffic.until > scenario_.duration) traffic.until = scenario_.duration;
+        all += messages_of(traffic);
+    }
+    if (all > most_messages)
+        toml_.problem(
+            {}, fmt::format("{:.0f} messages are more than can be played ({:.0f}); a part of the traffic or "
+                            "of the time shows the same",
+                            all, most_messages));
+}
+
+std::expected<Scenario, std::vector<config::Problem>> Reader::read(std::string_view text) {
+    if (text.size() > longest_file) {
+        toml_.problem({}, "larger than 32MiB: not a scenario");
+        return std::unexpected(toml_.problems());
+    }
+    Section fixed[] = {table_of(scenario_)};
+    using std::placeholders::_1, std::placeholders::_2, std::placeholders::_3;
+    const NamedSections named[] = {
+        {"traffic", "[traffic.<name>]", false, std::bind(&Reader::traffic, this, _1, _2, _3)},
+        {"host", "[host.\"<name>\"]", true, std::bind(&Reader::host, this, _1, _2, _3)},
+        {"domain", "[domain.\"<name>\"]", true, std::bind(&Reader::domain, this, _1, _2, _3)},
+        {"trouble", "[trouble.<name>]", false, std::bind(&Reader::trouble, this, _1, _2, _3)},
+    };
+    if (toml_.read(text, fixed, named)) check();
+    auto problems = toml_.problems();
+    if (!problems.empty()) return std::unexpected(std::move(problems));
+    return std::move(scenario_);
+}
+
+} // namespace
+
+std::expected<std::vector<smtp::Duration>, std::string> parse_arrivals(std::string_view text) {
+    constexpr std::string_view blank = " \t\r\n";
+    std::vector<smtp::Duration> out;
+    for (auto at = text.find_first_not_of(blank); at != text.npos; at = text.find_first_not_of(blank, at)) {
+        const auto word = text.substr(at, text.find_first_of(blank, at) - at);
+        at += word.size();
+        const auto* next = word.data();
+        const auto* const end = next + word.size();
+        const auto number = [&](char before, std::uint32_t& into) { // false: it does not go on so, or wrongly
+            if (before != 0 && (next == end || *next++ != before)) return false;
+            const auto [stop, error] = std::from_chars(next, end, into);
+            next = stop;
+            return error == std::errc();
+        };
+        std::uint32_t hours = 0, minutes = 0, seconds = 0, times = 1;
+        bool good = number(0, hours) && number(':', minutes);
+        if (good && next != end && *next == ':') good = number(':', seconds);
+        if (good && next != end) good = number('x', times);
+        if (!good || next != end || hours > 24 * 400 || minutes > 59 || seconds > 59 || times == 0)
+            return std::unexpected(fmt::format("\"{}\" is not a time such as \"9:38:43\", or \"9:38:43x3\" of three messages",
+                                               word.substr(0, 40)));
+        const smtp::Duration time = std::chrono::hours(hours) + std::chrono::minutes(minutes) + std::chrono::seconds(seconds);
+        if (!out.empty() && time < out.back())
+            return std::unexpected(fmt::format("{} is earlier than the one before it", word));
+        if (static_cast<double>(out.size()) + times > most_messages)
+            return std::unexpected(fmt::format("more than {:.0f} messages", most_messages));
+        out.insert(out.end(), times, time);
+    }
+    return out;
+}
+
+std::expected<Scenario, std::vector<config::Problem>> parse(std::string_view text, std::string_view file,
+                                                            const Around& around) {
+    return Reader(file, around).read(text);
+}
+
+std::expected<Scenario, std::vector<config::Problem>> load(const std::string& file, const Around& around) {
+    std::ifstream in(file, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(in), {}};
+    if (!in.is_open() || in.bad())
+        return std::unexpected(std::vector{config::Problem{file, 0, 0, std::strerror(errno ? errno : EIO)}});
+    return parse(text, file, around);
+}
+
+} // namespace postrider::simulate

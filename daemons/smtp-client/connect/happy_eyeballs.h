@@ -1,0 +1,60 @@
+// In which order, and when, the addresses of one host are tried (RFC 8305, Happy Eyeballs): IPv6 and IPv4 in
+// turn, those that failed lately last, a further one while the one before is still connecting. A value with a
+// hand-moved clock: knows no socket, and asks nobody.
+#pragma once
+#include "daemons/common/net/network.h"
+#include "libsmtp/text/time_types.h"
+#include <array>
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace smtp_client {
+
+class Race {
+public:
+    struct Delays {
+        smtp::Duration resolution = std::chrono::milliseconds(50); // for AAAA, where A was quicker (section 3)
+        smtp::Duration attempt = std::chrono::milliseconds(250);   // between two attempts (section 5)
+    };
+    enum class Family : std::uint8_t { v6, v4 };
+    struct Addresses { // each in the order it is to be tried in
+        std::vector<common::IpAddress> good, failed_lately;
+    };
+
+    explicit Race(Delays delays) : delays_(delays) {}
+
+    // What the name system said of a family; once for each.
+    void known(Family family, Addresses addresses, smtp::Monotonic now);
+    bool knows(Family family) const { return of(family).known; }
+
+    // The address to try now; nothing: not yet (due() may say when), or no more (exhausted()).
+    std::optional<common::IpAddress> next(smtp::Monotonic now);
+    std::optional<smtp::Monotonic> due() const;
+    bool exhausted() const;
+    // All that is known, and there are addresses, and none of them is better than its memory.
+    bool only_failed_lately() const;
+
+    // An attempt failed: the next one need not wait.
+    void failed() { not_before_ = {}; }
+    // It was not tried to the end: it is the next of its family.
+    void put_back(const common::IpAddress& address);
+
+private:
+    struct Known {
+        bool known = false;
+        std::deque<common::IpAddress> good, failed_lately;
+    };
+    Known& of(Family family) { return known_[static_cast<std::size_t>(family)]; }
+    const Known& of(Family family) const { return known_[static_cast<std::size_t>(family)]; }
+    bool empty() const;
+    bool resolving() const; // an answer is worth waiting for
+
+    Delays delays_;
+    std::array<Known, 2> known_;
+    Family turn_ = Family::v6;           // whose address comes next, if it has any
+    smtp::Monotonic not_before_{};       // the next attempt
+    smtp::Monotonic resolution_until_{}; // the other family's answer is awaited
+};
+
+} // namespace smtp_client

@@ -1,0 +1,70 @@
+// What the connections of this process share: the loop, the log, the settings, the resolver, the messages that
+// are open, and what is remembered of servers. Knows no connection.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/net/dns/resolver.h"
+#include "daemons/common/logging/metrics/metrics.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/delivery/message_cache.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/decide/routing/routing.h"
+#include "daemons/decide/tls/tls_outcome.h"
+#include "daemons/smtp-client/auth/authenticator.h"
+#include "daemons/smtp-client/context/peer_history.h"
+#include "daemons/smtp-client/tls/resumptions.h"
+#include "daemons/smtp-client/message/signing.h"
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+
+namespace smtp_client {
+
+// Outlives them.
+struct Office {
+    common::Loop& loop;
+    common::Log& log;
+    common::Deadlines& deadlines;
+    common::OpenMessages messages;
+    std::uint32_t instance;
+    config::SmtpClient settings;
+    std::shared_ptr<dns::Resolver> resolver;
+    Peers peers = {};
+    std::mt19937 random;
+    std::uint64_t sessions = 0;
+    std::optional<smtp::Monotonic> starved = {}; // when the log last said so
+    std::optional<decide::RouteTable> tls_routes = {}; // if there are any with a TLS level of their own
+    std::shared_ptr<const tls::Context> tls = nullptr; // null: TLS cannot be had, and the log said why
+    Resumptions resumptions = {};
+    AuthDesk auth = AuthDesk({}, [](std::string_view) {}); // nobody authenticates
+
+    // Told what came of every try to have TLS with a host; empty: nobody wants to know.
+    std::function<void(const decide::TlsOutcome&)> tls_outcome = {};
+    std::string tls_reports_from = {}; // sender of reports
+    std::shared_ptr<const Signing> signing = nullptr; // null: nothing is signed
+    common::Figures* figures = nullptr;               // null: nobody wants to know
+
+    bool soft_bounce = false;                       // of [bounce]
+    std::vector<config::ConnectTo> connect_to = {}; // of [testing]
+    std::vector<config::Listener> listeners = {};   // of this system: nothing is sent there
+    std::map<std::string, std::shared_ptr<const config::Pool>, std::less<>> pools = {}; // of source addresses
+
+    // Null: there is none of that name.
+    std::shared_ptr<const config::Pool> pool(const std::string& name) const {
+        const auto found = pools.find(name);
+        return found == pools.end() ? nullptr : found->second;
+    }
+
+    // This host's shortage is nobody's failure: what waits, waits. Said once in a while.
+    void say_starved(const spool::Error& error) {
+        const auto now = common::Loop::now().monotonic;
+        if (starved && now - *starved < std::chrono::seconds(30)) return;
+        starved = now;
+        log.warning("{}: deliveries wait until this host has what they need", error.what);
+    }
+    // A number for logs, unlike that of any other session of this host's workers.
+    std::uint64_t next_session() { return ++sessions * 256 + instance; }
+};
+
+} // namespace smtp_client

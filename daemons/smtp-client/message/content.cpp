@@ -1,0 +1,167 @@
+#include "daemons/smtp-client/message/content.h"
+#include "libsmtp/protocol/outgoing_content.h"
+#include <algorithm>
+#include <utility>
+
+namespace smtp_client {
+
+using spool::ReadResult;
+
+namespace {
+
+constexpr std::size_t piece_size = 256 * 1024;
+constexpr int pieces_per_turn = 8;
+constexpr std::uint64_t line_limit = smtp::OutgoingContent::line_limit;
+
+// A line too long to leave as it is: it would be wrapped on its way, behind the signature.
+bool has_long_line(std::string_view header) {
+    for (std::size_t at = 0; at < header.size();) {
+        const auto end = std::min(header.find('\n', at), header.size());
+        if (end - at > line_limit + 1) return true;
+        at = end + 1;
+    }
+    return false;
+}
+
+} // namespace
+
+Content::Content(spool::MessageReader& message, Server server, std::shared_ptr<const Signing> signing,
+                 std::string fields)
+    : message_(message), server_(server), signing_(std::move(signing)), fields_(std::move(fields)) {}
+
+ReadResult<Content::Prepared> Content::prepare(smtp::WallTime now) {
+    for (int pieces = 0; phase_ != Phase::ready && pieces < pieces_per_turn; ++pieces) {
+        auto done = phase_ == Phase::begin    ? begin()
+                    : phase_ == Phase::survey ? survey_on()
+                                              : measure_on(now);
+        if (!done) return ReadResult<Prepared>(std::unexpect, std::move(done).error());
+    }
+    return phase_ == Phase::ready ? Prepared::yes : Prepared::not_yet;
+}
+
+ReadResult<> Content::begin() {
+    const auto& facts = message_.content();
+    size_ = facts.size;
+    if (signing_ && signing_->any()) {
+        const auto header = message_.read_header(smtp::dkim::SplitMessage::header_limit);
+        if (!header) return std::unexpected(header.error());
+        rule_ = signing_->rule_for(message_.envelope(), *header);
+    }
+    const bool must = facts.eight_bit && server_ == Server::takes_seven_bit;
+    // Lines that would be mended on their way are encoded instead, before they are signed.
+    const bool odd_lines = facts.longest_line > line_limit || facts.bare_lf_or_cr;
+    if (must || (rule_ && odd_lines)) {
+        survey_.emplace();
+        phase_ = Phase::survey;
+    } else if (rule_) {
+        hash_ = std::make_unique<Hash>();
+        phase_ = Phase::measure;
+    } else {
+        phase_ = Phase::ready;
+    }
+    return {};
+}
+
+ReadResult<> Content::survey_on() {
+    const auto piece = stored();
+    if (!piece) return std::unexpected(piece.error());
+    survey_->feed(*piece);
+    if (read_ < message_.size()) return {};
+    auto plan = survey_->finish();
+    survey_.reset();
+    const bool must = message_.content().eight_bit && server_ == Server::takes_seven_bit;
+    if (plan.problem.empty()) {
+        plan_ = std::move(plan);
+    } else {
+        if (rule_) unsigned_because_ = "it has lines that must be wrapped, and cannot be encoded: " + plan.problem;
+        if (must) unconvertible_ = std::move(plan.problem);
+        rule_ = nullptr;
+    }
+    start_over();
+    if (rule_) hash_ = std::make_unique<Hash>();
+    phase_ = plan_ ? Phase::measure : Phase::ready;
+    return {};
+}
+
+ReadResult<> Content::measure_on(smtp::WallTime now) {
+    if (read_ == 0) size_ = 0;
+    const auto piece = leaving();
+    if (!piece) return std::unexpected(piece.error());
+    size_ += piece->size();
+    if (hash_) hash_->split.feed(*piece);
+    if (!piece->empty()) return {};
+    if (hash_) sign(now);
+    start_over();
+    phase_ = Phase::ready;
+    return {};
+}
+
+void Content::sign(smtp::WallTime now) {
+    hash_->split.finish();
+    const auto& header = hash_->split.header();
+    if (hash_->split.overlong())
+        unsigned_because_ = "its header is too long";
+    else if (has_long_line(header))
+        unsigned_because_ = "a field of its header has a line that must be wrapped";
+    else
+        signatures_ = signing_->fields(*rule_, header, hash_->sha.finish(), now, unsigned_because_);
+    hash_.reset();
+}
+
+std::uint64_t Content::longest_line() const {
+    if (conversion_wanted()) return UINT64_MAX; // of the header and of what is kept nobody measured it again
+    return message_.content().longest_line;
+}
+
+ReadResult<std::string_view> Content::stored() {
+    auto piece = message_.is_small() && read_ == 0 ? message_.small_content() : message_.piece(read_, piece_size);
+    if (!piece) return piece;
+    if (piece->empty() && read_ < message_.size())
+        return std::unexpected(spool::ReadError{
+            spool::Damaged{spool::Damaged::How::damaged, "the message's file ends too early"}});
+    read_ += piece->size();
+    return piece;
+}
+
+ReadResult<std::string_view> Content::leaving() {
+    if (!plan_) return stored();
+    if (!conversion_) conversion_.emplace(*plan_);
+    converted_.clear();
+    while (converted_.empty() && !converted_all_) {
+        const auto piece = stored();
+        if (!piece) return std::unexpected(piece.error());
+        if (piece->empty()) {
+            conversion_->finish(converted_);
+            converted_all_ = true;
+        } else {
+            conversion_->feed(*piece, converted_);
+        }
+    }
+    return std::string_view(converted_);
+}
+
+ReadResult<std::string_view> Content::next() {
+    auto piece = leaving();
+    if (!piece) return piece;
+    if (delivered_ == 0 && !(fields_.empty() && signatures_.empty())) { // a short message stays in one piece
+        first_ = fields_ + signatures_;
+        first_ += *piece;
+        piece = std::string_view(first_);
+    }
+    delivered_ += piece->size();
+    return piece;
+}
+
+void Content::rewind() {
+    start_over();
+    delivered_ = 0;
+}
+
+void Content::start_over() {
+    read_ = 0;
+    conversion_.reset();
+    converted_.clear();
+    converted_all_ = false;
+}
+
+} // namespace smtp_client

@@ -1,0 +1,99 @@
+#include "daemons/smtp-client/message/results.h"
+#include "daemons/decide/message/dsn_requests.h"
+
+namespace smtp_client {
+
+using namespace proto::delivery;
+
+bool make_transaction(const Deliver& order, const spool::MessageReader& message, smtp::Transaction& out) {
+    const spool::MessageState& state = message.state();
+    const spool::Envelope& envelope = state.envelope;
+    const decide::ReportWishes wishes(state);
+    out.id = order.delivery;
+    out.probe = envelope.trace == spool::Trace::verify;
+    out.require_tls = envelope.require_tls;
+    out.parameters.smtputf8 = envelope.smtputf8;
+    out.recipients.reserve(order.recipients.size());
+    for (const auto number : order.recipients) {
+        if (number >= state.recipients.size()) return false;
+        const auto& recipient = state.recipients[number];
+        auto& to = out.recipients.emplace_back();
+        to.address = recipient.address;
+        to.parameters.notify = smtp::Notify::from_bits(static_cast<std::uint8_t>(wishes.notify(number)));
+        to.parameters.orcpt = wishes.original_recipient(number);
+    }
+    // The queue-manager groups by reverse-path: the first one's is everybody's.
+    if (order.recipients.empty()) return false;
+    out.reverse_path = state.reverse_path_of(state.recipients[order.recipients[0]]);
+    if (wishes.is_of_list(order.recipients[0])) return true; // mail of the list's own
+    out.parameters.envid = envelope.envid;
+    out.parameters.ret = envelope.ret;
+    return true;
+}
+
+std::string fields_for(const Deliver& order, const spool::MessageReader& message) {
+    const auto& all = message.state().recipients;
+    if (order.recipients.empty() || order.recipients[0] >= all.size()) return {};
+    const auto& address = all[order.recipients[0]].delivered_to; // everybody's, as the reverse-path is
+    return address.empty() ? "" : "Delivered-To: " + address + "\r\n";
+}
+
+void describe(const Content& content, smtp::Transaction& out) {
+    out.longest_line = content.longest_line();
+    out.parameters.size = content.size();
+    out.parameters.body = content.eight_bit() ? smtp::Body::eight_bit_mime : smtp::Body::seven_bit;
+    out.unconvertible = content.unconvertible();
+}
+
+std::vector<decide::ReplyRule> reply_rules(const std::vector<std::string>& texts) {
+    std::vector<decide::ReplyRule> out;
+    for (const auto& text : texts)
+        if (auto rule = decide::ReplyRule::parse(text)) out.push_back(*std::move(rule));
+    return out;
+}
+
+void reread(const std::vector<decide::ReplyRule>& rules, smtp::Verdict& verdict) {
+    const auto severity = decide::reading(rules, {verdict.stage, verdict.code, verdict.status});
+    if (!severity) return;
+    verdict.outcome = *severity == decide::Severity::temporary ? smtp::Outcome::deferred
+                                                               : smtp::Outcome::failed;
+    verdict.status = decide::status_as(std::move(verdict.status), *severity);
+}
+
+void soften(smtp::Verdict& verdict) {
+    if (verdict.outcome != smtp::Outcome::failed) return;
+    verdict.outcome = smtp::Outcome::deferred;
+    verdict.status = decide::status_as(std::move(verdict.status), decide::Severity::temporary);
+}
+
+Done make_done(const Deliver& order, const spool::MessageState& state,
+               const smtp::TransactionResult& result) {
+    Done out;
+    out.delivery = order.delivery;
+    out.queue_id = order.queue_id;
+    out.replies.reserve(result.verdicts.size());
+    for (const auto& verdict : result.verdicts) out.replies.push_back(verdict);
+    out.results.reserve(order.recipients.size());
+    const decide::ReportWishes wishes(state);
+    const bool traced = state.envelope.trace != spool::Trace::none; // every result is told
+    for (std::size_t i = 0; i < order.recipients.size(); ++i) {
+        auto& each = out.results.emplace_back();
+        each.recipient = order.recipients[i];
+        each.reply = result.of_recipient[i];
+        each.outcome = result.verdicts[each.reply].outcome;
+        const bool ours = !result.dsn_relayed && spool::wants_success(wishes.notify(each.recipient));
+        each.report_success = each.outcome == Outcome::delivered && (ours || traced);
+    }
+    return out;
+}
+
+Done make_done(const Deliver& order, const smtp::Verdict& verdict) {
+    Done out;
+    out.delivery = order.delivery;
+    out.queue_id = order.queue_id;
+    out.replies.push_back(verdict);
+    for (const auto number : order.recipients) out.results.push_back({number, verdict.outcome, 0, false});
+    return out;
+}
+
+} // namespace smtp_client

@@ -1,0 +1,98 @@
+#include "daemons/smtp-client/message/signing.h"
+#include "daemons/common/text/idn.h"
+#include "libsmtp/message/address.h"
+#include "libsmtp/message/address_list.h"
+#include "libsmtp/message/header.h"
+#include <algorithm>
+
+namespace smtp_client {
+
+using decide::Came;
+
+namespace {
+
+constexpr std::size_t longest_from = 64 * 1024;
+
+// As the rules have it; "" where there is none.
+std::string domain_of_from(std::string_view header) {
+    const auto block = smtp::scan_header(header);
+    const smtp::HeaderField* from = nullptr;
+    for (const auto& field : block.fields) {
+        if (!field.is("From")) continue;
+        if (from) return ""; // whose mail it is nobody can tell
+        from = &field;
+    }
+    if (!from || from->value.size() > longest_from) return "";
+    const auto addresses = smtp::parse_address_list(from->value);
+    if (!addresses || addresses->empty()) return "";
+    return idn::ascii_domain(addresses->front().domain);
+}
+
+std::string domain_of_sender(const std::string& reverse_path) {
+    const auto at = reverse_path.rfind('@');
+    return at == reverse_path.npos ? "" : idn::ascii_domain(std::string_view(reverse_path).substr(at + 1));
+}
+
+} // namespace
+
+Signing::Signing(const config::Config& config, const proto::secrets::Client& secrets, common::Log& log)
+    : rules_(config.signing), relay_networks_(config.relay.networks) {
+    for (const auto& listener : config.listeners)
+        if (listener.service == config::Service::submission) submission_.insert(listener.name);
+    for (const auto& [file, text] : secrets.signing_keys)
+        if (auto key = dkim::SigningKey::read(text, file))
+            keys_.emplace(file, *std::move(key));
+        else
+            log.error("DKIM: {}", key.error().what);
+}
+
+Came Signing::came(const spool::Envelope& envelope) const {
+    if (envelope.origin == spool::Origin::report) return Came::reports;
+    if (envelope.listener.empty()) return Came::local;
+    Came out{};
+    if (submission_.contains(envelope.listener)) out = out | Came::submission;
+    if (!envelope.sasl_user.empty()) out = out | Came::authenticated;
+    if (const auto client = common::IpAddress::parse(envelope.client_address);
+        client && common::contains(relay_networks_, *client))
+        out = out | Came::networks;
+    return out == Came{} ? Came::other : out;
+}
+
+const decide::SigningRule* Signing::rule_for(const spool::Envelope& envelope, std::string_view header) const {
+    if (rules_.empty()) return nullptr;
+    return decide::signing_rule(rules_, domain_of_from(header), domain_of_sender(envelope.reverse_path),
+                                came(envelope));
+}
+
+std::string Signing::fields(const decide::SigningRule& rule, std::string_view header, std::string_view body_hash,
+                            smtp::WallTime now, std::string& why) const {
+    const auto block = smtp::scan_header(header);
+    if (block.end == smtp::HeaderEnd::not_a_field) return why = "its header ends in no empty line", "";
+    const auto names = smtp::dkim::signed_fields(block);
+    if (!names) return why = "it has not exactly one From field, or too many fields to sign", "";
+    std::string out;
+    for (const auto& [selector, file] : rule.keys) {
+        const auto key = keys_.find(file);
+        if (key == keys_.end()) {
+            why = file + " holds no usable key";
+            continue;
+        }
+        smtp::dkim::Signature signature;
+        signature.domain = rule.domain;
+        signature.selector = selector;
+        signature.algorithm = key->second.algorithm();
+        signature.time = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
+        if (rule.lifetime != smtp::Duration{})
+            signature.expiration =
+                signature.time + std::chrono::duration_cast<std::chrono::seconds>(rule.lifetime).count();
+        const auto field = smtp::dkim::signature_field(
+            block, *names, body_hash, signature, [&](std::string_view data) { return key->second.sign(data); });
+        if (field)
+            out += *field;
+        else
+            why = "the key in " + file + " did not sign";
+    }
+    return out;
+}
+
+} // namespace smtp_client

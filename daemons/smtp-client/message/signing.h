@@ -1,0 +1,39 @@
+// Who signs a message and how the fields are made: the rules of [dkim], the keys that master handed down, and
+// what the envelope tells of how the message came. One for each configuration; immutable, and kept alive by who
+// uses it. Knows no files and nothing of delivery.
+#pragma once
+#include "daemons/common/config/config.h"
+#include "daemons/common/crypto/dkim/signing_key.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/proto/secrets.h"
+#include "libspool/format/envelope.h"
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace smtp_client {
+
+class Signing {
+public:
+    // A key that is missing or cannot be used is logged, and signs nothing.
+    Signing(const config::Config& config, const proto::secrets::Client& secrets, common::Log& log);
+
+    bool any() const { return !rules_.empty(); }
+    // Who signs; null: nobody. `header`: of the message, as it leaves.
+    const decide::SigningRule* rule_for(const spool::Envelope& envelope, std::string_view header) const;
+    // The DKIM-Signature fields, to be put before the header; "" where this cannot be signed, and `why` says
+    // why. `body_hash`: SHA-256 of the relaxed body.
+    std::string fields(const decide::SigningRule& rule, std::string_view header, std::string_view body_hash,
+                       smtp::WallTime now, std::string& why) const;
+
+private:
+    decide::Came came(const spool::Envelope& envelope) const;
+
+    std::vector<decide::SigningRule> rules_;
+    std::vector<common::Network> relay_networks_;
+    std::set<std::string, std::less<>> submission_; // listeners
+    std::map<std::string, dkim::SigningKey, std::less<>> keys_; // by file
+};
+
+} // namespace smtp_client

@@ -1,0 +1,321 @@
+#include "daemons/smtp-client/probe/delivery_probe.h"
+#include "daemons/smtp-client/probe/socket_permissions.h"
+#include "libsmtp/text/text.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <string_view>
+#include <utility>
+
+namespace smtp_client {
+
+using common::Loop;
+using namespace proto::delivery;
+
+namespace {
+
+constexpr std::size_t most_lines = 100; // of one reply
+
+Finding finding_of(int code) {
+    return code >= 500 ? Finding::permanent : code >= 400 ? Finding::temporary : Finding::good;
+}
+Finding finding_of(const smtp::Verdict& verdict) {
+    switch (verdict.outcome) {
+    case smtp::Outcome::delivered: return Finding::good;
+    case smtp::Outcome::deferred: return Finding::temporary;
+    case smtp::Outcome::failed: return Finding::permanent;
+    }
+    return Finding::temporary;
+}
+
+Step step_of(smtp::Stage stage) {
+    switch (stage) {
+    case smtp::Stage::lookup: return Step::addresses;
+    case smtp::Stage::banner: return Step::greeting;
+    case smtp::Stage::ehlo: return Step::ehlo;
+    case smtp::Stage::tls: return Step::tls;
+    case smtp::Stage::auth: return Step::auth;
+    case smtp::Stage::mail: return Step::mail;
+    case smtp::Stage::rcpt: return Step::rcpt;
+    default: return Step::connect;
+    }
+}
+
+// EHLO's lines in one: "mx.example.org: PIPELINING, SIZE 1000, STARTTLS".
+std::string joined(std::string_view text) {
+    std::string out;
+    for (std::size_t line = 0; !text.empty(); ++line) {
+        const auto one = text.substr(0, text.find('\n'));
+        out.append(line == 0 ? "" : line == 1 ? ": " : ", ").append(one);
+        text.remove_prefix(std::min(one.size() + 1, text.size()));
+    }
+    return smtp::printable(out, 1000);
+}
+
+std::string_view word_of(decide::TlsLevel level) {
+    constexpr std::string_view words[] = {"may", "none", "may", "dane", "sts", "encrypt", "verify", "dane-only"};
+    return words[static_cast<std::size_t>(level)];
+}
+
+// What the host's TLSA records are; `findings`: nothing, as its name may be forged, or it has none.
+std::string text_of(const std::optional<decide::DaneFindings>& findings, std::string_view host, bool named) {
+    using State = decide::DaneFindings::State;
+    if (!named) return fmt::format("{} is an address: only names have records", host);
+    if (!findings)
+        return fmt::format("insecure: DNSSEC does not vouch for the MX records that name {}, whose own are not asked for",
+                           host);
+    switch (findings->state) {
+    case State::absent:
+        return findings->answered
+                   ? fmt::format("none: {} has no TLSA records that DNSSEC vouches for", host)
+                   : fmt::format("insecure: DNSSEC does not vouch for {}, whose records are not asked for", host);
+    case State::usable:
+    case State::unusable: {
+        constexpr std::size_t told = 3;
+        const auto& records = findings->records;
+        auto out = findings->owner;
+        std::string_view before = findings->state == State::usable ? ": " : ": none that can be used: ";
+        for (std::size_t n = 0; n < std::min(told, records.size()); ++n)
+            out += std::exchange(before, ", "), out += records[n].to_string().substr(0, 70);
+        return records.size() > told ? fmt::format("{} and {} more", out, records.size() - told) : out;
+    }
+    case State::unavailable:
+        return fmt::format("unavailable: the records of {} cannot be had: {}", findings->owner, findings->why);
+    }
+    return {};
+}
+
+std::string text_of(const proto::route::StsPolicy& policy, std::string_view domain, std::string_view host, bool admitted) {
+    using decide::sts::Mode;
+    if (policy.domain.empty()) return fmt::format("none: no policy of {} is known", domain);
+    auto out = fmt::format("policy {} of {}, mode {}", policy.id, policy.domain, name_of(policy.mode));
+    if (policy.mode == Mode::none) return out;
+    return fmt::format("{}: {} is {} of the hosts that it names", out, host, admitted ? "one" : "none");
+}
+
+} // namespace
+
+Trial::Trial(Office& office, Try order, Callbacks callbacks)
+    : office_(office), order_(std::move(order)), callbacks_(std::move(callbacks)), began_(Loop::now().monotonic),
+      next_(office.loop, [this] { go_on(); }) {
+    tried_.attempt = order_.attempt;
+    tried_.outcome = Outcome::delivered;
+    auto& connect = order_.connect;
+    if (order_.every_host) {
+        std::ranges::stable_sort(connect.hosts, {}, [](const auto& host) { return host.rank().order(); });
+        for (const auto& host : connect.hosts) rounds_.emplace_back(connect).hosts = {host};
+    } else {
+        rounds_.push_back(connect);
+    }
+    next_.schedule();
+}
+
+void Trial::go_on() {
+    connection_.reset();
+    tell_held();
+    if (rounds_.empty()) return callbacks_.over(tried_);
+    told_ = mail_refused_ = false;
+    connection_ = std::make_unique<Connection>(office_, static_cast<Connection::Owner&>(*this),
+                                               std::move(rounds_.front()), static_cast<Watcher*>(this));
+    rounds_.pop_front();
+    smtp::Transaction transaction;
+    transaction.probe = true;
+    transaction.reverse_path = order_.reverse_path;
+    for (const auto& address : order_.recipients) transaction.recipients.push_back({address, {}});
+    connection_->probe(std::move(transaction), order_.secure, order_.sts);
+    connection_->close();
+}
+
+// --- the connection's word
+// ------------------------------------------------------------------------------------
+
+void Trial::may_connect(Connection& connection, const std::string&, bool) {
+    connection.permit(Connection::Permit::yes);
+}
+
+void Trial::left(Connection&, const std::string&) {}
+
+void Trial::connected(Connection&) {}
+
+void Trial::done(Connection&, Done, std::optional<spool::MessageReader>) {} // there is no message
+
+void Trial::closed(Connection&, Closed closed) {
+    if (closed.reason.text.empty()) closed.reason.text = "the server ended the conversation before it was through";
+    if (!told_) worse(Outcome::deferred, closed.reason, closed.host.empty() ? given_up_at_ : closed.host);
+    next_.schedule();
+}
+
+void Trial::worse(Outcome outcome, const smtp::RemoteReply& reason, const std::string& host) {
+    if (outcome <= tried_.outcome) return;
+    tried_.outcome = outcome;
+    tried_.reason = reason;
+    tried_.host = host;
+}
+
+// --- steps
+// ----------------------------------------------------------------------------------------------------
+
+TryStep Trial::step(Step what, const std::string& host) const {
+    TryStep out;
+    out.attempt = order_.attempt;
+    out.at = (Loop::now().monotonic - began_).count();
+    out.step = what;
+    out.host = host;
+    return out;
+}
+
+void Trial::tell(const TryStep& step) {
+    tell_held();
+    callbacks_.step(step);
+}
+
+void Trial::tell_held() {
+    if (held_) callbacks_.step(*held_);
+    held_.reset();
+}
+
+void Trial::looked_up(const std::string& host, dns::Type type, const dns::Answer& answer) {
+    looked_up_ = host;
+    const bool v4 = type == dns::Type::a;
+    if (v4 ? !office_.settings.ipv4 : !office_.settings.ipv6) return; // nobody was asked
+    auto out = step(Step::addresses, host);
+    const std::string_view name = v4 ? "A" : "AAAA";
+    out.reply.stage = Stage::lookup;
+    out.reply.text = fmt::format("no {}", name);
+    if (answer.said == dns::Said::records)
+        out.reply.text = name;
+    else if (answer.said == dns::Said::failed) {
+        out.finding = Finding::notice;
+        out.reply.text = fmt::format("{}: the name servers gave no answer: {}", name, answer.why);
+    }
+    std::string_view before = " ";
+    for (const auto& address : answer.addresses)
+        out.reply.text += std::exchange(before, ", "), out.reply.text += address.to_string();
+    tell(out);
+}
+
+void Trial::connected(const std::string& relay, const std::string& departure) {
+    mail_refused_ = false;
+    who_.clear();
+    auto out = step(Step::connect, relay);
+    out.reply.text = departure.empty() ? "connected" : "connected " + departure;
+    tell(out);
+}
+
+void Trial::published(const std::string& relay, const Published& found) {
+    using State = decide::DaneFindings::State;
+    const bool only = found.level == decide::TlsLevel::dane_only;
+    const auto state = found.records ? found.records->state : State::absent;
+    auto records = step(Step::tlsa, relay);
+    records.reply.stage = Stage::tls;
+    records.reply.text = text_of(found.records, found.host, !common::IpAddress::parse(found.host));
+    if (state >= State::unusable || (only && state == State::absent)) records.finding = Finding::notice;
+    tell(records);
+    if (found.level != decide::TlsLevel::sts) return;
+
+    using decide::sts::Mode;
+    const bool admitted = decide::sts::admits(found.policy.mx, found.host);
+    auto policy = step(Step::sts, relay);
+    policy.reply.stage = Stage::tls;
+    policy.reply.text = text_of(found.policy, found.domain, found.host, admitted);
+    if (found.policy.mode != Mode::none && !admitted) policy.finding = Finding::notice;
+    if (state != State::absent && state != State::unusable)
+        policy.reply.text += "; the TLSA records count instead";
+    tell(policy);
+}
+
+void Trial::sent(const std::string& relay, const smtp::client_event::Sent& sent) {
+    tell_held();
+    auto line = step(Step::client, relay);
+    line.reply.stage = sent.stage;
+    line.reply.text = smtp::printable(sent.text, 1000);
+    tell(line);
+}
+
+void Trial::said(const std::string& relay, const smtp::client_event::Said& said) {
+    std::string wire;
+    said.reply.append_to(wire);
+    for (std::size_t n = 0; n < most_lines && !wire.empty(); ++n) {
+        auto line = step(Step::server, relay);
+        line.reply.stage = said.stage;
+        line.reply.text = wire.substr(0, wire.find("\r\n"));
+        wire.erase(0, line.reply.text.size() + 2);
+        line.reply.text = smtp::printable(line.reply.text, 1000);
+        tell(line);
+    }
+
+    const bool challenge = said.stage == Stage::auth && said.reply.code < 400 && said.reply.code >= 300;
+    if (said.stage == Stage::none || challenge || (said.stage == Stage::rcpt && mail_refused_)) return;
+    const auto& reply = said.reply;
+    auto out = step(said.stage == Stage::tls ? Step::starttls : step_of(said.stage), relay);
+    out.finding = finding_of(reply.code);
+    out.reply.code = static_cast<std::uint16_t>(reply.code);
+    out.reply.stage = said.stage;
+    if (reply.status.given()) out.reply.status = reply.status.text();
+    const bool ehlo = said.stage == Stage::ehlo && reply.positive();
+    out.reply.remote_reply = smtp::printable(reply.line(), 1000);
+    out.reply.text = ehlo ? joined(reply.text) : out.reply.remote_reply;
+    if (said.stage == Stage::auth && !who_.empty()) out.reply.text = fmt::format("as {}: {}", who_, out.reply.text);
+    if (said.stage == Stage::rcpt && said.recipient < order_.recipients.size())
+        out.recipient = order_.recipients[said.recipient];
+    if (said.stage == Stage::mail) mail_refused_ = !reply.positive();
+    if (reply.positive() || said.stage >= Stage::mail) return tell(out);
+    out.finding = Finding::notice;
+    held_ = std::move(out);
+}
+
+void Trial::shook_hands(const std::string& relay, const tls::Facts& facts, const tls::Judgement& judgement,
+                        std::string_view how, decide::TlsLevel level) {
+    auto out = step(Step::tls, relay);
+    out.finding = how.empty() ? Finding::notice : Finding::good;
+    out.reply.stage = Stage::tls;
+    out.reply.text =
+        fmt::format("{}; {} (tls = {})", facts.text(),
+                    how.empty() ? fmt::format("the certificate does not prove the host's name: {}",
+                                              judgement.certificate.empty() ? "there is none" : judgement.problem)
+                                : fmt::format("the certificate proves the host's name, {}", how),
+                    word_of(level));
+    tell(out);
+}
+
+void Trial::unreachable(const Candidate& candidate, const smtp::Verdict& why) {
+    auto told = why;
+    if (candidate.local()) told.text += "; " + socket_seen(candidate.endpoint.path);
+    give_up(candidate.relay(), told);
+}
+
+void Trial::failed(const std::string& relay, const smtp::Verdict& why) {
+    give_up(relay, why);
+}
+
+void Trial::give_up(const std::string& relay, const smtp::Verdict& why) {
+    given_up_at_ = relay.empty() ? looked_up_ : relay;
+    if (why.stage >= Stage::mail && why.code != 0) return; // told as it was said
+    if (held_ && why.code != 0) held_.reset();             // that was it
+    auto out = step(step_of(why.stage), given_up_at_);
+    // What a server says of itself is no verdict on the mail: that waits.
+    out.finding = std::min(finding_of(why), why.stage < Stage::mail && why.stage != Stage::lookup ? Finding::temporary : Finding::permanent);
+    out.reply = why;
+    if (why.stage == Stage::auth && why.code != 0 && !who_.empty())
+        out.reply.text = fmt::format("as {}: {}", who_, out.reply.text);
+    tell(out);
+}
+
+void Trial::probed(const std::string& relay, const smtp::TransactionResult& result) {
+    told_ = true;
+    for (std::size_t i = 0; i < result.of_recipient.size(); ++i) {
+        const auto& verdict = result.verdicts[result.of_recipient[i]];
+        worse(verdict.outcome, verdict, relay);
+        const bool reread = verdict.code != 0 && finding_of(verdict) != finding_of(verdict.code);
+        // What this side refused, or reads otherwise, has not been told yet; lost connections have.
+        const bool ours = verdict.code == 0 && verdict.outcome == smtp::Outcome::failed;
+        if (!ours && !reread) continue;
+        auto out = step(step_of(verdict.stage), relay);
+        out.finding = finding_of(verdict);
+        out.recipient = order_.recipients[i];
+        out.reply = verdict;
+        if (reread) out.reply.text += " (as the route's replies have it)";
+        tell(out);
+    }
+}
+
+} // namespace smtp_client

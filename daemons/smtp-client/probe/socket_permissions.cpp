@@ -1,0 +1,38 @@
+#include "daemons/smtp-client/probe/socket_permissions.h"
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace smtp_client {
+
+namespace {
+
+// The first part of the path that cannot be looked at is why the whole cannot.
+std::string first_obstacle(const std::string& path) {
+    for (auto slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+        const auto part = path.substr(0, slash);
+        struct stat facts;
+        if (::stat(part.c_str(), &facts) != 0) return fmt::format("{}: {}", part, std::strerror(errno));
+        if (slash == path.npos) return "it is there now"; // it was made meanwhile
+        if (!S_ISDIR(facts.st_mode)) return part + " is no directory";
+        if (::access(part.c_str(), X_OK) != 0)
+            return fmt::format("the directory {}, mode {:04o}, of user {} and group {}, may not be entered", part,
+                               facts.st_mode & 07777, facts.st_uid, facts.st_gid);
+    }
+}
+
+} // namespace
+
+std::string socket_seen(const std::string& path) {
+    struct stat facts;
+    const auto what = ::stat(path.c_str(), &facts) != 0
+                          ? first_obstacle(path)
+                          : fmt::format("{} is {}, mode {:04o}, of user {} and group {}", path,
+                                        S_ISSOCK(facts.st_mode) ? "a socket" : "no socket", facts.st_mode & 07777,
+                                        facts.st_uid, facts.st_gid);
+    return fmt::format("{}; we are user {} and group {}", what, ::geteuid(), ::getegid());
+}
+
+} // namespace smtp_client

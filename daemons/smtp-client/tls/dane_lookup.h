@@ -1,0 +1,34 @@
+// The look-ups behind what DANE says of one host: asks the name system what daemons/decide/tls/dane.h wants to know.
+// Destroying it ends them. Knows nothing of connections.
+#pragma once
+#include "daemons/common/net/dns/resolver.h"
+#include "daemons/decide/tls/dane.h"
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace smtp_client {
+
+class DaneLookup {
+public:
+    // `secure`: as in decide::DaneInquiry. `done` is called once, in this call or later, and may destroy this.
+    using Done = std::function<void(const decide::DaneFindings&)>;
+    DaneLookup(std::shared_ptr<dns::Resolver> resolver, const std::string& host, std::uint16_t port, bool secure,
+               Done done);
+    DaneLookup(const DaneLookup&) = delete;
+    DaneLookup& operator=(const DaneLookup&) = delete;
+    void start();
+
+private:
+    void step();
+    void addresses_said();
+
+    std::shared_ptr<dns::Resolver> resolver_;
+    decide::DaneInquiry inquiry_;
+    Done done_;
+    std::optional<dns::Answer> a_, aaaa_;
+    dns::Lookup lookup_, second_;
+};
+
+} // namespace smtp_client

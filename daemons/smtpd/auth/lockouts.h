@@ -1,0 +1,52 @@
+// Wrong passwords, counted by client network and user name, and by network: so that guessing is slow, and one user's
+// mistake keeps nobody else from a shared address out. Bounded; knows no clock and no session.
+#pragma once
+#include "libsmtp/text/time_types.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace smtpd {
+
+class Lockouts {
+public:
+    struct Limits {
+        std::uint32_t per_user = 0;    // wrong passwords of one user from one network; 0: no limit
+        std::uint32_t per_network = 0; // of all from one network; 0: no limit
+        smtp::Duration window{};       // from the first one on
+    };
+    struct Brought { // which lock-outs a wrong password has brought
+        bool user = false, network = false;
+    };
+    // `user` may be empty: it is not known. Of one who is locked out nothing is counted.
+    Brought failed(const std::string& network, std::string_view user, const Limits& limits, smtp::Monotonic now);
+    // What this user did wrong from there is forgotten.
+    void succeeded(const std::string& network, std::string_view user);
+    // How long the lock-out still lasts; nothing if there is none.
+    std::optional<smtp::Duration> of_user(const std::string& network, std::string_view user, const Limits& limits,
+                                          smtp::Monotonic now) const;
+    std::optional<smtp::Duration> of_network(const std::string& network, const Limits& limits,
+                                             smtp::Monotonic now) const;
+    void lift_all();
+
+    static constexpr std::size_t most = 50'000; // networks, and users, remembered
+
+private:
+    struct Count {
+        std::uint32_t failures = 0;
+        smtp::Monotonic since;
+    };
+    struct Network {
+        Count all;
+        std::unordered_map<std::string, Count> users; // lower case
+    };
+    void sweep(smtp::Monotonic now, smtp::Duration window);
+
+    std::unordered_map<std::string, Network> networks_;
+    std::size_t users_ = 0; // of all networks
+    smtp::Monotonic swept_;
+};
+
+} // namespace smtpd

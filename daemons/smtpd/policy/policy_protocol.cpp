@@ -1,0 +1,168 @@
+#include "daemons/smtpd/policy/policy_protocol.h"
+#include <fmt/format.h>
+
+namespace smtpd {
+
+std::string policy_request(Stage stage, const Facts& facts) {
+    std::string out = "request=smtpd_access_policy\n";
+    const auto add = [&](std::string_view name, std::string_view value) {
+        out += name;
+        out += '=';
+        for (const char c : value) out += c == '\n' || c == '\r' || c == '\0' ? '?' : c;
+        out += '\n';
+    };
+    add("protocol_state", command_of(stage));
+    add("protocol_name", facts.protocol);
+    add("helo_name", facts.helo);
+    add("queue_id", facts.queue_id);
+    add("sender", facts.sender);
+    add("recipient", facts.recipient);
+    add("recipient_count", std::to_string(stage < Stage::data ? 0 : facts.recipients));
+    add("client_address", facts.client.address_text);
+    add("client_name", facts.client.name);
+    add("client_port", std::to_string(facts.client.port));
+    add("reverse_client_name",
+        facts.client.reverse_name.empty() ? facts.client.name : facts.client.reverse_name);
+    add("server_address", facts.client.server_address);
+    add("server_port", facts.client.server_port == 0 ? "" : std::to_string(facts.client.server_port));
+    add("instance", facts.instance);
+    add("size", std::to_string(facts.size));
+    add("sasl_method", facts.sasl_method);
+    add("sasl_username", facts.sasl_user);
+    add("sasl_sender", facts.sasl_sender);
+    add("ccert_subject", facts.tls_peer);
+    add("ccert_issuer", "");
+    add("ccert_fingerprint", "");
+    add("encryption_protocol", facts.tls_version);
+    add("encryption_cipher", facts.tls_cipher);
+    add("etrn_domain", "");
+    add("stress", facts.stressed ? "yes" : "");
+    add("policy_context", facts.listener);
+    out += '\n';
+    return out;
+}
+
+PolicyAnswer::State PolicyAnswer::feed(std::string_view bytes) {
+    for (const char c : bytes) {
+        if (state_ != State::incomplete) return state_ = State::malformed; // more than one answer
+        if (++size_ > limit || c == '\0') return state_ = State::malformed;
+        if (c != '\n') {
+            line_ += c;
+            continue;
+        }
+        if (line_.ends_with('\r')) line_.pop_back();
+        if (line_.empty()) {
+            size_ = 0;
+            state_ = action_.empty() ? State::malformed : State::complete;
+        } else if (line_.starts_with("action=")) {
+            action_ = line_.substr(7);
+        } else if (line_.find('=') == line_.npos) {
+            return state_ = State::malformed;
+        }
+        line_.clear();
+    }
+    return state_;
+}
+
+std::string rejection_text(Stage stage, const Facts& facts, std::string_view text) {
+    std::string what, how;
+    switch (stage) {
+    case Stage::connect: what = facts.client.peer(), how = "Client host rejected"; break;
+    case Stage::helo: what = facts.helo, how = "Helo command rejected"; break;
+    case Stage::mail: what = facts.sender, how = "Sender address rejected"; break;
+    case Stage::rcpt: what = facts.recipient, how = "Recipient address rejected"; break;
+    case Stage::data: what = "DATA", how = "Data command rejected"; break;
+    case Stage::end_of_data: what = "END-OF-MESSAGE", how = "End-of-data rejected"; break;
+    case Stage::unknown: what = facts.command, how = "Command rejected"; break;
+    }
+    return fmt::format("<{}>: {}: {}", smtp::printable(what, 320), how, smtp::printable(text, 400));
+}
+
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+    while (text.starts_with(' ') || text.starts_with('\t')) text.remove_prefix(1);
+    while (text.ends_with(' ') || text.ends_with('\t')) text.remove_suffix(1);
+    return text;
+}
+
+// The first word; the rest stays.
+std::string_view take_word(std::string_view& text) {
+    text = trimmed(text);
+    const auto word = text.substr(0, text.find_first_of(" \t"));
+    text = trimmed(text.substr(word.size()));
+    return word;
+}
+
+Opinion refusal(int code, smtp::EnhancedStatus status, std::string_view text, Stage stage,
+                const Facts& facts) {
+    auto rest = text;
+    if (const auto given = smtp::EnhancedStatus::parse(take_word(rest)); given && given->klass == code / 100)
+        status = *given, text = rest;
+    if (text.empty()) text = code / 100 == 5 ? "Access denied" : "Try again later";
+    return Opinion::refusal({code, status, rejection_text(stage, facts, text)});
+}
+
+bool is_field(std::string_view text) {
+    const auto colon = text.find(':');
+    if (colon == 0 || colon == text.npos) return false;
+    for (const char c : text.substr(0, colon))
+        if (c <= ' ' || c >= 0x7f) return false;
+    return text.find_first_of(std::string_view("\0\r\n", 3)) == text.npos;
+}
+
+} // namespace
+
+std::expected<Opinion, smtp::Malformed> opinion_of(std::string_view action, Stage stage, const Facts& facts) {
+    auto text = action;
+    const auto first = take_word(text);
+    const auto word = smtp::lowered(first);
+    const auto told = [&](std::string_view otherwise) {
+        return text.empty() ? std::string(otherwise) : smtp::printable(text, 400);
+    };
+    Opinion opinion;
+    const auto unknown = [&](std::string_view why) {
+        return std::unexpected(smtp::Malformed{fmt::format("{}: \"{}\"", why, smtp::printable(action, 100))});
+    };
+    if (word == "dunno") return opinion;
+    if (word == "ok" || word == "permit") {
+        opinion.kind = Opinion::Kind::permit;
+        return opinion;
+    }
+    if (word == "reject") return refusal(554, {5, 7, 1}, text, stage, facts);
+    if (word == "defer" || word == "defer_if_permit" || word == "defer_if_reject")
+        return refusal(450, {4, 7, 1}, text, stage, facts);
+    if (word.size() == 3 && (word[0] == '4' || word[0] == '5')) {
+        const auto code = smtp::parse_number(word, 599);
+        if (!code) return unknown("odd reply code");
+        const auto klass = static_cast<std::uint16_t>(*code / 100);
+        return refusal(static_cast<int>(*code), {klass, 7, 1}, text, stage, facts);
+    }
+    if (word == "warn" || word == "info") {
+        opinion.warning = told("warned");
+        return opinion;
+    }
+    if (stage < Stage::mail) return unknown("an action that needs a message");
+    if (word == "hold") {
+        opinion.hold = told("held by policy");
+        return opinion;
+    }
+    if (word == "discard") {
+        opinion.discard = told("discarded by policy");
+        return opinion;
+    }
+    if (word == "prepend") {
+        if (stage == Stage::end_of_data) return unknown("too late for a header field");
+        if (!is_field(text)) return unknown("not a header field");
+        opinion.fields.emplace_back(text);
+        return opinion;
+    }
+    if (word == "bcc") {
+        if (!smtp::ForwardPath::parse(text)) return unknown("not an address");
+        opinion.copies.emplace_back(text);
+        return opinion;
+    }
+    return unknown("unknown action");
+}
+
+} // namespace smtpd

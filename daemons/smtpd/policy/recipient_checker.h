@@ -1,0 +1,67 @@
+// Asks the categorizer whether recipients in our own domains exist and nobody is suppressed, and remembers for a while. Never waits:
+// answers come by callback, or at once from what is remembered. Without a categorizer the answer is "try
+// later".
+#pragma once
+#include "daemons/common/ipc/connector.h"
+#include "daemons/common/proto/recipient_check.h"
+#include "daemons/common/runtime/timer.h"
+#include <functional>
+#include <string>
+#include <unordered_map>
+
+namespace smtpd {
+
+class RecipientChecker {
+public:
+    using Verdict = proto::recipient_check::Verdict;
+    struct Answer {
+        Verdict verdict = Verdict::try_later;
+        std::string text;
+        std::string status = {}; // unknown: "5.1.1"
+    };
+    // May do anything; the question is over.
+    using Done = std::function<void(const Answer&)>;
+
+    RecipientChecker(common::Loop& loop, common::Log& log, const std::string& run,
+                     const ipc::Identity& identity);
+
+    // What is to be known of a recipient, of mail from `sender` ("" nobody).
+    struct Subject {
+        std::string address, sender;
+    };
+    // Null: not remembered.
+    const Answer* remembered(const Subject& subject, smtp::Monotonic now);
+    // `done` is called once, from the loop, unless cancelled.
+    std::uint64_t ask(Subject subject, smtp::Monotonic now, Done done);
+    // Is anybody suppressed? Then recipients elsewhere may be refused as well.
+    bool any_suppressed() const { return any_suppressed_; }
+    void cancel(std::uint64_t request) { open_.erase(request); }
+    // The configuration has changed: what was remembered may be wrong.
+    void forget();
+
+private:
+    struct Question {
+        Subject subject;
+        smtp::Monotonic until;
+        Done done;
+    };
+    struct Kept {
+        Answer answer;
+        smtp::Monotonic until;
+    };
+    void heard(proto::recipient_check::Message&& message);
+    std::string key_of(const Subject& subject) const;
+    void connected();
+    void give_up();
+    void finish(std::uint64_t request, Answer answer);
+
+    std::unordered_map<std::string, Kept> young_,
+        old_; // two generations: when the young one is full it becomes the old
+    std::unordered_map<std::uint64_t, Question> open_;
+    std::uint64_t last_ = 0;
+    bool any_suppressed_ = false;
+    common::Timer patience_;
+    ipc::Connector<proto::recipient_check::Message> categorizer_;
+};
+
+} // namespace smtpd

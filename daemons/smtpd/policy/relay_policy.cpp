@@ -1,0 +1,144 @@
+#include "daemons/smtpd/policy/relay_policy.h"
+#include "daemons/common/text/idn.h"
+#include <algorithm>
+
+namespace smtpd {
+
+using Kind = Judgement::Kind;
+
+static Judgement refuse(int code, smtp::EnhancedStatus status, std::string text) {
+    return {Kind::refuse, {}, {code, status, std::move(text)}};
+}
+
+Client client_of(const common::Endpoint& endpoint) {
+    Client client;
+    client.address = endpoint.address;
+    client.port = endpoint.port;
+    client.address_text = endpoint.address.to_string();
+    client.network = client.address_text;
+    if (!endpoint.address.is_v4()) {
+        common::Network network{endpoint.address, 64};
+        std::fill(network.base.bytes.begin() + 8, network.base.bytes.end(), std::uint8_t{0});
+        client.network = network.to_string();
+    }
+    if (endpoint.address.is_loopback()) client.name = "localhost"; // RFC 6761: nobody need be asked
+    return client;
+}
+
+Client client_without_address() {
+    Client client;
+    client.address_text = client.network = "unknown";
+    return client;
+}
+
+std::expected<Client, smtp::Reply> client_by_xclient(const Client& former,
+                                                     const smtp::ClientAttributes& described) {
+    const auto text_of = [](const auto& attribute) { return attribute ? attribute->value : std::string(); };
+    const auto bad = [](std::string_view name) {
+        return std::unexpected(
+            smtp::Reply{501, {5, 5, 4}, "Error: bad value of " + std::string(name)});
+    };
+    const auto number = [](const std::string& text) {
+        return static_cast<std::uint16_t>(smtp::parse_number(text, 65535).value_or(0));
+    };
+    Client client = former;
+    if (described.address) {
+        const auto text = text_of(described.address);
+        const auto address = common::IpAddress::parse(text);
+        if (!text.empty() && !address) return bad("ADDR");
+        client = address ? client_of({*address, 0}) : client_without_address();
+        client.server_address = former.server_address;
+        client.server_port = former.server_port;
+    }
+    if (described.name) client.name = described.name->value.empty() ? "unknown" : described.name->value;
+    if (described.port) client.port = number(described.port->value);
+    if (described.reverse_name) client.reverse_name = described.reverse_name->value;
+    if (described.dest_address) {
+        client.server_address = text_of(described.dest_address);
+        if (!client.server_address.empty() && !common::IpAddress::parse(client.server_address))
+            return bad("DESTADDR");
+    }
+    if (described.dest_port) client.server_port = number(described.dest_port->value);
+    client.user = text_of(described.login);
+    client.auth_method = client.user.empty() ? "" : "XCLIENT";
+    return client;
+}
+
+bool may_relay(const Rules& rules, const Client& client) {
+    if (!client.user.empty()) return true;
+    const auto& networks = rules.listener.service == config::Service::submission
+                               ? rules.listener.submitters
+                               : rules.config->relay.networks;
+    return common::contains(networks, client.address);
+}
+
+static std::string complete(const Rules& rules, const smtp::Mailbox& mailbox) {
+    return mailbox.text() + "@" + rules.config->mta.origin;
+}
+
+// Is this address the user's own? The password file lists those beside the one that is his name.
+static bool owns(const Rules& rules, const std::string& user, const smtp::Mailbox& sender) {
+    const auto address = idn::folded(sender.bare() ? complete(rules, sender) : sender.text());
+    const auto name = idn::folded(user);
+    const auto at = address.rfind('@');
+    const auto domain = std::string_view(address).substr(at + 1);
+    if (name.find('@') != name.npos
+            ? address == name
+            : address.substr(0, at) == name && (rules.config->is_local(idn::ascii_domain(domain)) ||
+                                                domain == smtp::lowered(rules.config->mta.origin)))
+        return true;
+    const auto* entry = rules.passwords->find(user);
+    return entry && std::ranges::any_of(entry->addresses, [&](const auto& each) {
+               return each == address ||
+                      (each.starts_with('@') && std::string_view(each).substr(1) == domain);
+           });
+}
+
+Judgement judge_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path) {
+    const bool trusted = may_relay(rules, client);
+    if (rules.listener.service == config::Service::submission && !trusted)
+        return refuse(530, {5, 7, 0}, "Authentication required");
+    if (path.null()) return {Kind::accept, {}, {}};
+    if (rules.config->auth.sender_match && !client.user.empty() && !owns(rules, client.user, *path.mailbox))
+        return refuse(553, {5, 7, 1},
+                      "<" + path.text() + ">: Sender address rejected: not owned by user " + client.user);
+    if (!path.mailbox->bare() && idn::ascii_domain(path.mailbox->domain).empty())
+        return refuse(550, {5, 1, 8},
+                      "<" + path.text() + ">: Sender address rejected: no domain of the DNS has this name");
+    if (!path.mailbox->bare()) return {Kind::accept, path.text(), {}};
+    if (trusted) return {Kind::accept, complete(rules, *path.mailbox), {}};
+    return refuse(553, {5, 1, 7}, "<" + path.text() + ">: Sender address rejected: a full address is needed");
+}
+
+Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path) {
+    const auto& config = *rules.config;
+    const auto text = path.text();
+    if (path.bare_postmaster()) return {Kind::accept, text, {}};
+    const bool trusted = may_relay(rules, client);
+    auto address = text;
+    auto domain = idn::ascii_domain(path.mailbox.domain);
+    if (path.mailbox.bare()) {
+        if (!trusted)
+            return refuse(550, {5, 1, 3},
+                          "<" + text + ">: Recipient address rejected: a full address is needed");
+        address = complete(rules, path.mailbox);
+        domain = smtp::lowered(config.mta.origin);
+    }
+    if (domain.empty())
+        return refuse(550, {5, 1, 2},
+                      "<" + text + ">: Recipient address rejected: no domain of the DNS has this name");
+    const auto where = config.class_of(domain);
+    if (where == decide::AddressClass::elsewhere && !trusted)
+        return refuse(554, {5, 7, 1}, "<" + text + ">: Relay access denied");
+    const bool listed = where == decide::AddressClass::relay ? !config.relay.recipients.empty()
+                                                             : where != decide::AddressClass::elsewhere;
+    return {listed && config.smtpd.check_recipients ? Kind::check : Kind::accept, address, {}};
+}
+
+smtp::Reply reply_for(common::Shut why) {
+    if (why == common::Shut::full) return {452, {4, 3, 1}, "Insufficient system storage"};
+    if (why == common::Shut::memory) return {452, {4, 3, 1}, "Error: too much mail is being received, try again later"};
+    return {451, {4, 3, 0}, "Error: queue file write error"};
+}
+
+} // namespace smtpd

@@ -1,0 +1,59 @@
+// Who may send what to whom: relay control and the completion of bare addresses. Pure: rules, a client and an
+// address in, a judgement or a reply out. With no matching permission the answer is 554 5.7.1.
+#pragma once
+#include "daemons/common/submission/spool_writer.h"
+#include "daemons/common/net/network.h"
+#include "daemons/smtpd/policy/rules.h"
+#include "libsmtp/message/address.h"
+#include "libsmtp/protocol/client_attributes.h"
+#include "libsmtp/protocol/reply.h"
+#include <expected>
+
+namespace smtpd {
+
+// Who is at the other end of a connection.
+struct Client {
+    common::IpAddress address;
+    std::uint16_t port = 0;
+    std::string address_text;     // "192.0.2.1"
+    std::string name = "unknown"; // confirmed by its address, or "unknown"
+    std::string reverse_name;     // by XCLIENT: not confirmed; "" not known
+    std::string server_address;   // by a balancer or XCLIENT: what it connected to; "" not known
+    std::uint16_t server_port = 0;
+    std::string user;             // who it is by AUTH; "" not known
+    std::string auth_method;      // by which mechanism
+    std::string network;          // "192.0.2.1" or "2001:db8::/64": what limits and fairness count
+
+    std::string peer() const { return name + "[" + address_text + "]"; }
+    // False: a proxy could not say; then `address` is in no sensible network, the texts are "unknown".
+    bool has_address() const { return address != common::IpAddress{}; }
+};
+Client client_of(const common::Endpoint& endpoint);
+// A client whose proxy does not know it either.
+Client client_without_address();
+// The former client as XCLIENT describes it anew: what is not named stays as it was, but for who has
+// authenticated, and for the name of another address ("unknown" until it is looked up). The error is the
+// reply to send.
+std::expected<Client, smtp::Reply> client_by_xclient(const Client& former,
+                                                     const smtp::ClientAttributes& described);
+
+struct Judgement {
+    enum class Kind : std::uint8_t {
+        accept,
+        check, // one of ours: does the recipient exist?
+        refuse,
+    };
+    Kind kind = Kind::accept;
+    std::string address; // what goes into the envelope; bare local parts completed
+    smtp::Reply reply;   // refuse
+};
+
+// May this client send to anywhere? Then it may also say how.
+bool may_relay(const Rules& rules, const Client& client);
+Judgement judge_sender(const Rules& rules, const Client& client, const smtp::ReversePath& path);
+Judgement judge_recipient(const Rules& rules, const Client& client, const smtp::ForwardPath& path);
+
+// What a client hears while the spool takes no mail.
+smtp::Reply reply_for(common::Shut why);
+
+} // namespace smtpd

@@ -1,0 +1,63 @@
+// What the connections of one smtpd worker share. Outlives them.
+#pragma once
+#include "daemons/common/net/dns/resolver.h"
+#include "daemons/common/submission/idempotency/client.h"
+#include "daemons/common/submission/spool_writer.h"
+#include "daemons/common/logging/log.h"
+#include "daemons/common/runtime/loop.h"
+#include "daemons/common/submission/submission_queue.h"
+#include "daemons/common/submission/rate_limits.h"
+#include "daemons/common/runtime/timer.h"
+#include "daemons/smtpd/auth/authentication.h"
+#include "daemons/smtpd/auth/lockouts.h"
+#include "daemons/smtpd/policy/recipient_checker.h"
+#include "daemons/smtpd/access/client_limits.h"
+#include "libsmtp/text/time_types.h"
+#include <memory>
+#include <string>
+
+namespace smtpd {
+
+class Connection;
+struct Advisers;
+
+// The current time as header fields write it, made once a second.
+class DateText {
+public:
+    const std::string& at(smtp::WallTime now);
+    // Offset from UTC when at() was last called.
+    std::chrono::minutes zone() const { return zone_; }
+
+private:
+    std::time_t second_ = -1;
+    std::chrono::minutes zone_{0};
+    std::string text_;
+};
+
+struct Service {
+    common::Loop& loop;
+    common::Log& log;
+    common::Deadlines& deadlines;
+    common::Intake& intake;
+    RecipientChecker& checker;
+    common::Outbox& outbox;
+    common::idempotency::Desk& keys;
+    common::Figures& figures;
+    std::shared_ptr<dns::Resolver> resolver; // of the current configuration
+    std::uint32_t instance = 0;
+    DateText date = {};
+    std::uint64_t sessions = 0; // so far
+    bool stressed = false;
+    Visitors visitors = {};
+    Lockouts lockouts = {};
+    std::shared_ptr<Turnstile> auth_checks = std::make_shared<Turnstile>();
+    common::Rates rates = {};
+    std::shared_ptr<Advisers> advisers = {}; // of the current configuration
+    // The connection is over; it is destroyed at the end of the turn.
+    std::function<void(Connection&)> gone = {};
+
+    // A number for logs, unlike that of any other session of this host's workers.
+    std::uint64_t next_session() { return ++sessions * 256 + instance; }
+};
+
+} // namespace smtpd

@@ -1,0 +1,70 @@
+// The client's half of SASL: who we are, in the words of the mechanism that was agreed on. Messages in,
+// messages out, as they are before base64: PLAIN (RFC 4616), LOGIN, SCRAM (scram.h), OAUTHBEARER (RFC 7628),
+// XOAUTH2 (as Google and Microsoft describe it). Knows neither SMTP nor where passwords and tokens come from.
+#pragma once
+#include "libsmtp/auth/scram.h"
+#include "libsmtp/auth/secret.h"
+#include "libsmtp/text/text.h"
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace smtp {
+
+enum class SaslMechanism : std::uint8_t { // the weakest first
+    login,
+    plain,
+    xoauth2,
+    oauthbearer,
+    scram_sha_256,
+    scram_sha_256_plus,
+    last_ = scram_sha_256_plus,
+};
+
+std::string_view name_of(SaslMechanism mechanism);                        // "SCRAM-SHA-256-PLUS"
+std::optional<SaslMechanism> sasl_mechanism_named(std::string_view name); // in any case
+
+// Whoever listens could use what is sent.
+constexpr bool shows_secret(SaslMechanism mechanism) { return mechanism < SaslMechanism::scram_sha_256; }
+constexpr bool needs_token(SaslMechanism mechanism) {
+    return mechanism == SaslMechanism::xoauth2 || mechanism == SaslMechanism::oauthbearer;
+}
+constexpr bool needs_tls(SaslMechanism mechanism) { return mechanism == SaslMechanism::scram_sha_256_plus; }
+
+class SaslClient {
+public:
+    // All but SCRAM. `secret`: a password, or a token without "Bearer"; host and port are what OAUTHBEARER
+    // names.
+    SaslClient(SaslMechanism mechanism, std::string user, Secret secret, std::string host = {},
+               std::uint16_t port = 0);
+    // mechanism: one of the two; scram: made for it.
+    SaslClient(SaslMechanism mechanism, Secret secret, ScramClient scram);
+
+    SaslMechanism mechanism() const { return mechanism_; }
+    // What is said first; nothing: the server is to begin. Once.
+    std::optional<Secret> initial();
+    // The answer to a challenge. Malformed: there is none, the exchange must be cancelled.
+    std::expected<Secret, Malformed> respond(std::string_view challenge);
+    // Has the server shown all it has to? Only then does its yes mean that it is the one we meant.
+    bool proven() const { return !scram_ || step_ == 3; }
+    // Why it will refuse, where it has said so in a challenge (RFC 7628, 3.2.2); printable, "" where not.
+    const std::string& complaint() const { return complaint_; }
+    // Does a text repeat the password or token, plain or in base64? It must be shown to nobody then.
+    bool is_revealed_by(std::string_view text) const;
+
+private:
+    Secret message() const;
+
+    SaslMechanism mechanism_;
+    std::string user_, host_;
+    std::uint16_t port_ = 0;
+    Secret secret_;
+    std::optional<ScramClient> scram_;
+    unsigned step_ = 0; // messages sent
+    std::string complaint_;
+};
+
+} // namespace smtp

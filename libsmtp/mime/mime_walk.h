@@ -1,0 +1,102 @@
+// The MIME structure of a message (RFC 2045, 2046) found while its content streams past: headers, bodies and
+// what lies between them, however deep parts and messages are nested. Tells a visitor line by line, changes
+// nothing and keeps no content: bounded memory, and the same calls however the content was cut.
+#pragma once
+#include "libsmtp/mime/content_type.h"
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smtp {
+
+// A line, or as much of an over-long one as is looked at together.
+struct LinePiece {
+    std::string_view text; // without its line end; at most MimeWalk::piece_limit bytes
+    bool begins_line = true, ends_line = true;
+};
+
+// What the walk knows of one part, or of a whole message, once it has seen its header.
+struct MimeEntity {
+    enum class Kind : std::uint8_t {
+        leaf,      // its body is one thing
+        multipart, // its body are further parts
+        message,   // its body is a message: header and body follow
+        closed,    // not to be looked into, and not to be changed: why says so
+    };
+    Kind kind = Kind::leaf;
+    TransferEncoding encoding = TransferEncoding::seven_bit;
+    bool text = true;              // of type text
+    bool is_message = false;       // a message's header, not a part's
+    bool has_content_type = false; // the fields are there
+    bool has_mime_version = false;
+    std::string_view why; // of closed: "has a header that makes no sense"
+};
+
+class MimeWalk {
+public:
+    static constexpr std::size_t piece_limit = 1024;
+    static constexpr std::size_t depth_limit = 30; // of parts in parts and messages in messages
+    enum class Field : std::uint8_t { other, mime_version, content_type, transfer_encoding };
+
+    class Visitor {
+    public:
+        virtual ~Visitor() = default;
+        virtual void entity_begins() = 0;
+        // Of the header, up to the empty line and without it.
+        virtual void header(const LinePiece& piece, Field field) = 0;
+        // blank_line: there is one, as should be.
+        virtual void header_ends(const MimeEntity& entity, bool blank_line) = 0;
+        // Of a leaf or of what is closed. The line end before a delimiter is the delimiter's.
+        virtual void body(const LinePiece& piece) = 0;
+        virtual void body_ends(bool at_delimiter) = 0; // of a leaf or of what is closed
+        // Delimiters, and what stands before the first and after the last: belongs to no part.
+        virtual void between(const LinePiece& piece, bool delimiter) = 0;
+    };
+
+    // `visitor` must outlive it.
+    explicit MimeWalk(Visitor& visitor);
+    MimeWalk(const MimeWalk&) = delete;
+    MimeWalk& operator=(const MimeWalk&) = delete;
+    void feed(std::string_view content);
+    void finish();
+
+private:
+    enum class Place : std::uint8_t { header, body, between };
+    struct Multipart {
+        std::string boundary;
+        bool digest = false;
+        std::size_t messages = 0; // messages it is inside of
+    };
+
+    struct Delimiter {
+        std::size_t level = 0; // of open_
+        bool closes = false;
+    };
+
+    void take(const LinePiece& piece);
+    std::optional<Delimiter> delimiter(std::string_view line) const;
+    void leave_entity(bool at_delimiter);
+    void begin_entity(bool is_message, bool in_digest);
+    void header_line(const LinePiece& piece);
+    void name_field(std::string_view name);
+    void end_header(bool blank_line, std::string_view fault);
+    void judge(std::string_view fault, std::string& boundary, bool& digest);
+
+    Visitor& visitor_;
+    std::string line_;            // not passed on yet
+    bool line_continues_ = false; // a part of the line has been
+    Place place_ = Place::header;
+    std::vector<Multipart> open_; // innermost last
+    std::size_t messages_ = 0;    // nested in one another, here
+
+    MimeEntity entity_;
+    bool in_digest_ = false, first_line_ = true;
+    Field field_ = Field::other;
+    std::string content_type_, transfer_encoding_; // values as far as read
+    std::uint8_t content_types_ = 0, transfer_encodings_ = 0;
+};
+
+} // namespace smtp

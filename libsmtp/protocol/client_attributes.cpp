@@ -1,0 +1,92 @@
+#include "libsmtp/protocol/client_attributes.h"
+#include "libsmtp/protocol/parameters.h"
+#include "libsmtp/text/text.h"
+#include <algorithm>
+
+namespace smtp {
+
+namespace {
+
+using Kind = ClientAttribute::Kind;
+
+constexpr std::size_t most_value = 255;
+
+bool any(std::string&) { return true; }
+bool is_port(std::string& value) { return value.size() <= 5 && parse_number(value, 65535).has_value(); }
+bool is_protocol(std::string& value) { return value == "SMTP" || value == "ESMTP"; }
+bool is_source(std::string& value) { return value == "LOCAL" || value == "REMOTE"; }
+// "IPV6:2001:db8::1", or an IPv4 address as it is.
+bool is_address(std::string& value) {
+    constexpr std::string_view ipv6 = "IPV6:";
+    const bool has_prefix = starts_with_ignoring_case(value, ipv6);
+    if (has_prefix) value.erase(0, ipv6.size());
+    return has_prefix == (value.find(':') != value.npos);
+}
+
+struct Row {
+    std::string_view name;
+    std::optional<ClientAttribute> ClientAttributes::*place;
+    bool xclient, xforward;
+    bool (*sound)(std::string& value); // may put it into its usual form
+};
+
+constexpr Row rows[] = {
+    {"NAME", &ClientAttributes::name, true, true, any},
+    {"ADDR", &ClientAttributes::address, true, true, is_address},
+    {"PORT", &ClientAttributes::port, true, true, is_port},
+    {"PROTO", &ClientAttributes::protocol, true, false, is_protocol},
+    {"PROTO", &ClientAttributes::protocol, false, true, any},
+    {"HELO", &ClientAttributes::helo, true, true, any},
+    {"LOGIN", &ClientAttributes::login, true, false, any},
+    {"DESTADDR", &ClientAttributes::dest_address, true, false, is_address},
+    {"DESTPORT", &ClientAttributes::dest_port, true, false, is_port},
+    {"REVERSE_NAME", &ClientAttributes::reverse_name, true, false, any},
+    {"IDENT", &ClientAttributes::ident, false, true, any},
+    {"SOURCE", &ClientAttributes::source, false, true, is_source},
+};
+
+std::unexpected<Reply> bad(std::string text) { return std::unexpected(Reply{501, {5, 5, 4}, std::move(text)}); }
+
+} // namespace
+
+std::expected<ClientAttributes, Reply> parse_client_attributes(ClientCommand command,
+                                                               std::string_view argument) {
+    ClientAttributes out;
+    if (argument.empty())
+        return bad(command == ClientCommand::xclient ? "Syntax: XCLIENT attribute=value..."
+                                                     : "Syntax: XFORWARD attribute=value...");
+    while (!argument.empty()) {
+        const auto pair = argument.substr(0, argument.find(' '));
+        argument.remove_prefix(std::min(argument.find_first_not_of(' ', pair.size()), argument.size()));
+        const auto equals = pair.find('=');
+        const auto name = pair.substr(0, equals);
+        const auto row = std::ranges::find_if(rows, [&](const Row& r) {
+            return same_ignoring_case(r.name, name) &&
+                   (command == ClientCommand::xclient ? r.xclient : r.xforward);
+        });
+        if (row == std::end(rows) || equals == pair.npos)
+            return bad("Error: \"" + printable(name, 64) + "\" is no attribute=value of this command");
+        auto& place = out.*row->place;
+        if (place) return bad("Error: " + std::string(row->name) + " is given twice");
+        const auto text = pair.substr(equals + 1);
+        if (same_ignoring_case(text, "[UNAVAILABLE]")) {
+            place.emplace(Kind::unavailable, "");
+        } else if (same_ignoring_case(text, "[TEMPUNAVAIL]")) {
+            place.emplace(Kind::unknown, "");
+        } else {
+            auto value = decode_xtext(text);
+            if (!value || value->empty() || value->size() > most_value || !row->sound(*value))
+                return bad("Error: bad value of " + std::string(row->name));
+            place.emplace(Kind::given, *std::move(value));
+        }
+    }
+    return out;
+}
+
+std::string_view offer_of(ClientCommand command) {
+    return command == ClientCommand::xclient
+               ? "XCLIENT NAME ADDR PORT PROTO HELO LOGIN DESTADDR DESTPORT REVERSE_NAME"
+               : "XFORWARD NAME ADDR PORT PROTO HELO IDENT SOURCE";
+}
+
+} // namespace smtp

@@ -1,0 +1,26 @@
+// Keeps a directory of what was put aside (bad/, quarantine/ …) within an age and a size: the oldest go. Knows no
+// messages, only names: NAME and NAME.why are one thing. Blocking; for a pool's thread.
+#pragma once
+#include "libspool/disk/real_disk.h"
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace spool {
+
+struct PutAsideLimits {
+    std::chrono::seconds age{0}; // what has been there for longer goes; 0: nothing does
+    std::uint64_t bytes = 0;     // of the disk, all together; 0: no limit
+};
+
+struct PutAsideKept {
+    std::uint64_t things = 0, bytes = 0;          // there now
+    std::uint64_t removed = 0, removed_bytes = 0; // just now
+    Error error = {};                             // the last thing that could not be removed; code 0: none
+};
+
+// Subdirectories are left alone. A directory that does not exist has nothing.
+Result<PutAsideKept> keep_within(RealDisk& disk, const std::string& directory, const PutAsideLimits& limits,
+                                 std::chrono::system_clock::time_point now);
+
+} // namespace spool

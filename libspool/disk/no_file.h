@@ -1,0 +1,14 @@
+// What somebody, or an accident, may have put where a message's file belongs.
+#pragma once
+#include "libspool/disk/result.h"
+#include <cerrno>
+
+namespace spool {
+
+// Under that name is a pipe, a socket, a directory, a link …: opened without waiting, it cannot be read. No message.
+inline bool is_no_file(const Error& error) {
+    return error.code == ESPIPE || error.code == EISDIR || error.code == ENXIO || error.code == ENODEV ||
+           error.code == ELOOP;
+}
+
+} // namespace spool

@@ -1,0 +1,52 @@
+// The Disk of a real file system: system calls relative to one directory descriptor, close-on-exec, never
+// following a link in the last place.
+#pragma once
+#include "libspool/disk/disk.h"
+#include <chrono>
+#include <functional>
+#include <string>
+
+namespace spool {
+
+class RealDisk final : public Disk {
+public:
+    // Opens the spool directory itself.
+    static Result<std::unique_ptr<RealDisk>> open_at(const std::string& directory);
+    // Takes over a directory's descriptor (one handed down by master, say).
+    explicit RealDisk(int directory_descriptor);
+    ~RealDisk() override;
+    RealDisk(const RealDisk&) = delete;
+
+    int directory() const { return directory_; }
+    // Told of every sync how long it took, on the thread that waited for it. Set before the first one.
+    void watch_syncs(std::function<void(std::chrono::nanoseconds)> watch) { watch_ = std::move(watch); }
+
+    Result<File> open(const std::string& path, Open how) override;
+    Result<std::size_t> read(const File& file, std::uint64_t offset, std::span<char> into) override;
+    Result<> write(const File& file, std::uint64_t offset, std::span<const std::string_view> parts) override;
+    Result<std::uint64_t> size(const File& file) override;
+    Result<> truncate(const File& file, std::uint64_t size) override;
+    Result<> allocate(const File& file, std::uint64_t offset, std::uint64_t size) override;
+    Result<> punch_hole(const File& file, std::uint64_t offset, std::uint64_t size) override;
+    Result<> sync(const File& file) override;
+    Result<> sync_data(const File& file) override;
+    Result<Locked> lock(const File& file, Lock kind) override;
+    Result<> unlock(const File& file) override;
+    Result<> rename(const std::string& from, const std::string& to) override;
+    Result<> unlink(const std::string& path) override;
+    Result<> make_directory(const std::string& path, unsigned mode) override;
+    Result<std::vector<std::string>> list(const std::string& path) override;
+    Result<Space> space() override;
+    bool file_sync_keeps_name() const override { return keeps_name_; }
+    // Mounted so, or made so by an error that the file system has met.
+    bool read_only() const;
+
+private:
+    void close(int handle) noexcept override;
+    int timed(int (*sync)(int), const File& file);
+    int directory_;
+    bool keeps_name_;
+    std::function<void(std::chrono::nanoseconds)> watch_; // nobody's if empty
+};
+
+} // namespace spool

@@ -1,0 +1,330 @@
+// What happens to a message after acceptance, as records appended to its file by the queue-manager. Values
+// and their bytes; must not know files, framing or what the facts are used for. A recipient number is the
+// place in MessageState::recipients: the envelope's in order, then those added by Expanded records, in order.
+#pragma once
+#include "libsmtp/delivery/circumstances.h"
+#include "libsmtp/delivery/stage.h"
+#include "libsmtp/text/time_types.h"
+#include "libspool/delivery/delivery_facts.h"
+#include "libspool/format/envelope.h"
+#include "libspool/format/queue_id.h"
+#include "libspool/delivery/resolved_recipient.h"
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace spool {
+
+using Stage = smtp::Stage;
+
+struct Reply {
+    std::uint16_t code = 0; // SMTP reply code; 0: no reply
+    std::string status;     // "4.4.2"
+    std::string text;       // one printable line
+    Stage stage = Stage::none;
+    smtp::Circumstances seen = {};
+    bool suppressed = false; // there was no try: the address is on the suppression list
+    static void fields(auto& m, auto& f) {
+        f(1, m.code);
+        f(2, m.status);
+        f(3, m.text);
+        f(4, m.stage);
+        f(5, m.seen.error);
+        f(6, m.seen.silent);
+        f(7, m.seen.wrapped);
+        f(8, m.seen.demand);
+        f(9, m.suppressed);
+    }
+    bool operator==(const Reply&) const = default;
+};
+
+// Where a recipient stands. Only pending ones are worked on. A failed one is accounted for once it is
+// reported.
+enum class Status : std::uint8_t {
+    pending,
+    delivered,
+    failed,
+    expired,
+    discarded,
+    removed,
+    expanded,
+    last_ = expanded,
+};
+
+// Aliases and lists: `replaced` are expanded and no longer served themselves, `added` come at the end of the
+// numbering. Synced before the first attempt for any of the added.
+struct Expanded {
+    std::vector<std::uint32_t> replaced;
+    std::vector<ResolvedRecipient> added;
+    static void fields(auto& m, auto& f) {
+        f(1, m.replaced);
+        f(2, m.added);
+    }
+    bool operator==(const Expanded&) const = default;
+};
+
+// The categorizer's word on recipients whose address stays. Those that are remote and go as the routes say may
+// be written a tenth of a second after the first attempt has begun, if it lasts that long.
+struct Categorized {
+    std::vector<std::uint32_t> recipients;
+    Fate fate = Fate::unknown;
+    std::string user;
+    std::string target, transport, reverse_path; // as in ResolvedRecipient
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.fate);
+        f(3, m.user);
+        f(4, m.target);
+        f(5, m.transport);
+        f(6, m.reverse_path);
+    }
+    bool operator==(const Categorized&) const = default;
+};
+
+// One try, for the recipients it went the same way for.
+struct Attempt {
+    std::vector<std::uint32_t> recipients;
+    smtp::WallTime time{};
+    std::string host; // "mx.example.org[192.0.2.1]:25"; "" for none
+    Reply reply;
+    Outcome outcome = Outcome::deferred;
+    bool in_doubt = false;         // the content had been sent, its reply never came
+    smtp::WallTime next_attempt{}; // deferred: not before
+    std::uint32_t failures = 0;    // deferred: failures that count, this one included
+    std::string tls;               // "TLSv1.3 …"; "none": in plain text; "" where no peer spoke
+    std::string source;            // "192.0.2.1": of a pool, the address it came from; "" none
+    SuccessReport success = SuccessReport::none; // delivered: what is to be reported
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.time);
+        f(3, m.host);
+        f(4, m.reply);
+        f(5, m.outcome);
+        f(6, m.in_doubt);
+        f(7, m.next_attempt);
+        f(8, m.failures);
+        f(9, m.tls);
+        f(10, m.source);
+        f(16, m.success);
+    }
+    bool operator==(const Attempt&) const = default;
+};
+
+// A recipient's status changes without a try: discarded by configuration, removed by an operator (and brought back: pending),
+// expired …
+struct Decided {
+    std::vector<std::uint32_t> recipients;
+    Status status = Status::removed;
+    smtp::WallTime time{};
+    Reply reply;     // failed, expired: what the NDR is to say
+    std::string who; // operator or part of the MTA
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.status);
+        f(3, m.time);
+        f(4, m.reply);
+        f(5, m.who);
+    }
+    bool operator==(const Decided&) const = default;
+};
+
+// When the recipients are next tried, and how many failures count so far: written when that changes by
+// anything but an attempt (an operator's retry, a changed policy).
+struct Rescheduled {
+    std::vector<std::uint32_t> recipients;
+    smtp::WallTime next_attempt{};
+    std::uint32_t failures = 0;
+    smtp::WallTime free_from{}; // its schedule ended then: it may go; {}: as before
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.next_attempt);
+        f(3, m.failures);
+        f(4, m.free_from);
+    }
+    bool operator==(const Rescheduled&) const = default;
+};
+
+// An operator's or filter's word; who and why are shown wherever the state is. Synced before the command
+// succeeds.
+struct Held {
+    bool held = false;
+    smtp::WallTime time{};
+    std::string who, why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.held);
+        f(2, m.time);
+        f(3, m.who);
+        f(4, m.why);
+    }
+    bool operator==(const Held&) const = default;
+};
+
+struct PriorityChanged {
+    std::int32_t priority = 0;
+    std::string lane;
+    smtp::WallTime time{};
+    std::string who, why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.priority);
+        f(2, m.lane);
+        f(3, m.time);
+        f(4, m.who);
+        f(5, m.why);
+    }
+    bool operator==(const PriorityChanged&) const = default;
+};
+
+// Also the record of the route's own policy, when the message begins to wait (who = "route").
+struct ExpiryChanged {
+    smtp::WallTime expiry{}; // {}: as before
+    std::string policy;      // retry policy by name; "" = as before
+    smtp::WallTime time{};
+    std::string who, why;
+    std::uint32_t lifetime = 0;              // seconds, instead of an expiry; 0: as before
+    std::optional<RetryValues> retry_values; // of `policy`
+    static void fields(auto& m, auto& f) {
+        f(1, m.expiry);
+        f(2, m.policy);
+        f(3, m.time);
+        f(4, m.who);
+        f(5, m.why);
+        f(6, m.lifetime);
+        f(7, m.retry_values);
+    }
+    bool operator==(const ExpiryChanged&) const = default;
+};
+
+// The message failed too often and goes to the back lane (or comes from it).
+struct ProblemMarked {
+    bool problem = false;
+    std::uint32_t failures = 0;
+    smtp::WallTime time{};
+    static void fields(auto& m, auto& f) {
+        f(1, m.problem);
+        f(2, m.failures);
+        f(3, m.time);
+    }
+    bool operator==(const ProblemMarked&) const = default;
+};
+
+enum class Reported : std::uint8_t { submitted, not_wanted, kept_in_bad, last_ = kept_in_bad };
+
+// The sender has been told, or is not to be told, what became of these: that they failed, or that they did not. The report was durable before this was
+// written.
+struct NdrIssued {
+    std::vector<std::uint32_t> recipients;
+    Reported how = Reported::submitted;
+    std::optional<QueueId> report; // submitted: the NDR's own id
+    smtp::WallTime time{};
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.how);
+        f(3, m.report);
+        f(4, m.time);
+    }
+    bool operator==(const NdrIssued&) const = default;
+};
+
+// The sender has been told that these are late.
+struct DelayNoticed {
+    std::vector<std::uint32_t> recipients;
+    std::optional<QueueId> report;
+    smtp::WallTime time{};
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.report);
+        f(3, m.time);
+    }
+    bool operator==(const DelayNoticed&) const = default;
+};
+
+// These may have been served, nobody knows: an agent died with them in flight, or a final reply was lost.
+struct InDoubt {
+    std::vector<std::uint32_t> recipients;
+    smtp::WallTime time{};
+    std::string host, why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.time);
+        f(3, m.host);
+        f(4, m.why);
+    }
+    bool operator==(const InDoubt&) const = default;
+};
+
+// An agent crashed with this message in flight.
+struct Death {
+    std::vector<std::uint32_t> recipients;
+    smtp::WallTime time{};
+    std::string agent;  // "smtp-client"
+    bool alone = false; // nothing else was in flight: this one counts towards holding it aside
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.time);
+        f(3, m.agent);
+        f(4, m.alone);
+    }
+    bool operator==(const Death&) const = default;
+};
+
+// All that the records before it came to: encode(MessageState) without the envelope. Written by Store alone.
+struct Checkpoint {
+    std::string state;
+    static void fields(auto& m, auto& f) { f(1, m.state); }
+    bool operator==(const Checkpoint&) const = default;
+};
+
+// The operator has the categorizer asked anew about these, and their ladders begin anew.
+struct Requeued {
+    std::vector<std::uint32_t> recipients;
+    std::string policy; // retry policy by name; "" = as before
+    smtp::WallTime time{};
+    std::string who, why;
+    std::optional<RetryValues> retry_values; // of `policy`
+    bool redo = false; // what an expansion brought is to come of it anew: its origin is asked about
+    static void fields(auto& m, auto& f) {
+        f(1, m.recipients);
+        f(2, m.policy);
+        f(3, m.time);
+        f(4, m.who);
+        f(5, m.why);
+        f(6, m.retry_values);
+        f(7, m.redo);
+    }
+    bool operator==(const Requeued&) const = default;
+};
+
+// The operator sends the message's remote recipients over another next hop than the routes say.
+struct Rerouted {
+    std::string to; // a next hop as in [route]; "" = as the routes say
+    smtp::WallTime time{};
+    std::string who, why;
+    static void fields(auto& m, auto& f) {
+        f(1, m.to);
+        f(2, m.time);
+        f(3, m.who);
+        f(4, m.why);
+    }
+    bool operator==(const Rerouted&) const = default;
+};
+
+// A record of a later version: carried, never refused, without effect.
+struct UnknownProperty {
+    std::uint16_t type = 0;
+    std::string payload;
+    bool operator==(const UnknownProperty&) const = default;
+};
+
+using Property = std::variant<Expanded, Categorized, Attempt, Decided, Rescheduled, Held, PriorityChanged,
+                              ExpiryChanged, ProblemMarked, NdrIssued, DelayNoticed, InDoubt, Death,
+                              Checkpoint, Requeued, Rerouted, UnknownProperty>;
+
+// The record type and the payload's bytes.
+std::uint16_t type_of(const Property& property);
+std::string encode(const Property& property);
+std::expected<Property, Malformed> decode_property(std::uint16_t type, std::string_view payload);
+
+} // namespace spool

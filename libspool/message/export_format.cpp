@@ -1,0 +1,70 @@
+#include "libspool/message/export_format.h"
+#include <utility>
+
+namespace spool {
+
+namespace {
+constexpr std::size_t piece_size = 256 * 1024;
+}
+
+ReadResult<> copy_out(Disk& disk, QueueId id, const std::function<Result<>(std::string_view)>& take) {
+    auto reader = MessageReader::open(disk, id, Location::messages, ReadLock::none);
+    if (!reader) return ReadResult<>(std::unexpect, std::move(reader).error());
+    for (std::uint64_t at = 0; at < reader->size();) {
+        const auto piece = reader->piece(at);
+        if (!piece) return std::unexpected(piece.error());
+        at += piece->size();
+    }
+    // What is appended meanwhile may be cut off: a torn end is no damage.
+    auto file = disk.open(path_of(id, reader->location()), Open::read);
+    if (!file && file.error().code == ENOENT)
+        file = disk.open(
+            path_of(id, reader->location() == Location::incoming ? Location::messages : Location::incoming),
+            Open::read);
+    if (!file) return std::unexpected(file.error());
+    std::string piece(piece_size, '\0');
+    for (std::uint64_t at = 0;;) {
+        const auto n = disk.read(*file, at, piece);
+        if (!n) return std::unexpected(n.error());
+        if (auto taken = take(std::string_view(piece).substr(0, *n)); !taken)
+            return std::unexpected(taken.error());
+        if (*n < piece.size()) return {};
+        at += *n;
+    }
+}
+
+Envelope envelope_of_rest(const MessageState& state) {
+    Envelope out = state.envelope;
+    out.recipients.clear();
+    out.edits = {}; // the content that goes with it is read as edited
+    for (const auto& recipient : state.recipients) {
+        if (recipient.accounted_for()) continue; // failed, and nobody told: tried once more
+        auto& left = out.recipients.emplace_back(state.envelope_of(recipient));
+        if (left.address != recipient.address && left.original.empty()) left.original = left.address;
+        left.address = recipient.address;
+        left.fate = recipient.fate;
+        left.user = recipient.user;
+        left.target = recipient.target;
+        left.transport = recipient.transport;
+        left.reverse_path = recipient.reverse_path;
+    }
+    if (state.held) {
+        if (out.verdict == Verdict::accept) out.verdict = Verdict::hold;
+        out.verdict_reason = state.held_why;
+    } else {
+        out.verdict = Verdict::accept;
+        out.verdict_reason.clear();
+    }
+    out.idempotency_key_reused = false; // as with verdict_reason: tried once more
+    out.priority = state.priority;
+    out.lane = state.lane;
+    out.expiry = state.expiry;
+    if (state.free_from) out.not_before = state.free_from;
+    out.lifetime = state.lifetime;
+    out.retry_policy = state.retry_policy;
+    out.retry_values = state.retry_values;
+    out.rerouted_to = state.rerouted_to;
+    return out;
+}
+
+} // namespace spool

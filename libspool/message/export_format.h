@@ -1,0 +1,21 @@
+// A message on its way out of one spool and into another: a copy of its file, and what its envelope is under
+// a new id.
+#pragma once
+#include "libspool/disk/disk.h"
+#include "libspool/format/envelope.h"
+#include "libspool/message/message_reader.h"
+#include <functional>
+#include <string_view>
+
+namespace spool {
+
+// Compares every checksum, then hands over the file's bytes, piece by piece. The first error `take` returns
+// ends it.
+ReadResult<> copy_out(Disk& disk, QueueId id, const std::function<Result<>(std::string_view)>& take);
+
+// The envelope of what is left to be done: the recipients that are not accounted for, under their present
+// addresses, with their DSN parameters; what operators and routes have decided since (hold, expiry, policy,
+// lane, reroute) is part of it. No recipients: nothing is left.
+Envelope envelope_of_rest(const MessageState& state);
+
+} // namespace spool

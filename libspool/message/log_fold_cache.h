@@ -1,0 +1,46 @@
+// What a message's file says of it, as far as it was read: envelope and property log folded into one state, and where
+// the log ended then. Whoever reads the file again folds only what was appended since; so a message that goes out in
+// very many deliveries is folded once, not once for each. Knows the log; not the content, nor who shares this.
+#pragma once
+#include "libspool/disk/disk.h"
+#include "libspool/message/message_state.h"
+#include "libspool/message/read_error.h"
+#include "libspool/format/record.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace spool {
+
+// A message's file, begun to be read.
+struct BegunFile {
+    Disk& disk;
+    const File& file;
+    const FileHeader& header;
+    std::string_view head; // its first bytes, header and log marks at least
+    std::uint64_t size = 0; // of all of it; at least header.log_offset()
+
+    // So many bytes from there, or as many as there are: of the head if it has them, else read into `space`.
+    ReadResult<std::string_view> bytes(std::uint64_t offset, std::uint64_t length, std::string& space) const;
+};
+
+class Folded {
+public:
+    // Envelope and log, all of it.
+    static ReadResult<Folded> read(const BegunFile& file);
+    // Brings it to where the same message's file is now. A log that has been started anew, or has anything odd about it,
+    // is read from its beginning. On errors it is as before.
+    ReadResult<> catch_up(const BegunFile& file);
+
+    MessageState state;
+    // The log: where it begins, where the next record goes, and which that is; how many records at its end may be on no
+    // stable storage; how often it was started anew; whether something unreadable lies behind its end.
+    std::uint64_t log_begin = 0, log_end = 0;
+    std::uint32_t next_sequence = 1, unsynced_records = 0, log_generation = 0;
+    bool torn_tail = false;
+
+private:
+    ReadResult<> fold(const Log& log);
+};
+
+} // namespace spool

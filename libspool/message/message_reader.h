@@ -1,0 +1,100 @@
+// Reads one message file: header, envelope, property log and content, checking every checksum that is passed
+// by. One open, one lock, one read for a message of ordinary size. Must not change the file.
+#pragma once
+#include "libspool/format/content_scan.h"
+#include "libspool/disk/disk.h"
+#include "libspool/message/log_fold_cache.h"
+#include "libspool/format/layout.h"
+#include "libspool/message/message_state.h"
+#include "libspool/format/queue_id.h"
+#include "libspool/message/read_error.h"
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace spool {
+
+// Does the reader lock the file, as who delivers it must?
+enum class ReadLock : std::uint8_t { none, shared };
+
+class MessageReader {
+public:
+    // Looks in `hint` first, then in the other place: a message moves while names travel. Error ENOENT: it is
+    // in neither. The shared lock, if asked for, is held until the reader goes.
+    // `known`: what another reader of the same message has folded. Only what was appended since is read then, and both
+    // see it from now on; so all who share it live on one thread. Null: everything is read.
+    static ReadResult<MessageReader> open(Disk& disk, QueueId id, Location hint,
+                                          ReadLock lock = ReadLock::shared, std::shared_ptr<Folded> known = {});
+    // Any file (quarantine, bad/, an inspection command): the id is the header's.
+    static ReadResult<MessageReader> open_path(Disk& disk, const std::string& path);
+
+    QueueId queue_id() const { return id_; }
+    Location location() const { return location_; }
+    const Envelope& envelope() const { return folded_->state.envelope; }
+    // Envelope and property log. Recipient numbers count through state().recipients.
+    const MessageState& state() const& { return folded_->state; }
+    MessageState state() && { return folded_.use_count() == 1 ? std::move(folded_->state) : folded_->state; }
+    // For the next reader of this message.
+    std::shared_ptr<Folded> folded() const { return folded_; }
+    // Content is everywhere the content as edited by filters (Envelope::edits), which is as it was received
+    // where nobody edited it. The checksum alone is that of the stored bytes.
+    const ContentFacts& content() const { return content_; }
+    std::uint64_t size() const { return content_.size; }
+
+    // The whole content if it is at hand without another read, else nothing. Verified against its checksum.
+    // Valid as long as the reader.
+    bool is_small() const { return content_at_hand_; }
+    // Only if is_small(): the bytes, after comparing the checksum.
+    ReadResult<std::string_view> small_content();
+    // A piece of content from `offset`, up to max bytes, empty at the end. Read in order from 0 the pieces'
+    // checksum is kept, and the one that completes the content fails with Damaged if it does not agree: so
+    // nobody can send the final dot without it. Valid until the next call. May block for a disk read of at
+    // most `max` bytes.
+    ReadResult<std::string_view> piece(std::uint64_t offset, std::size_t max = 256 * 1024);
+    // All of it in one string (headers, small tools), at most `limit` bytes; the checksum is compared when
+    // all is read.
+    ReadResult<std::string> read_content(std::uint64_t limit = UINT64_MAX);
+    // The header fields only, with their CRLFs, without the empty line; not checked against the checksum.
+    ReadResult<std::string> read_header(std::uint64_t limit = 1024 * 1024);
+
+    // Does an agent hold the shared lock, as who delivers the message does? Asked by locking the file, so for
+    // readers that did not lock it themselves; nobody else gets a lock until the reader goes.
+    bool held_by_another();
+
+    // How the property log ended, for Store and inspection.
+    std::uint64_t log_end() const { return folded_->log_end; } // where the next record goes
+    std::uint64_t log_begin() const { return folded_->log_begin; }
+    std::uint32_t next_sequence() const { return folded_->next_sequence; }
+    std::uint32_t unsynced_records() const { return folded_->unsynced_records; }
+    std::uint32_t log_generation() const { return folded_->log_generation; } // how often it was started anew
+    bool torn_tail() const { return folded_->torn_tail; } // something unreadable behind log_end, to be overwritten
+
+    MessageReader(MessageReader&&) = default;
+    MessageReader& operator=(MessageReader&&) = default;
+
+private:
+    MessageReader() = default;
+    ReadResult<> edit();
+    static ReadResult<MessageReader> load(Disk& disk, File file, std::optional<QueueId> expected,
+                                          std::shared_ptr<Folded> known);
+
+    Disk* disk_ = nullptr;
+    File file_;
+    QueueId id_;
+    Location location_ = Location::incoming;
+    std::shared_ptr<Folded> folded_;
+    ContentFacts content_;
+    std::uint64_t content_offset_ = 0;
+    std::uint64_t skipped_ = 0;    // bytes of stored content that edited_ stands for
+    std::string edited_;           // the header as edited; "" if it is as stored
+    std::uint32_t stored_crc_ = 0; // of those bytes; if all is at hand, of the whole stored content
+    std::string buffer_;           // the head of the file as first read
+    bool content_at_hand_ = false; // buffer_ holds all of it
+    bool content_checked_ = false;
+    std::uint64_t next_piece_ = 0; // pieces up to here were read in order
+    std::uint32_t running_crc_ = 0;
+    std::string piece_;
+};
+
+} // namespace spool

@@ -1,0 +1,77 @@
+// Writes one message into its writer's directory: gathered in memory and committed in a single job if it is
+// of ordinary size, spilled to the file piece by piece if it is larger. Knows the file format; must not know
+// where the bytes come from or who waits for the commit.
+#pragma once
+#include "libspool/disk/commit_pool.h"
+#include "libspool/message/content_memory.h"
+#include "libspool/format/content_scan.h"
+#include "libspool/format/envelope.h"
+#include "libspool/format/queue_id.h"
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace spool {
+
+struct WriterOptions {
+    std::size_t gather = 1024 * 1024; // contents up to this size stay in memory until commit
+    std::size_t piece = 512 * 1024;   // beyond, pieces of this size go to the file
+    ContentMemory* memory = nullptr;  // counts what is held, and makes both less when it is short; must outlive it all
+};
+
+class MessageWriter {
+public:
+    using Done = std::move_only_function<void(Result<DurableReceipt>)>;
+
+    // `directory` is incoming/<slot of id>, which exists; it and the pool must outlive the message's work.
+    MessageWriter(CommitPool& pool, SharedDirectory& directory, QueueId id, const Envelope& envelope,
+                  const WriterOptions& options = {});
+    // Abandons what was not committed.
+    ~MessageWriter();
+    MessageWriter(MessageWriter&&) noexcept;
+    MessageWriter& operator=(MessageWriter&&) noexcept;
+
+    QueueId queue_id() const;
+    // CRLF lines, no dot-stuffing, our Received: field first. Copies the bytes.
+    void append(std::string_view bytes);
+    // Of what was appended so far.
+    ContentFacts facts() const;
+    std::uint64_t size() const;
+    // More is waiting for the disk than should be: stop reading from the client until `resume` is called
+    // (through the pool's drain()). Never so for contents of ordinary size while memory is not scarce.
+    bool wants_pause() const;
+    void on_resume(std::move_only_function<void()> resume);
+    // Nothing that was appended is content any more; what is appended now is. (A filter has replaced the
+    // body: its new content is written behind the old one, which nobody was promised, and one sync still
+    // serves for all.)
+    void start_over();
+    // All of the content if it is in memory, else nothing. Valid until the next call.
+    const std::string* at_hand() const;
+    // A piece of the content from `offset`, up to `max` bytes, empty at its end; `done` comes through the
+    // pool's drain(), unless the message was abandoned before.
+    using Read = std::move_only_function<void(Result<std::string>)>;
+    void read(std::uint64_t offset, std::size_t max, Read done);
+    // What filters have made of it, before commit: another envelope than the one given at first. Its edits
+    // turn the header into `edited_header`.
+    void set_envelope(const Envelope& envelope, std::string_view edited_header = {});
+
+    std::size_t recipients() const; // of the envelope
+    // The envelope's bytes as written: the hint for Submitted.
+    const std::string& encoded_envelope() const;
+
+    // Writes what is left, seals, syncs file and directory, then calls `done` through the pool's drain() —
+    // also if this object is gone by then. On an error nothing of the message is left that could be taken for
+    // one: the file is finished and unlinked. Error::code tells ENOSPC/EDQUOT (452) from the rest (451). Call
+    // once, last.
+    void commit(Done done);
+    // Forgets the message and removes what is on disk.
+    void abandon();
+
+private:
+    struct Draft;
+    std::shared_ptr<Draft> draft_; // shared with the jobs under way
+};
+
+} // namespace spool

@@ -1,0 +1,31 @@
+#include "libspool/message/writers.h"
+
+namespace spool {
+
+namespace {
+
+// The first field of it that is for the queue-manager to record.
+std::string_view decided(const EnvelopeRecipient& recipient) {
+    if (recipient.fate != Fate::unknown) return "fate";
+    if (!recipient.user.empty()) return "user";
+    if (!recipient.target.empty()) return "target";
+    if (!recipient.transport.empty()) return "transport";
+    if (!recipient.policy.empty()) return "policy";
+    if (!recipient.reverse_path.empty()) return "reverse path of its own";
+    return {};
+}
+
+} // namespace
+
+std::string beyond_its_writer(const Envelope& envelope, std::uint8_t slot) {
+    if (slot == slot_of_submissions) return {};
+    for (const auto& recipient : envelope.recipients)
+        if (const auto field = decided(recipient); !field.empty())
+            return "recipient " + recipient.address + " has a " + std::string(field) + ", which its writer has no say in";
+    if (!envelope.rerouted_to.empty()) return "it is rerouted, which its writer has no say in";
+    const bool report = envelope.origin == Origin::report || envelope.parent || envelope.pass != 0;
+    if (report && slot != slot_of_reports) return "it is a report, which its writer does not make";
+    return {};
+}
+
+} // namespace spool

@@ -1,0 +1,90 @@
+// Finds what is in the spool: at start, after a writer died. Runs in steps so that a daemon can deliver what
+// is found while the rest is still being read, on threads of its choice: one scan on one thread at a time, scans
+// of different directories side by side. Puts aside what is no message; deletes nothing.
+#pragma once
+#include "libspool/disk/disk.h"
+#include "libspool/format/layout.h"
+#include "libspool/message/message_state.h"
+#include "libspool/format/queue_id.h"
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace spool {
+
+struct Found {
+    QueueId id;
+    Location location = Location::messages;
+    std::uint64_t size = 0; // of the content
+    bool in_flight = false; // an agent of an earlier queue-manager holds it: do not dispatch until it lets go
+    bool writer_lives = false; // who wrote it may be alive and have yet to tell of it
+    MessageState state;
+};
+
+// A file that was moved out of the way.
+struct PutAside {
+    std::string from, to;    // paths in the spool
+    bool incomplete = false; // never acknowledged: worth an info line; otherwise damaged: critical
+    std::string why;
+};
+
+struct ScanBatch {
+    std::vector<Found> found;
+    std::vector<PutAside> put_aside;
+    std::vector<Error> errors; // files or directories that could not be read; they are still where they were
+    std::set<std::string> unread; // directories where that may pass: out of descriptors, memory, a failing disk
+};
+
+// One message, if its file lies there, is whole and nobody delivers it. Else nothing, and nothing is done
+// about it: that is for a scan to judge.
+std::optional<Found> find_message(Disk& disk, QueueId id, Location location);
+
+struct ScanOptions {
+    std::size_t batch = 64; // files per step
+    // Messages that are known already: their files are passed over where they belong. Not changed while a
+    // scan steps.
+    std::shared_ptr<const std::unordered_set<QueueId>> known = {};
+};
+
+class RecoveryScan {
+public:
+    // Everything: incoming/*/ first (always short), then messages/*/.
+    static RecoveryScan everything(Disk& disk, ScanOptions options = {});
+    // One writer's directory: when its connection closed and when a new one says Hello. What belongs to the
+    // writer that lives there now is left alone.
+    static RecoveryScan writer(Disk& disk, std::uint8_t slot, ScanOptions options = {});
+
+    // These directories, as ScanBatch::unread names them.
+    static RecoveryScan again(Disk& disk, const std::set<std::string>& directories, ScanOptions options = {});
+
+    // Its next directory as a scan of its own, to run beside this one and others; none left: nothing. Reading
+    // a million small files is waiting for the disk a million times, unless many wait at once.
+    std::optional<RecoveryScan> split_off();
+
+    bool finished() const { return directories_.empty() && names_.empty(); }
+    // One batch; empty ones may come before the end.
+    ScanBatch step();
+
+private:
+    RecoveryScan(Disk& disk, ScanOptions options) : disk_(disk), options_(options) {}
+    void open_directory(ScanBatch& batch);
+    void examine(const std::string& name, ScanBatch& batch);
+    void unreadable(Error error, ScanBatch& batch);
+    void put_aside(const std::string& path, const std::string& name, bool incomplete, std::string why,
+                   ScanBatch& batch);
+
+    Disk& disk_;
+    ScanOptions options_;
+    std::shared_ptr<std::mutex> aside_ = std::make_shared<std::mutex>(); // one at a time finds a free name there
+    std::vector<std::string> directories_; // still to be read, last first
+    std::string directory_;                // the one `names_` come from
+    std::vector<std::string> names_;
+    std::uint64_t boundary_tick_ = 0; // incoming: a living writer may be writing ids at or above
+};
+
+} // namespace spool

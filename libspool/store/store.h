@@ -1,0 +1,69 @@
+// What the queue-manager does to messages it has taken over: move, append properties, remove, put aside. All
+// on the pool's threads, in order per message, batched; its loop never waits. One Store per spool: it is the
+// one writer.
+#pragma once
+#include "libspool/disk/commit_pool.h"
+#include "libspool/format/layout.h"
+#include "libspool/format/property.h"
+#include "libspool/format/queue_id.h"
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace spool {
+
+enum class Sync : std::uint8_t { no, yes };
+
+struct StoreOptions {
+    std::uint64_t log_limit = 64 * 1024; // a property log longer than this is started anew with a checkpoint
+    std::uint64_t long_log = 16 * 1024;  // of one longer than this it is remembered where it ends
+};
+
+class Store {
+public:
+    using Done = std::move_only_function<void(Result<>)>; // through the pool's drain()
+
+    // incoming/, messages/00..ff, removed/, bad/, quarantine/incomplete/, index/ exist (prepare_spool).
+    explicit Store(CommitPool& pool, const StoreOptions& options = {});
+    ~Store();
+    Store(const Store&) = delete;
+
+    // incoming/<slot>/<id> → messages/<hash>/<id>. No sync: recovery reads both places. Success if it is
+    // there already.
+    void take_over(QueueId id, Done done = {});
+    // Appends records; with Sync::yes `done` is called after they are on stable storage. Starts the log anew
+    // with a checkpoint when it has grown past 64 KiB. EIO: nothing more is written to the message's file; the next append
+    // puts a copy of it in its place, if it can still be read whole, and appends to that.
+    void append(QueueId id, Location hint, std::vector<Property> properties, Sync sync, Done done = {});
+    // Unlinks the file, wherever it is. Success if it is gone already.
+    void remove(QueueId id, Location hint, Done done = {});
+    // Into removed/, where it stays until bring_back() or for good: an operator's removal, which is on record in the file.
+    // Success if it is gone already.
+    void put_away(QueueId id, Location hint, Done done = {});
+    // Out of removed/ into messages/: recipients that were removed are pending again, by the word of `who`; on stable
+    // storage. ENOENT: it is not there; ENODATA: none of its recipients is open any more.
+    void bring_back(QueueId id, std::string who, smtp::WallTime now, Done done = {});
+    // Into quarantine/, with a small text file beside it that says why.
+    void quarantine(QueueId id, Location hint, std::string why, Done done = {});
+    // Into bad/ likewise: an NDR that cannot be delivered.
+    void keep_in_bad(QueueId id, Location hint, std::string why, Done done = {});
+
+    // Hands what was asked for since the last call to the threads: once per loop turn. With Gather::yes moves
+    // and removals, which nobody waits for, may stay until there are more of them, for waking a thread costs
+    // more than an unlink; true: some did, and flush() is to be called again within some milliseconds.
+    enum class Gather : std::uint8_t { no, yes };
+    bool flush(Gather gather = Gather::no);
+    // Asked for and not finished.
+    std::uint64_t outstanding() const;
+
+private:
+    struct Inner;
+    std::shared_ptr<Inner> inner_; // completions that come after the Store has gone find nobody
+};
+
+// Makes every directory of the layout (and nothing in run/), and incoming/<slot> for the slots named.
+Result<> prepare_spool(Disk& disk, const std::vector<std::uint8_t>& slots);
+
+} // namespace spool

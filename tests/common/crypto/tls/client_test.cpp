@@ -1,0 +1,109 @@
+// Our client's half against our server's, over two strings.
+#include "daemons/common/crypto/tls/session.h"
+#include "tests/common/crypto/tls/authority.h"
+#include <doctest/doctest.h>
+
+using namespace tls;
+using namespace tls::testing;
+
+namespace {
+
+const proto::secrets::Certificate& certificate() {
+    static const auto made = make_certificate("mx", "DNS:mx.example,IP:192.0.2.1,DNS:*.wild.example");
+    return made;
+}
+
+std::shared_ptr<const Context> server_context() {
+    proto::secrets::Server secrets;
+    secrets.certificates = {certificate()};
+    secrets.ticket_keys = {ticket_key('a')};
+    auto made = Context::server(secrets, {});
+    REQUIRE(made);
+    return *made;
+}
+
+std::shared_ptr<const Context> client_context(ClientOptions options = {}) {
+    auto made = Context::client(options);
+    REQUIRE(made);
+    return *made;
+}
+
+struct Talk {
+    Talk(std::shared_ptr<const Context> ours, const std::string& host, SSL_SESSION* from = nullptr)
+        : client(Session::connect(std::move(ours), {host}, from)), server(Session::accept(server_context())) {
+        REQUIRE(client);
+        for (int turn = 0; turn < 4; ++turn) {
+            if (!client_up) client_up = client->shake_hands() == Session::Progress::done;
+            pass(*client, *server, server_up, heard_by_server);
+            pass(*server, *client, client_up, heard_by_client);
+        }
+    }
+    static void pass(Session& from, Session& to, bool& up, std::string& heard) {
+        const auto sealed = from.output();
+        to.feed(sealed);
+        if (!up) up = to.shake_hands() == Session::Progress::done;
+        char space[1000];
+        std::size_t taken = 0;
+        while (up && to.read(space, taken) == Session::Progress::done) heard.append(space, taken);
+    }
+    std::unique_ptr<Session> client, server;
+    bool client_up = false, server_up = false;
+    std::string heard_by_server, heard_by_client;
+};
+
+} // namespace
+
+TEST_CASE("what is said at one end is heard at the other") {
+    Talk talk(client_context(), "mx.example");
+    REQUIRE(talk.client_up);
+    REQUIRE(talk.server_up);
+    CHECK(talk.server->facts().server_name == "mx.example");
+    talk.client->write("EHLO client\r\n");
+    Talk::pass(*talk.client, *talk.server, talk.server_up, talk.heard_by_server);
+    talk.server->write("250 mx\r\n");
+    Talk::pass(*talk.server, *talk.client, talk.client_up, talk.heard_by_client);
+    CHECK(talk.heard_by_server == "EHLO client\r\n");
+    CHECK(talk.heard_by_client == "250 mx\r\n");
+}
+
+TEST_CASE("a certificate is trusted if somebody we trust says it is that host's; else it is said why not") {
+    ClientOptions trusting;
+    trusting.authorities = certificate().chain;
+    const auto verdict = [](const ClientOptions& options, const std::string& host) {
+        Talk talk(client_context(options), host);
+        REQUIRE(talk.client_up); // whatever it is worth
+        const auto judgement = talk.client->judgement();
+        return judgement.proof == Judgement::Proof::authority ? "trusted" : judgement.problem;
+    };
+    CHECK(verdict(trusting, "mx.example") == "trusted");
+    CHECK(verdict(trusting, "MX.example") == "trusted");
+    CHECK(verdict(trusting, "a.wild.example") == "trusted");
+    CHECK(verdict(trusting, "192.0.2.1") == "trusted");
+    CHECK(verdict(trusting, "192.0.2.2") == "IP address mismatch");
+    CHECK(verdict(trusting, "other.example") == "hostname mismatch");
+    CHECK(verdict(trusting, "a.b.wild.example") == "hostname mismatch");
+    CHECK(verdict({}, "mx.example") == "self-signed certificate");
+}
+
+TEST_CASE("a session goes on where the last one ended, with the judgement it had") {
+    ClientOptions trusting;
+    trusting.authorities = certificate().chain;
+    for (bool trusted : {true, false}) {
+        Talk first(client_context(trusted ? trusting : ClientOptions{}), "mx.example");
+        CHECK(!first.client->facts().resumed);
+        auto kept = first.client->resumption();
+        REQUIRE(kept);
+        first.client->close(); // else OpenSSL takes it for spoilt
+        Talk second(client_context(trusted ? trusting : ClientOptions{}), "mx.example", kept.get());
+        REQUIRE(second.client_up);
+        CHECK(second.client->facts().resumed);
+        CHECK((second.client->facts().peer == Facts::Peer::trusted) == trusted);
+    }
+}
+
+TEST_CASE("versions, ciphers and authorities that cannot be used are refused at the beginning") {
+    CHECK(!Context::client({Version::tls_1_2, "NO-SUCH-CIPHER", ""}));
+    CHECK(!Context::client({Version::tls_1_2, "", "no certificate"}));
+    Talk talk(client_context({Version::tls_1_3, "", ""}), "mx.example");
+    CHECK(talk.client->facts().version == "TLSv1.3");
+}

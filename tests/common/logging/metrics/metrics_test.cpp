@@ -1,0 +1,77 @@
+// Counting, and handing over what was counted.
+#include "daemons/common/logging/metrics/metrics.h"
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <set>
+#include <thread>
+
+using namespace common;
+
+static std::int64_t value(const proto::figures::Handed& handed, std::size_t cell) {
+    for (const auto& each : handed.cells)
+        if (each.number == cell) return each.value;
+    return 0;
+}
+
+TEST_CASE("the catalogue: names as Prometheus wants them, every cell somebody's") {
+    std::set<std::string_view> names;
+    std::size_t cells = 0;
+    for (const auto& family : catalogue()) {
+        CAPTURE(family.name);
+        CHECK(names.insert(family.name).second);
+        CHECK(family.name.starts_with("postrider_"));
+        CHECK(family.help.ends_with('.'));
+        CHECK(family.name.ends_with("_total") == (family.type == FigureType::counter));
+        if (family.unit == FigureUnit::microseconds)
+            CHECK((family.name.find("_seconds") != family.name.npos));
+        if (family.type == FigureType::histogram) CHECK(family.unit == FigureUnit::microseconds);
+        CHECK(first_cell(family.family) == cells);
+        cells += family.series() * family.cells_of_one();
+    }
+    CHECK(cells == all_cells());
+}
+
+TEST_CASE("what was handed over is not handed over again; gauges stay") {
+    Figures figures;
+    figures.count(Family::deliveries, Transport::lmtp, DeliveryOutcome::bounced);
+    figures.set(Family::sessions_open, 3);
+    const auto cell = cell_of(Family::deliveries, {1, 2});
+    auto first = figures.take();
+    CHECK(value(first, cell) == 1);
+    CHECK(value(first, first_cell(Family::sessions_open)) == 3);
+    figures.count(Family::deliveries, Transport::lmtp, DeliveryOutcome::bounced);
+    figures.count(Family::deliveries, Transport::lmtp, DeliveryOutcome::bounced);
+    auto second = figures.take();
+    CHECK(value(second, cell) == 2);
+    CHECK(value(second, first_cell(Family::sessions_open)) == 3);
+    CHECK(figures.take().cells.size() == 1); // the gauge
+}
+
+TEST_CASE("threads count side by side while somebody takes, and nothing is lost") {
+    Figures figures;
+    constexpr int threads = 4, times = 20'000;
+    std::vector<std::thread> running;
+    for (int i = 0; i < threads; ++i)
+        running.emplace_back([&] {
+            for (int n = 0; n < times; ++n) figures.count(Family::sessions);
+        });
+    std::int64_t sum = 0;
+    for (int i = 0; i < 100; ++i) sum += value(figures.take(), first_cell(Family::sessions));
+    for (auto& each : running) each.join();
+    sum += value(figures.take(), first_cell(Family::sessions));
+    CHECK(sum == threads * times);
+}
+
+TEST_CASE("very many links are told together") {
+    Figures figures;
+    for (std::size_t i = 0; i < Figures::most_links + 500; ++i)
+        figures.count_link(fmt::format("link{}", i), DeliveryOutcome::deferred);
+    figures.count_link("link1", DeliveryOutcome::delivered);
+    const auto handed = figures.take();
+    CHECK(handed.attempts.size() == Figures::most_links + 1);
+    std::uint64_t together = 0;
+    for (const auto& each : handed.attempts)
+        if (each.link.empty()) together = each.deferred;
+    CHECK(together == 500);
+    CHECK(figures.take().attempts.empty());
+}

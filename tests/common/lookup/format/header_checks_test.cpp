@@ -1,0 +1,102 @@
+#include "daemons/common/lookup/format/header_checks.h"
+#include <doctest/doctest.h>
+
+using common::HeaderChecks;
+using Action = HeaderChecks::Action;
+
+namespace {
+
+HeaderChecks checks(std::vector<std::string> lines) {
+    auto read = HeaderChecks::parse(lines);
+    REQUIRE_MESSAGE(read, (read ? "" : read.error().why));
+    return *std::move(read);
+}
+
+// "2 reject: text" for each finding.
+std::vector<std::string> found(const std::vector<std::string>& lines, const std::vector<std::string>& fields) {
+    constexpr const char* names[] = {"dunno", "reject", "discard", "hold", "redirect", "warn", "prepend", "replace", "ignore"};
+    std::vector<std::string> out;
+    for (const auto& each : checks(lines).judge(fields).found)
+        out.push_back(std::to_string(each.field) + " " + names[static_cast<int>(each.action)] + ": " + each.text);
+    return out;
+}
+using Found = std::vector<std::string>;
+
+} // namespace
+
+TEST_CASE("rules as Postfix's tables have them") {
+    const std::vector<std::string> header = {"Received: by mx.test\r\n", "From: Ann <ann@example.org>\r\n",
+                                             "Subject: Make MONEY\r\n\tfast\r\n", "X-Mailer: Bulk 3.1\r\n"};
+    struct Row {
+        std::vector<std::string> rules;
+        Found found;
+    };
+    for (const auto& row : std::vector<Row>{
+             {{"/^subject: .*money/ REJECT no advertisements"}, {"2 reject: no advertisements"}},
+             {{"/^Subject: .*money/i REJECT"}, {}}, // "i" minds upper and lower case
+             {{"/^subject:.*money.fast/ HOLD"}, {}},
+             {{"/^subject:.*money\\n\\tfast/ HOLD"}, {"2 hold: "}},
+             {{"/money.*fast$/ WARN"}, {"2 warn: "}},   // "." takes line ends
+             {{"/money.*fast$/s WARN"}, {}},            // … unless
+             {{"/^\\tfast/m WARN"}, {"2 warn: "}},      // every line has a beginning
+             {{"!/^(received|from|subject)/ IGNORE"}, {"3 ignore: "}},
+             {{"/^From: (.*) </ PREPEND X-Who: $1"}, {"1 prepend: X-Who: Ann"}},
+             {{"/^X-Mailer: (\\w+) (?<v>[0-9.]+)/ REPLACE X-Mailer: ${2} $(1) $$1 $7"}, {"3 replace: X-Mailer: 3.1 Bulk $1 "}},
+             {{"/ann@/ redirect post@example.org"}, {"1 redirect: post@example.org"}},
+             {{"|^X-Mailer: Bulk/?| DISCARD bulk"}, {"3 discard: bulk"}},
+             {{"/^From:/ DUNNO", "/./ WARN seen"}, {"0 warn: seen", "2 warn: seen", "3 warn: seen"}},
+             {{"/^From:/ WARN first", "/ann/ REJECT"}, {"1 warn: first"}}, // of those that match, the first
+             {{"/^Subject/ DISCARD", "/^X-/ WARN"}, {"2 discard: "}},      // nothing counts behind that
+         }) {
+        CAPTURE(row.rules.front());
+        CHECK(found(row.rules, header) == row.found);
+    }
+}
+
+TEST_CASE("what is no rule") {
+    for (const auto& [line, why] : std::vector<std::pair<std::string, std::string>>{
+             {"", "expected a pattern such as \"/^Subject: .*lottery/\""},
+             {"Subject: REJECT", "expected a pattern such as \"/^Subject: .*lottery/\""},
+             {"/no end REJECT", "the pattern has no end"},
+             {"/no end\\/ REJECT", "the pattern has no end"},
+             {"/a/q REJECT", "odd flags \"q\": i, m, s, x, A, E, U are known"},
+             {"/a/ FILTER x:y", "\"FILTER\" is no action: REJECT, DISCARD, HOLD, REDIRECT, WARN, PREPEND, REPLACE, IGNORE "
+                                "and DUNNO are known"},
+             {"/a/", "\"\" is no action: REJECT, DISCARD, HOLD, REDIRECT, WARN, PREPEND, REPLACE, IGNORE and DUNNO are "
+                     "known"},
+             {"/a/ REDIRECT nobody@", "REDIRECT needs an address"},
+             {"/a/ PREPEND no field", "PREPEND and REPLACE need a header field: \"Name: value\""},
+             {"/(a/ REJECT", "missing closing parenthesis at 2"}}) {
+        const auto read = HeaderChecks::parse({&line, 1});
+        REQUIRE_FALSE(read);
+        CHECK(read.error().why == why);
+    }
+}
+
+TEST_CASE("a pattern that takes for ever is left, and the rules behind it are not") {
+    const std::string evil = "X: " + std::string(5'000, 'a') + "!\r\n";
+    const std::vector<std::string> header(200, evil);
+    const auto findings = checks({"/^X: (a+)+$/ REJECT", "/!/ WARN there"}).judge(header);
+    CHECK(findings.found.size() == 200);
+    REQUIRE(findings.trouble.size() == 1);
+    CHECK(findings.trouble[0] == "header check /^X: (a+)+$/: it takes too long; left out for the rest of this message");
+}
+
+TEST_CASE("the work on a message is bounded where each place in a field costs little, and there are many") {
+    std::string often = "Subject: ";
+    while (often.size() < 49'000) often += "free"; // a thousand million steps, and no place takes 50,000
+    const std::vector<std::string> header = {often + "y\r\n", "Subject: free money!\r\n"};
+    const auto findings = checks({"/free.*money/ REJECT", "/!/ WARN there"}).judge(header);
+    CHECK(findings.trouble.size() == 1);
+    REQUIRE(findings.found.size() == 1);
+    CHECK(findings.found[0].action == Action::warn);
+    const auto plain = checks({"/free.*money/ REJECT"}).judge({&header.back(), 1});
+    CHECK(plain.trouble.empty());
+    CHECK(plain.found.size() == 1);
+}
+
+TEST_CASE("of a field longer than anybody reads the beginning counts") {
+    const std::vector<std::string> header = {"Subject: " + std::string(200'000, 'x') + "end\r\n"};
+    CHECK(found({"/^subject: x/ WARN", "/end/ REJECT"}, header) == Found{"0 warn: "});
+    CHECK(found({"/end/ REJECT"}, header).empty());
+}

@@ -1,0 +1,313 @@
+// Tables as their users see them: files that change, services that answer, are slow, lie or are gone.
+#include "daemons/common/lookup/tables/tables.h"
+#include "daemons/common/lookup/tables/answer_cache.h"
+#include "daemons/common/lookup/format/compile.h"
+#include "daemons/common/lookup/tables/file_table.h"
+#include "daemons/common/lookup/format/key_value.h"
+#include "daemons/common/lookup/tables/lmdb_table.h"
+#include "daemons/common/lookup/tables/sqlite_table.h"
+#include "tests/temporary_directory.h"
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <set>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utime.h>
+
+using namespace tables;
+using namespace std::chrono_literals;
+
+namespace {
+
+std::string said(const Answer& answer) {
+    switch (answer.said) {
+    case Answer::Said::found: return answer.value;
+    case Answer::Said::none: return "-";
+    case Answer::Said::unavailable: return "!" + answer.why;
+    case Answer::Said::not_yet: return "?";
+    }
+    return "";
+}
+
+// A loop, a silent log, and tables that are asked until they know.
+struct World {
+    common::Loop loop;
+    common::Log log{loop, "cleanup"};
+    std::vector<std::string> told;
+    Tables tables{loop, log, [this](const std::string& table, const std::string& key) {
+                      told.push_back(table + " " + key);
+                      loop.stop();
+                  }};
+
+    std::string find(std::string_view table, std::string_view key) {
+        for (;;) {
+            const auto answer = tables.find(table, key);
+            if (answer.said != Answer::Said::not_yet) return said(answer);
+            tables.ask(table, key);
+            loop.run();
+        }
+    }
+};
+
+void sql(const std::string& path, const std::string& text) {
+    sqlite3* database = nullptr;
+    REQUIRE(sqlite3_open(path.c_str(), &database) == SQLITE_OK);
+    REQUIRE(sqlite3_exec(database, text.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(database);
+}
+
+smtp::Now at(std::chrono::milliseconds passed) {
+    // By the clock of the files: what was written a moment ago has rested once the hand-moved clock says so.
+    static const auto start = common::Loop::now();
+    return {start.monotonic + passed, start.wall + passed};
+}
+
+} // namespace
+
+TEST_CASE("a file's changes are noticed, half-made ones are not believed, and one that is gone is missed") {
+    TemporaryDirectory here;
+    const auto path = here.path() / "t";
+    common::Loop loop;
+    common::Log log(loop, "cleanup");
+    FileTable table(loop, log, "text:t", path, TextTable::read, [](const std::string&) {});
+    const auto find = [&](std::chrono::milliseconds passed) { return said(table.find("a", at(passed))); };
+    const auto touch = [&](std::chrono::milliseconds passed) { // as written then
+        const utimbuf times{0, std::chrono::duration_cast<std::chrono::seconds>(at(passed).wall.time_since_epoch()).count()};
+        utime(path.c_str(), &times);
+    };
+
+    CHECK(find(0ms) == "!table text:t: No such file or directory");
+    CHECK(table.trouble() == "table text:t: No such file or directory");
+    here.write("t", "a 1\n");
+    CHECK(find(500ms).starts_with("!")); // looked at once a second
+    CHECK(find(1000ms) == "1");
+    CHECK(table.trouble() == "");
+    here.write("t", "a 22\n");
+    touch(3000ms);
+    CHECK(find(3000ms) == "1"); // it has not rested
+    CHECK(find(5000ms) == "22");
+    std::filesystem::remove(path);
+    CHECK(find(6000ms) == "22");
+    CHECK(find(15'000ms) == "22");
+    CHECK(find(17'000ms).starts_with("!table text:t: No such file"));
+    std::filesystem::create_directory(path);
+    CHECK(find(18'000ms) == "!table text:t: not a file");
+    std::filesystem::remove(path);
+    here.write("t", "a 3\n");
+    CHECK(find(19'000ms) == "3");
+}
+
+TEST_CASE("a large file is read on another thread; until then nothing is known, later the old entries are") {
+    TemporaryDirectory here;
+    here.write("t", "a 1\n");
+    common::Loop loop;
+    common::Log log(loop, "cleanup");
+    int told = 0;
+    FileTable table(loop, log, "text:t", here.path() / "t", TextTable::read, [&](const std::string& key) {
+        CHECK(key == "a");
+        ++told;
+    }, 0);
+    const auto find = [&](std::chrono::milliseconds passed) { return said(table.find("a", at(passed))); };
+    CHECK(find(0ms) == "?");
+    CHECK(table.ask("a", at(0ms)));
+    CHECK(table.ask("a", at(0ms)));
+    loop.run();
+    CHECK(told == 1);
+    CHECK(find(10ms) == "1");
+    CHECK_FALSE(table.ask("a", at(10ms)));
+    here.write("t", "a 22\n");
+    CHECK(find(5000ms) == "1");
+    loop.run();
+    CHECK(find(5000ms) == "22");
+}
+
+TEST_CASE("one that goes while it is being read takes nobody with it") {
+    TemporaryDirectory here;
+    here.write("t", "a 1\n");
+    common::Loop loop;
+    common::Log log(loop, "cleanup");
+    {
+        FileTable table(loop, log, "text:t", here.path() / "t", TextTable::read, [](const std::string&) { FAIL("told"); }, 0);
+        CHECK(said(table.find("a", at(0ms))) == "?");
+        CHECK(table.ask("a", at(0ms)));
+    }
+    loop.run();
+}
+
+TEST_CASE("compiled tables") {
+    TemporaryDirectory here;
+    const auto file = (here.path() / "virtual").string();
+    here.write("virtual", "Bob@Example.com  one, two\n@example.com catch\nbob@example.com again\nalone\n" +
+                              std::string(600, 'k') + " v\n");
+    chmod(file.c_str(), 0640);
+    auto made = compile(file);
+    REQUIRE(made);
+    CHECK(made->entries == 2);
+    CHECK(made->path == file + ".lmdb");
+    CHECK(made->problems.count() == 3);
+    struct stat facts {};
+    REQUIRE(stat(made->path.c_str(), &facts) == 0);
+    CHECK((facts.st_mode & 07777) == 0640);
+    CHECK(here.names("").size() == 2); // nothing is left beside it
+
+    World world;
+    const auto table = "lmdb:" + file;
+    CHECK(world.find(table, "BOB@example.com") == "one, two");
+    CHECK(world.find(table, "@example.com") == "catch");
+    CHECK(world.find(table, "nobody@example.com") == "-");
+    CHECK(world.find(table, std::string(600, 'k')) == "-");
+
+    here.write("many", [] {
+        std::string text;
+        for (int i = 0; i < 50'000; ++i) text += fmt::format("user{}@example.com box{}\n", i, i);
+        return text;
+    }());
+    made = compile(here.path() / "many");
+    REQUIRE(made);
+    CHECK(made->entries == 50'000);
+    const auto many = LmdbFile::open(made->path);
+    REQUIRE(many);
+    CHECK((*many)->find("user49999@example.com") == Answer::found("box49999"));
+    CHECK((*many)->entries() == 50'000);
+}
+
+TEST_CASE("what is no compiled table, or cut off, makes mail wait") {
+    TemporaryDirectory here;
+    here.write("t", "a 1\n");
+    const auto made = compile(here.path() / "t");
+    REQUIRE(made);
+    auto bytes = here.text("t.lmdb");
+    World world;
+    const auto find = [&](const std::string& content) {
+        here.write("x.lmdb", content);
+        world.tables.configure({}); // forget it
+        return world.find("lmdb:" + (here.path() / "x").string(), "a");
+    };
+    CHECK(find(bytes) == "1");
+    for (const std::size_t size : {0, 1, 100, 4096, 8192, 8193, 12287}) {
+        CAPTURE(size);
+        CHECK(find(bytes.substr(0, size)).starts_with("!table lmdb:"));
+    }
+    CHECK(find("a 1\n") == fmt::format("!table lmdb:{}: it is not a compiled table; make it anew with \"postrider map\"",
+                                       (here.path() / "x").string()));
+}
+
+TEST_CASE("a table that cannot be written leaves the old one alone") {
+    TemporaryDirectory here;
+    here.write("t", "a 1\n");
+    REQUIRE(compile(here.path() / "t"));
+    const auto failed = write_compiled(here.path() / "t.lmdb", here.path() / "t", [](Writer& writer) -> spool::Result<> {
+        if (auto put = writer.put("a", "2"); !put) return std::unexpected(put.error());
+        return std::unexpected(spool::Error{EIO, "the source broke off"});
+    });
+    REQUIRE(!failed);
+    CHECK(failed.error().what == "the source broke off");
+    CHECK(here.names("").size() == 2);
+    CHECK((*LmdbFile::open(here.path() / "t.lmdb"))->find("a") == Answer::found("1"));
+    CHECK(compile(here.path() / "nothing").error().what.find("No such file") != std::string::npos);
+}
+
+TEST_CASE("SQLite") {
+    TemporaryDirectory here;
+    const auto path = (here.path() / "u.sqlite").string();
+    sql(path, "CREATE TABLE a(k TEXT, v TEXT, w TEXT); INSERT INTO a VALUES('bob','one',''),('bob','two',NULL),"
+              "('odd',x'610a62',''),('ann','x','y');");
+    World world;
+    const auto with = [&](const std::string& query, std::chrono::microseconds timeout = 10s) {
+        config::LookupTable table;
+        table.name = "u";
+        table.kind = config::LookupKind::sqlite;
+        table.database = path;
+        table.query = query;
+        table.timeout = timeout;
+        world.tables.configure({table});
+        return [&world](std::string_view key) { return world.find("table:u", key); };
+    };
+    const auto find = with("SELECT v, w FROM a WHERE k = ?");
+    CHECK(find("BOB") == "one,two");
+    CHECK(find("ann") == "x");
+    CHECK(find("' OR '1'='1") == "-");
+    CHECK(find("odd") == "!table table:u: odd: answers with control characters");
+    CHECK(with("SELECT v FROM a WHERE k = :key;")("bob") == "one,two");
+
+    const auto wrong = [&](const std::string& query, const std::string& part) {
+        CAPTURE(query);
+        const auto answer = with(query)("bob");
+        CHECK(answer.starts_with("!table table:u: "));
+        CHECK(answer.find(part) != std::string::npos);
+    };
+    wrong("SELECT absent FROM a WHERE k = ?", "no such column: absent");
+    wrong("SELECT v FROM a", "the query must have one parameter");
+    wrong("SELECT v FROM a WHERE k = ? OR k = ?", "the query must have one parameter");
+    wrong("DELETE FROM a WHERE k = ?", "none that only reads");
+    wrong("SELECT 1 WHERE ?; SELECT 2", "more than one statement");
+    wrong("", "the query is empty");
+    CHECK(with("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n) SELECT max(i) FROM n WHERE ?", 100ms)("1")
+              .find("the query takes too long") != std::string::npos);
+
+    sqlite3* writer = nullptr; // that does not let go
+    REQUIRE(sqlite3_open(path.c_str(), &writer) == SQLITE_OK);
+    REQUIRE(sqlite3_exec(writer, "BEGIN EXCLUSIVE", nullptr, nullptr, nullptr) == SQLITE_OK);
+    CHECK(with("SELECT v FROM a WHERE k = ?", 200ms)("bob").find("somebody is writing to the database") != std::string::npos);
+    sqlite3_exec(writer, "COMMIT", nullptr, nullptr, nullptr);
+    sqlite3_close(writer);
+    CHECK(with("SELECT v FROM a WHERE k = ?")("bob") == "one,two");
+    std::filesystem::remove(path);
+    CHECK(with("SELECT v FROM a WHERE k = ?")("bob").find("unable to open database file") != std::string::npos);
+}
+
+TEST_CASE("many keys at once, each told once") {
+    TemporaryDirectory here;
+    const auto path = (here.path() / "u.sqlite").string();
+    sql(path, "CREATE TABLE a(k TEXT PRIMARY KEY); INSERT INTO a VALUES('k7');");
+    config::LookupTable table;
+    table.name = "u", table.kind = config::LookupKind::sqlite, table.database = path;
+    table.query = "SELECT 'yes ' || k FROM a WHERE k = ?";
+    World world;
+    world.tables.configure({table});
+    for (int round = 0; round < 2; ++round)
+        for (int i = 0; i < 300; ++i) world.tables.ask("table:u", fmt::format("k{}", i));
+    while (world.told.size() < 300) world.loop.run();
+    CHECK(std::set<std::string>(world.told.begin(), world.told.end()).size() == 300);
+    CHECK(said(world.tables.find("table:u", "k7")) == "yes k7");
+    CHECK(said(world.tables.find("table:u", "k299")) == "-");
+    CHECK(world.told.size() == 300);
+}
+
+TEST_CASE("entries in the configuration, and names that lead nowhere") {
+    config::LookupTable table;
+    table.name = "few", table.kind = config::LookupKind::entries, table.entries = {"A@b  c d", "x y"};
+    World world;
+    world.tables.configure({table});
+    CHECK(world.find("table:few", "a@B") == "c d");
+    CHECK(world.find("table:few", "q") == "-");
+    CHECK(world.find("table:none", "q") == "!table table:none: there is no [table.none] in the configuration");
+    CHECK(world.find("hash:/x", "q").starts_with("!\"hash:/x\": there is no hash here"));
+    for (const std::string& key : {std::string(), std::string("a\nb"), std::string("a\0b", 3), std::string(4097, 'k')}) {
+        CHECK(world.find("table:none", key) == "-");
+        world.tables.ask("table:none", key); // answered all the same
+        const auto told = world.told.size();
+        world.loop.run();
+        CHECK(world.told.size() == told + 1);
+    }
+    CHECK(world.tables.trouble() == "\"hash:/x\": there is no hash here; write \"text:FILE\", or \"lmdb:FILE\" after "
+                                    "\"postrider map FILE\"; "
+          "table table:none: there is no [table.none] in the configuration");
+}
+
+TEST_CASE("answers are kept for a while, and not more than a bound") {
+    AnswerCache cache(10'000);
+    const smtp::Monotonic start{};
+    cache.put("a", Answer::found("1"), start + 10s);
+    CHECK(*cache.find("a", start + 9s) == Answer::found("1"));
+    CHECK(cache.find("a", start + 10s) == nullptr);
+    for (int i = 0; i < 1000; ++i) {
+        cache.put(fmt::format("k{}", i), {}, start + 1h);
+        cache.put("same", Answer::found(std::to_string(i)), start + 1h);
+        CHECK(cache.bytes() <= 10'000);
+        CHECK(*cache.find("same", start) == Answer::found(std::to_string(i)));
+    }
+    CHECK(cache.find("k0", start) == nullptr);
+    CHECK(cache.find("k999", start) != nullptr);
+}

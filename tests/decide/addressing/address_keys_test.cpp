@@ -1,0 +1,151 @@
+#include "daemons/decide/addressing/address_keys.h"
+#include "daemons/decide/addressing/mailbox_path.h"
+#include "daemons/decide/addressing/answer_memo.h"
+#include "daemons/decide/routing/transport_entry.h"
+#include <doctest/doctest.h>
+#include <string>
+#include <vector>
+
+using decide::AddressKey;
+using decide::BareNames;
+using decide::TransportWord;
+using Match = AddressKey::Match;
+using Texts = std::vector<std::string>;
+
+namespace {
+
+Texts texts(const std::vector<AddressKey>& keys) {
+    Texts out;
+    for (const auto& key : keys) out.push_back(key.text);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("the forms an address is looked for in") {
+    CHECK(texts(decide::address_keys("Ann+Lists@Example.ORG", '+', BareNames::no)) ==
+          Texts{"Ann+Lists@Example.ORG", "ann@example.org", "@example.org"});
+    CHECK(texts(decide::address_keys("ann+x@here.example", '+', BareNames::yes)) ==
+          Texts{"ann+x@here.example", "ann@here.example", "ann+x", "ann", "@here.example"});
+    CHECK(texts(decide::address_keys("ann@here.example", '+', BareNames::yes)) ==
+          Texts{"ann@here.example", "ann", "@here.example"});
+    CHECK(texts(decide::address_keys("ann+x@here.example", '\0', BareNames::no)) ==
+          Texts{"ann+x@here.example", "@here.example"});
+    CHECK(texts(decide::address_keys("+x@here.example", '+', BareNames::no)) ==
+          Texts{"+x@here.example", "@here.example"}); // no name before it
+    CHECK(texts(decide::transport_keys("ann+x@a.b.example", '+')) ==
+          Texts{"ann+x@a.b.example", "ann@a.b.example", "a.b.example", ".b.example", ".example", "*"});
+    CHECK(texts(decide::transport_keys("ann@[192.0.2.1]", '+')) == Texts{"ann@[192.0.2.1]", "[192.0.2.1]", "*"});
+    CHECK(decide::has_patterns("regexp:/x"));
+    CHECK(!decide::has_patterns("text:/regexp:"));
+}
+
+TEST_CASE("the addresses a table answers with") {
+    const auto of = [](std::string_view value, std::string_view key = "ann+x@a.example", Match match = Match::whole) {
+        auto found = decide::addresses_of(value, key, match, '+', "here.example", 3);
+        if (!found.wrong.empty()) found.addresses.push_back("!" + found.wrong);
+        return found.addresses;
+    };
+    CHECK(of("b@x, c@y  d") == Texts{"b@x", "c@y", "d@here.example"});
+    CHECK(of("@b.example") == Texts{"ann+x@b.example"});
+    CHECK(of("b@x", "ann+x@a.example", Match::without_extension) == Texts{"b+x@x"});
+    CHECK(of("b", "ann+x@a.example", Match::name) == Texts{"b+x@here.example"});
+    CHECK(of("b@x", "ann+x@a.example", Match::domain) == Texts{"b@x"});
+    CHECK(of("\"a, b\"@x,c@y") == Texts{"\"a, b\"@x", "c@y"});
+    CHECK(of("Bob <b@x.>, (c) c") == Texts{"b@x", "c@here.example"});
+    CHECK(of("<b@x>", "ann+x@a.example", Match::without_extension) == Texts{"b+x@x"});
+    CHECK(of("\"b c\"@x", "ann+x@a.example", Match::without_extension) == Texts{"\"b c+x\"@x"});
+    CHECK(of("b@x", "\"ann+x y\"@a.example", Match::without_extension) == Texts{"\"b+x y\"@x"});
+    CHECK(of("@b.example", "\"a b\"@a.example") == Texts{"\"a b\"@b.example"});
+    CHECK(of("b@x, c@@y") == Texts{"b@x", "!\"c@@y\" is no address: domain expected after @"});
+    CHECK(of("b@x> NOTIFY=NEVER") == Texts{"!\"b@x> NOTIFY=NEVER\" is no address: expected a comma"});
+    CHECK(of("@") == Texts{"!\"@\" is no address: the domain is missing"});
+    CHECK(of("@x y") == Texts{"!\"ann+x@x y\" is no address: bad domain"});
+    CHECK(of(" ,, ") == Texts{"!it names nobody"});
+    CHECK(of("a b c d e f").size() == 4); // one more than allowed tells that there are more
+    CHECK(of("\"never closed, a@b") ==
+          Texts{"!\"\"never closed, a@b\" is no address: quoted string is not closed"});
+}
+
+TEST_CASE("what a transport table may say") {
+    using Kind = TransportWord::Kind;
+    const auto is = [](std::string_view text, Kind kind, std::string_view value = "", std::string_view status = "") {
+        const auto word = TransportWord::parse(text);
+        REQUIRE_MESSAGE(word.has_value(), text);
+        CHECK_MESSAGE(word->kind == kind, text);
+        CHECK(word->value == value);
+        CHECK(word->status == status);
+    };
+    for (const auto* usual : {"", ":"}) is(usual, Kind::as_usual);
+    for (const auto* here : {"local:", "Local:", "local:here.example"}) is(here, Kind::local);
+    is("virtual:", Kind::mailbox);
+    is("[relay.example]:25", Kind::next_hop, "[relay.example]");
+    is("relay.example.net:2525", Kind::next_hop, "relay.example.net:2525");
+    is("mx", Kind::next_hop, "mx");
+    is("smtp:", Kind::next_hop, "mx");
+    is("relay:[Relay.Example]:2525", Kind::next_hop, "[relay.example]:2525");
+    is(":[192.0.2.1]", Kind::next_hop, "[192.0.2.1]");
+    is("lmtp:/run/lmtp", Kind::next_hop, "lmtp:/run/lmtp");
+    is("lmtp:unix:/run/lmtp", Kind::next_hop, "lmtp:/run/lmtp");
+    is("lmtp:inet:store.example:24", Kind::next_hop, "lmtp:[store.example]");
+    is("discard:", Kind::discard, "thrown away by a transport table", "2.0.0");
+    is("error: 5.1.2 no such place", Kind::fail, "no such place", "5.1.2");
+    is("error:closed", Kind::fail, "closed", "5.0.0");
+    is("error:\t5.1.2\tgone", Kind::fail, "gone", "5.1.2");
+    is("error:5.1.2", Kind::fail, "mail for this address is not taken", "5.1.2");
+    is("error:4.5.0 text", Kind::fail, "text", "5.0.0"); // as bounce_append(3) of Postfix has it
+    is("retry:5.1.1 later", Kind::defer, "later", "4.0.0");
+    is("discard:2.1.5 seen", Kind::discard, "seen", "2.1.5");
+    is("discard:5.1.1 seen", Kind::discard, "seen", "2.0.0");
+    is("error:5.1.2.3 gone", Kind::fail, "5.1.2.3 gone", "5.0.0"); // no status
+    is("error:550 gone", Kind::fail, "550 gone", "5.0.0");
+    CHECK(TransportWord::parse("error:4.5.0 text")->odd ==
+          "4.5.0 is not of the class this means: 5.0.0 is said in its place (\"retry:\" makes mail wait)");
+    CHECK(TransportWord::parse("retry:5.1.1 x")->odd ==
+          "5.1.1 is not of the class this means: 4.0.0 is said in its place");
+    CHECK(TransportWord::parse("error:5.5.0 text")->odd.empty());
+    is("retry:4.3.2 later", Kind::defer, "later", "4.3.2");
+    is("Defer:", Kind::defer, "mail for this address waits", "4.0.0");
+    for (const auto* bad : {"[", "ftp:[x]", "smtp:[x", "a b", "[x]:99999", "lmtp:", "unix:/run/x", "../etc"})
+        CHECK_MESSAGE(!TransportWord::parse(bad), bad);
+}
+
+TEST_CASE("the place of a mailbox never leaves its directories") {
+    const auto at = [](std::string_view pattern, std::string_view user, std::string_view value = "v") {
+        return decide::mailbox_place(pattern, user, "a.example", value);
+    };
+    CHECK(at("maildir:/m/{domain}/{user}/", "ann") == "maildir:/m/a.example/ann/");
+    CHECK(at("mbox:/m/{value}", "ann", "a/b") == "mbox:/m/a/b");
+    CHECK(at("mbox:/m/{user}{user}", "{domain}") == "mbox:/m/{domain}{domain}"); // put in once, literally
+    for (const auto* bad : {"", "..", ".hidden", "a/b", "/etc", "a\nb"}) CHECK_MESSAGE(at("mbox:/m/{user}", bad).empty(), bad);
+    for (const auto* bad : {"", "..", "a/../b", "../x", "x/..", "a\nb"}) CHECK_MESSAGE(at("mbox:/m/{value}", "u", bad).empty(), bad);
+    CHECK(at("mbox:/m/{user}", std::string(256, 'a')).empty());
+}
+
+TEST_CASE("a notebook keeps what it was told, whatever the tables forget") {
+    using decide::AliasAnswer;
+    using decide::Need;
+    using decide::TableAnswer;
+    using decide::UserAnswer;
+    bool known = false;
+    decide::ExpansionTables tables;
+    tables.alias = [](const std::string&) { return AliasAnswer{}; };
+    tables.user = [&](const std::string&) { return known ? UserAnswer::known : UserAnswer::not_yet; };
+    tables.table = [&](const std::string&, const std::string& key) {
+        return known ? TableAnswer{TableAnswer::Said::found, key + "!", ""}
+                     : TableAnswer{TableAnswer::Said::not_yet, "", ""};
+    };
+    decide::Notebook notebook;
+    const Need user{Need::Kind::user, "ann", ""}, table{Need::Kind::table, "t", "k"};
+    CHECK(!notebook.note(user, tables));
+    known = true;
+    CHECK(notebook.note(user, tables));
+    CHECK(notebook.note(table, tables));
+    known = false;
+    const auto now = notebook.before(tables);
+    CHECK(now.user("ann") == UserAnswer::known);
+    CHECK(now.user("bob") == UserAnswer::not_yet);
+    CHECK(now.table("t", "k").value == "k!");
+    CHECK(now.table("t", "other").said == TableAnswer::Said::not_yet);
+    CHECK(!now.forward);
+}

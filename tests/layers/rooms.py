@@ -1,0 +1,251 @@
+"""The rooms of the house: every folder with sources, what it is, and which other folders it may include.
+
+From the ground up: a room includes only rooms above it in this list. Not listed, because always allowed: libsmtp and libspool
+for all daemons, and daemons/common and daemons/decide for the daemons beside them. A folder that is not here, and an include
+that is neither, fails test_layers.py. A new arrow is a decision: add it where the room should know the other one.
+"""
+
+ROOMS = {
+    # characters, Base64, UTF-8, dates and the types of time
+    "libsmtp/text": set(),
+    # SASL mechanisms, SCRAM and secrets in memory
+    "libsmtp/auth": {"libsmtp/text"},
+    # outcome of a delivery attempt, its stage and the server's reply
+    "libsmtp/delivery": set(),
+    # structure, encodings and encoded words of MIME messages
+    "libsmtp/mime": {"libsmtp/text"},
+    # addresses and header fields of Internet messages
+    "libsmtp/message": {"libsmtp/mime", "libsmtp/text"},
+    # canonical forms and signature field of DKIM, without keys
+    "libsmtp/dkim": {"libsmtp/message", "libsmtp/text"},
+    # syntax of SMTP and LMTP: replies, parameters, capabilities, content framing
+    "libsmtp/protocol": {"libsmtp/message", "libsmtp/text"},
+    # kinds of delivery reports, and the messages that carry them
+    "libsmtp/dsn": {"libsmtp/delivery", "libsmtp/message", "libsmtp/mime", "libsmtp/protocol", "libsmtp/text"},
+    # client and server side of a conversation, without sockets
+    "libsmtp/session": {"libsmtp/auth", "libsmtp/delivery", "libsmtp/message", "libsmtp/protocol", "libsmtp/text"},
+    # facts about recipients shared by queue, daemons and message files
+    "libspool/delivery": {"libsmtp/delivery", "libsmtp/dsn"},
+    # bytes and names of a message file, as values
+    "libspool/format": {"libsmtp/delivery", "libsmtp/message", "libsmtp/protocol", "libsmtp/text",
+        "libspool/delivery"},
+    # file system, durable commits, free-space reserve, files put aside
+    "libspool/disk": {"libspool/format"},
+    # one message's file: its state, reading, writing and export
+    "libspool/message": {"libspool/disk", "libspool/format"},
+    # the spool as a whole: ids, storage, recovery, check, snapshot
+    "libspool/store": {"libsmtp/text", "libspool/disk", "libspool/format", "libspool/message"},
+    # the hosts of a next hop, in the order they are tried
+    "daemons/decide/hosts": set(),
+    # what a failure means, advice on it, choice of source
+    "daemons/decide/outcome": set(),
+    # heaps, lists and slabs of the queue engine
+    "daemons/decide/queue/containers": set(),
+    # the queue engine
+    "daemons/decide/queue": {"daemons/decide/hosts", "daemons/decide/outcome", "daemons/decide/queue/containers"},
+    # TLS policies: DANE, MTA-STS, levels, results
+    "daemons/decide/tls": {"daemons/decide/hosts"},
+    # routes: which next hop a domain has
+    "daemons/decide/routing": {"daemons/decide/hosts", "daemons/decide/outcome", "daemons/decide/queue",
+        "daemons/decide/tls"},
+    # expansion of addresses into recipients
+    "daemons/decide/addressing": {"daemons/decide/routing"},
+    # decisions about one message: DSN, idempotency, signing, suppression
+    "daemons/decide/message": {"daemons/decide/queue"},
+    # event loop, timers, descriptors, files, randomness, crash points
+    "daemons/common/runtime": set(),
+    # addresses, sockets, streams, HTTPS, the PROXY header
+    "daemons/common/net": {"daemons/common/runtime"},
+    # IDNA names, regular expressions, units, manual page text
+    "daemons/common/text": set(),
+    # kinds of configuration values and keys
+    "daemons/common/config/schema": {"daemons/common/net", "daemons/common/text", "daemons/decide/routing"},
+    # declares the key tables of all sections
+    "daemons/common/config/sections": {"daemons/common/config/schema"},
+    # formats of table files, their rules and specifications
+    "daemons/common/lookup/format": {"daemons/common/net", "daemons/common/runtime", "daemons/common/text"},
+    # sections for recipients: local, addresses, tables
+    "daemons/common/config/sections/recipients": {"daemons/common/config/schema", "daemons/common/config/sections",
+        "daemons/common/lookup/format", "daemons/common/net", "daemons/decide/addressing", "daemons/decide/queue",
+        "daemons/decide/routing"},
+    # sections for the process: names, spool, log, master, metrics
+    "daemons/common/config/sections/system": {"daemons/common/config/schema", "daemons/common/config/sections",
+        "daemons/common/config/sections/recipients", "daemons/common/net", "daemons/common/text",
+        "daemons/decide/routing"},
+    # sections for sending mail: DNS, routes, pools, reports
+    "daemons/common/config/sections/delivery": {"daemons/common/config/schema", "daemons/common/config/sections",
+        "daemons/common/config/sections/system", "daemons/common/net", "daemons/common/text",
+        "daemons/decide/message", "daemons/decide/queue", "daemons/decide/routing", "daemons/decide/tls"},
+    # sections for accepting mail: listeners, TLS, AUTH, filters
+    "daemons/common/config/sections/server": {"daemons/common/config/schema", "daemons/common/config/sections",
+        "daemons/common/config/sections/system", "daemons/common/lookup/format", "daemons/common/net",
+        "daemons/common/text"},
+    # the messages between daemons, as values
+    "daemons/common/proto": {"daemons/decide/hosts", "daemons/decide/tls"},
+    # TLS contexts, sessions and the verification of servers
+    "daemons/common/crypto/tls": {"daemons/common/proto", "daemons/decide/tls"},
+    # reads, completes and checks the whole configuration
+    "daemons/common/config": {"daemons/common/config/schema", "daemons/common/config/sections",
+        "daemons/common/config/sections/delivery", "daemons/common/config/sections/recipients",
+        "daemons/common/config/sections/server", "daemons/common/config/sections/system", "daemons/common/crypto/tls",
+        "daemons/common/lookup/format", "daemons/common/runtime", "daemons/common/text", "daemons/decide/addressing",
+        "daemons/decide/message", "daemons/decide/queue", "daemons/decide/routing"},
+    # password files and the accounts at next hops
+    "daemons/common/crypto/auth": {"daemons/common/net", "daemons/common/text"},
+    # DKIM keys and signatures
+    "daemons/common/crypto/dkim": {"daemons/common/crypto/tls"},
+    # log lines, their destination, and problems shown by status
+    "daemons/common/logging": {"daemons/common/config", "daemons/common/config/sections/server",
+        "daemons/common/runtime"},
+    # the registry of metrics and their values in a process
+    "daemons/common/logging/metrics": {"daemons/common/proto"},
+    # what delivery agents share: message cache, log line, loop check
+    "daemons/common/delivery": {"daemons/common/logging", "daemons/common/logging/metrics", "daemons/common/runtime"},
+    # frames, channels and handshakes on UNIX sockets
+    "daemons/common/ipc": {"daemons/common/logging", "daemons/common/net", "daemons/common/proto",
+        "daemons/common/runtime"},
+    # lookup tables: files, LMDB, SQLite, socketmap, tcp
+    "daemons/common/lookup/tables": {"daemons/common/config/sections/recipients", "daemons/common/logging",
+        "daemons/common/lookup/format", "daemons/common/net", "daemons/common/runtime", "daemons/common/text"},
+    # alias files, included files, and a check of them
+    "daemons/common/lookup/aliases": {"daemons/common/config", "daemons/common/lookup/format",
+        "daemons/common/lookup/tables", "daemons/common/runtime", "daemons/common/text", "daemons/decide/addressing"},
+    # the key-value store on LMDB, and the suppression list
+    "daemons/common/store": {"daemons/common/config", "daemons/common/runtime", "daemons/common/text",
+        "daemons/decide/message"},
+    # idempotency keys: reservations, their store and owner
+    "daemons/common/submission/idempotency": {"daemons/common/config", "daemons/common/logging",
+        "daemons/common/runtime", "daemons/common/store", "daemons/decide/message"},
+    # life of a daemon: start, supervision, confinement, privileges
+    "daemons/common/process": {"daemons/common/config", "daemons/common/ipc", "daemons/common/logging",
+        "daemons/common/logging/metrics", "daemons/common/lookup/format", "daemons/common/proto",
+        "daemons/common/runtime", "daemons/common/submission/idempotency"},
+    # what commands share: configuration in effect, warnings, listings
+    "daemons/common/commands": {"daemons/common/config", "daemons/common/crypto/auth", "daemons/common/crypto/dkim",
+        "daemons/common/crypto/tls", "daemons/common/delivery", "daemons/common/ipc", "daemons/common/logging",
+        "daemons/common/lookup/aliases", "daemons/common/net", "daemons/common/process", "daemons/common/proto",
+        "daemons/common/runtime", "daemons/common/text"},
+    # the milter protocol and its client
+    "daemons/common/filters/milter": {"daemons/common/config/sections/server", "daemons/common/logging",
+        "daemons/common/net", "daemons/common/runtime"},
+    # the effect of header checks on one message
+    "daemons/common/filters": {"daemons/common/filters/milter", "daemons/common/lookup/format"},
+    # the DNS resolver and its answers
+    "daemons/common/net/dns": {"daemons/common/config", "daemons/common/net", "daemons/common/runtime",
+        "daemons/decide/hosts", "daemons/decide/tls"},
+    # what all writers share: spool access, limits, pools, copies
+    "daemons/common/submission": {"daemons/common/config", "daemons/common/ipc", "daemons/common/logging",
+        "daemons/common/logging/metrics", "daemons/common/proto", "daemons/common/runtime", "daemons/decide/message",
+        "daemons/decide/queue"},
+    # command lines and terminal output of the commands
+    "daemons/common/terminal": {"daemons/common/commands", "daemons/common/config"},
+    # composes delivery reports and submits them
+    "daemons/bounce": set(),
+    # sources of an expansion: aliases, users, their files, tables, suppressions
+    "daemons/categorizer/lookup": set(),
+    # resolves recipients for the queue manager and smtpd
+    "daemons/categorizer": {"daemons/categorizer/lookup"},
+    # Postfix's file syntax, settings and defaults; pure
+    "daemons/import-postfix/postfix": set(),
+    # the table of what each Postfix setting becomes; data
+    "daemons/import-postfix/setting_map": {"daemons/import-postfix/postfix"},
+    # writes our configuration from Postfix's, subject by subject
+    "daemons/import-postfix/conversion": {"daemons/import-postfix/postfix", "daemons/import-postfix/setting_map"},
+    # converts a Postfix configuration: the program
+    "daemons/import-postfix": {"daemons/import-postfix/conversion"},
+    # mbox and Maildir delivery, safe file access
+    "daemons/local/mailbox": set(),
+    # helper processes that run as the recipient; users' own files
+    "daemons/local/as_user": {"daemons/local/mailbox"},
+    # delivery to a command, and its exit status
+    "daemons/local/command": {"daemons/local/as_user", "daemons/local/mailbox"},
+    # one delivery: chooses, checks and writes each recipient's target
+    "daemons/local/delivery": {"daemons/local/as_user", "daemons/local/command", "daemons/local/mailbox"},
+    # local delivery process and the entry of its helper processes
+    "daemons/local": {"daemons/local/as_user", "daemons/local/command", "daemons/local/delivery"},
+    # starting and watching a child process; memory kills
+    "daemons/master/children": set(),
+    # keys, credentials and access tokens, sealed for the workers
+    "daemons/master/secrets": set(),
+    # runtime directory, sockets, systemd notification, startup advice
+    "daemons/master/system": set(),
+    # starts, watches, reloads and stops all other daemons
+    "daemons/master": {"daemons/master/children", "daemons/master/secrets", "daemons/master/system"},
+    # collects the daemons' metrics and serves them to Prometheus
+    "daemons/metrics": set(),
+    # accepts local submissions from a socket and the drop directory
+    "daemons/pickup": set(),
+    # Postfix's administration commands, as far as scripts use them
+    "daemons/postfix-commands": set(),
+    # what all commands share: control socket, message selection
+    "daemons/postrider/command": set(),
+    # main program of the administrator's command
+    "daemons/postrider": {"daemons/postrider/command"},
+    # commands for configuration, tables, passwords and DKIM keys
+    "daemons/postrider/configuration": {"daemons/postrider/command"},
+    # commands for messages, queues, links, suppressions and the spool
+    "daemons/postrider/queue": {"daemons/postrider/command"},
+    # commands that start, stop, reload, activate and show the service
+    "daemons/postrider/service": {"daemons/postrider/command"},
+    # the table of commands, help, glossary, shell completion
+    "daemons/postrider/table": {"daemons/postrider/command"},
+    # converts between daemon messages, spool records and engine values; pure
+    "daemons/queue-manager/conversion": set(),
+    # route queries and test deliveries for operators, with advice
+    "daemons/queue-manager/probe": {"daemons/queue-manager/conversion"},
+    # reads, checks and cleans the spool's files and stores
+    "daemons/queue-manager/spool": set(),
+    # the control and showq sockets: listings, pauses, operators' changes
+    "daemons/queue-manager/control": {"daemons/queue-manager/conversion", "daemons/queue-manager/probe",
+        "daemons/queue-manager/spool"},
+    # channels to the other daemons, and what the router answered
+    "daemons/queue-manager/peers": {"daemons/queue-manager/conversion"},
+    # reports events to the queue engine and executes its actions
+    "daemons/queue-manager/engine_driver": {"daemons/queue-manager/control", "daemons/queue-manager/conversion",
+        "daemons/queue-manager/peers", "daemons/queue-manager/probe", "daemons/queue-manager/spool"},
+    # main program of the queue manager
+    "daemons/queue-manager": {"daemons/queue-manager/engine_driver"},
+    # finds the next hops of domains; MTA-STS policies and TLS reports
+    "daemons/router": set(),
+    # the sendmail, mailq and newaliases commands
+    "daemons/sendmail": set(),
+    # what happened in a simulation, as text, charts and JSON
+    "daemons/simulate/report": set(),
+    # reads scenarios: traffic, remote servers and their failures
+    "daemons/simulate/scenario": set(),
+    # derives a scenario from a mail log and compares both
+    "daemons/simulate/from_log": {"daemons/simulate/report", "daemons/simulate/scenario"},
+    # the simulated world around the real queue engine
+    "daemons/simulate/model": {"daemons/simulate/report", "daemons/simulate/scenario"},
+    # simulates traffic and outages with a configuration: the program
+    "daemons/simulate": {"daemons/simulate/from_log", "daemons/simulate/model", "daemons/simulate/report",
+        "daemons/simulate/scenario"},
+    # accounts at next hops and the throttling of logins
+    "daemons/smtp-client/auth": set(),
+    # a message's content as sent: signed, encoded; its results
+    "daemons/smtp-client/message": set(),
+    # DANE lookups, session resumption, TLS results for reports
+    "daemons/smtp-client/tls": set(),
+    # state that all connections of the process share
+    "daemons/smtp-client/context": {"daemons/smtp-client/auth", "daemons/smtp-client/message",
+        "daemons/smtp-client/tls"},
+    # from a link's hosts to an open, possibly encrypted stream
+    "daemons/smtp-client/connect": {"daemons/smtp-client/context"},
+    # one connection's conversation and its deliveries
+    "daemons/smtp-client/session": {"daemons/smtp-client/auth", "daemons/smtp-client/connect",
+        "daemons/smtp-client/message", "daemons/smtp-client/tls"},
+    # test deliveries of operators, reported step by step
+    "daemons/smtp-client/probe": {"daemons/smtp-client/session"},
+    # SMTP client process: takes delivery orders and keeps their results
+    "daemons/smtp-client": {"daemons/smtp-client/probe", "daemons/smtp-client/session", "daemons/smtp-client/tls"},
+    # listening sockets, PROXY protocol, limits per client, session eviction
+    "daemons/smtpd/access": set(),
+    # AUTH exchanges by password file or Dovecot, lockouts
+    "daemons/smtpd/auth": set(),
+    # who may send what: rules, relay control, policy services
+    "daemons/smtpd/policy": {"daemons/smtpd/access"},
+    # one client's connection, from greeting to committed message
+    "daemons/smtpd/session": {"daemons/smtpd/access", "daemons/smtpd/auth", "daemons/smtpd/policy"},
+    # SMTP server process: lets clients in, limits them, stops in order
+    "daemons/smtpd": {"daemons/smtpd/access", "daemons/smtpd/session"},
+}

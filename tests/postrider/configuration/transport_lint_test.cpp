@@ -1,0 +1,31 @@
+#include "daemons/postrider/configuration/transport_lint.h"
+#include "daemons/common/lookup/format/key_value.h"
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace postrider;
+
+TEST_CASE("values of a transport table that make mail wait, or mean something else than they seem to") {
+    const auto odd = [](std::string_view text, Mailboxes mailboxes = Mailboxes::nowhere) {
+        std::vector<std::string> out;
+        tables::Problems passed_over;
+        tables::KeyValues entries(text, passed_over);
+        while (const auto entry = entries.next())
+            if (const auto why = odd_transport(entry->value, mailboxes); !why.empty())
+                out.push_back(fmt::format("{}: \"{}\"{}", entry->line, entry->value, why));
+        return out;
+    };
+    using Lines = std::vector<std::string>;
+    CHECK(odd("# ours\n"
+              "a.example [relay.example]:25\nb.example local:\nc.example :\nd.example smtp:\ne.example mx\n"
+              "f.example error:5.1.2 gone\ng.example retry:4.3.2 later\nh.example discard:\ni.example lmtp:unix:/run/x\n"
+              "no-value\n").empty());
+    CHECK(odd("a.example hold:\nb.example foo:bar baz\n") ==
+          Lines{"1: \"hold:\" is no next hop: mail for it waits", "2: \"foo:bar baz\" is no next hop: mail for it waits"});
+    CHECK(odd("a.example error:4.5.0 text") ==
+          Lines{"1: \"error:4.5.0 text\": 4.5.0 is not of the class this means: 5.0.0 is said in its place "
+                "(\"retry:\" makes mail wait)"});
+    CHECK(odd("\n\na.example virtual:") ==
+          Lines{"3: \"virtual:\": virtual_mailbox.deliver does not say where such mailboxes are: mail for it waits"});
+    CHECK(odd("a.example virtual:", Mailboxes::somewhere).empty());
+}

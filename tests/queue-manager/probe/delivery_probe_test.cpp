@@ -1,0 +1,335 @@
+// What is asked of whom in a trial, and what the operator is told of it.
+#include "daemons/queue-manager/probe/delivery_probe.h"
+#include <cerrno>
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+using namespace queue_manager;
+namespace categorize = proto::categorize;
+namespace delivery = proto::delivery;
+namespace route = proto::route;
+using spool::Fate;
+
+namespace {
+
+struct Bench {
+    std::vector<Inquiry::Done> inquiries;
+    std::vector<delivery::Try> sent;
+    std::vector<std::uint64_t> ended;
+    std::vector<std::string> hindrances;
+    bool agent = true;
+    smtp::RemoteReply failed = {.stage = delivery::Stage::rcpt}; // how
+    std::string advice; // the last
+    std::string pool;
+    std::string told; // a line per step: "finding step text"
+    Trials trials{{
+        .inquire = [this](const auto&, const auto&, auto done) { inquiries.push_back(std::move(done)); },
+        .connect =
+            [this](const route::Routed& routed) {
+                delivery::Connect out;
+                out.link = routed.link;
+                out.hosts = routed.hosts;
+                out.pool = pool;
+                return out;
+            },
+        .send = [this](const delivery::Try& order) -> std::optional<Trials::AgentId> {
+            if (!agent) return {};
+            sent.push_back(order);
+            return 7;
+        },
+        .end = [this](auto, const delivery::EndTry& order) { ended.push_back(order.attempt); },
+        .hindrances = [this](const auto&) { return hindrances; },
+        .sends_as = [] { return std::string("postrider"); },
+    }};
+
+    std::uint64_t begin(Trials::Order order) {
+        return trials.begin(std::move(order), {[this](const TrialLine& line) {
+                                            told += fmt::format("{} {} {}\n", static_cast<int>(line.finding),
+                                                                line.step, line.text);
+                                            advice = line.advice;
+                                        },
+                                        [this] { told += "over\n"; },
+                                        [this](auto error) { told += fmt::format("refused: {}\n", error); }});
+    }
+    void found(std::vector<Inquiry::Road> roads, std::string error = "") {
+        REQUIRE(!inquiries.empty());
+        inquiries.back()({std::move(roads), std::move(error)});
+    }
+    void step(delivery::Step what, std::string text, Trials::AgentId from = 7) {
+        delivery::TryStep out;
+        out.attempt = sent.back().attempt;
+        out.step = what;
+        out.reply.text = std::move(text);
+        trials.said(from, out);
+    }
+    void tried(delivery::Outcome outcome, std::string text = "", Trials::AgentId from = 7) {
+        delivery::Tried out{sent.back().attempt, outcome, failed, ""};
+        out.reason.text = std::move(text);
+        trials.said(from, out);
+    }
+};
+
+Inquiry::Road remote(std::string address, std::string domain = "y.example") {
+    Inquiry::Road out;
+    out.outcome.fate = Fate::remote;
+    out.outcome.address = std::move(address);
+    out.route.emplace();
+    out.route->domain = domain;
+    out.route->kind = decide::RouteKind::mx;
+    out.route->link = "mx";
+    out.route->hosts = {{"mx." + domain, 25, 10}};
+    return out;
+}
+
+Inquiry::Road here(Fate fate, std::string who, std::string status = "") {
+    Inquiry::Road out;
+    out.outcome.fate = fate;
+    out.outcome.address = out.outcome.user = who;
+    out.outcome.status = out.outcome.text = std::move(status);
+    return out;
+}
+
+const std::string to_mx = "0 categorize leaves this host\n0 route MX of y.example: mx.y.example (10)\n";
+
+} // namespace
+
+TEST_CASE("a host is named as in a route, with or without brackets") {
+    struct Row {
+        std::string_view text, name;
+        std::uint16_t port;
+    };
+    const Row rows[] = {{"mx.y.example", "mx.y.example", 25},     {"mx.y.example:2525", "mx.y.example", 2525},
+                        {"[mx.y.example]:587", "mx.y.example", 587}, {"192.0.2.1", "192.0.2.1", 25},
+                        {"192.0.2.1:26", "192.0.2.1", 26},        {"2001:db8::1", "2001:db8::1", 25},
+                        {"[2001:db8::1]:26", "2001:db8::1", 26}};
+    for (const auto& [text, name, port] : rows) {
+        const auto host = host_named(text);
+        REQUIRE_MESSAGE(host, text);
+        CHECK(*host == route::Host{std::string(name), port, 0});
+    }
+    for (std::string_view bad : {"", "[", "[]", "a b", "mx:0", "mx:99999", "mx:", "[mx]x", "mx.y.example:25:26", "mx/24"})
+        CHECK_MESSAGE(!host_named(bad), bad);
+}
+
+TEST_CASE("the agent goes as a delivery would, and its steps are passed on") {
+    Bench b;
+    b.begin({.address = "a@y.example", .reverse_path = "me@x.example", .every_host = true});
+    b.found({remote("a@y.example")});
+    REQUIRE(b.sent.size() == 1);
+    CHECK(b.sent[0].recipients == std::vector<std::string>{"a@y.example"});
+    CHECK(b.sent[0].reverse_path == "me@x.example");
+    CHECK(b.sent[0].every_host);
+    CHECK(b.sent[0].connect.hosts[0].name == "mx.y.example");
+    b.step(delivery::Step::connect, "connected");
+    b.step(delivery::Step::client, "EHLO x"); // the conversation was not asked for
+    b.tried(delivery::Outcome::delivered);
+    CHECK(b.told == to_mx + "0 connect connected\n"
+                            "0 result the recipient would be accepted; nothing was sent\nover\n");
+    b.step(delivery::Step::connect, "too late");
+    CHECK(b.told.ends_with("over\n"));
+}
+
+TEST_CASE("the result is the worst that was found, of servers and of our own") {
+    Bench b;
+    b.begin({.address = "list@x.example", .dialogue = true});
+    b.found({here(Fate::local, "ann"), remote("a@y.example"), remote("b@y.example"), remote("c@z.example", "z.example"),
+             here(Fate::failed, "gone", "5.1.1")});
+    REQUIRE(b.sent.size() == 1);
+    CHECK(b.sent[0].recipients.size() == 2);
+    b.step(delivery::Step::client, "EHLO x");
+    CHECK(b.told.ends_with("0 client EHLO x\n"));
+    b.tried(delivery::Outcome::deferred, "not now");
+    REQUIRE(b.sent.size() == 2);
+    b.tried(delivery::Outcome::delivered);
+    CHECK(b.told.ends_with("3 result mail would be returned: 5.1.1\nover\n"));
+}
+
+TEST_CASE("what is advised is about what stands in the way") {
+    using Demand = smtp::Circumstances::Demand;
+    using Stage = delivery::Stage;
+    struct Row {
+        Stage stage;
+        Demand demand;
+        std::string_view word;
+    };
+    for (const auto& [stage, demand, word] : {Row{Stage::tls, Demand::records, "TLSA"}, Row{Stage::tls, Demand::policy, "mta-sts.y.example"},
+                                              Row{Stage::rcpt, Demand::level, "Not now"}}) {
+        Bench b;
+        b.failed.stage = stage;
+        b.failed.seen.demand = demand;
+        b.begin({.address = "a@y.example"});
+        b.found({remote("a@y.example")});
+        b.tried(delivery::Outcome::deferred, "no");
+        CHECK_MESSAGE(b.advice.find(word) != b.advice.npos, b.advice);
+    }
+}
+
+TEST_CASE("how a server fell silent, and what a socket or a pool said, is in the advice") {
+    using Stage = delivery::Stage;
+    struct Row {
+        delivery::Tried tried;
+        std::string_view word;
+    };
+    delivery::Tried silent, forbidden, nowhere, wrapped;
+    for (auto* each : {&silent, &forbidden, &nowhere, &wrapped}) {
+        each->outcome = delivery::Outcome::deferred;
+        each->reason.status = "4.4.2";
+        each->host = "mx.y.example[192.0.2.1]:465";
+    }
+    silent.reason.stage = Stage::banner;
+    silent.reason.seen.silent = true;
+    forbidden.reason.stage = nowhere.reason.stage = Stage::connect;
+    forbidden.host = "localhost[/run/lmtp]";
+    forbidden.reason.seen.error = EACCES;
+    nowhere.reason.seen.error = EADDRNOTAVAIL;
+    wrapped.reason.seen.wrapped = true;
+    wrapped.reason.stage = Stage::tls;
+    const Row rows[] = {{silent, "does not greet"},
+                        {forbidden, "/run/lmtp may not be used by postrider"},
+                        {nowhere, "[pool.bulk]"},
+                        {wrapped, "take tls_wrap out"}};
+    for (const auto& row : rows) {
+        Bench b;
+        b.pool = "bulk";
+        b.begin({.address = "a@y.example"});
+        auto road = remote("a@y.example");
+        road.route->link = "y.example@bulk";
+        road.route->hosts = {{.name = "mx.y.example", .port = 465, .tls_wrap = true}};
+        b.found({road});
+        auto tried = row.tried;
+        tried.attempt = b.sent.back().attempt;
+        b.trials.said(7, tried);
+        CHECK_MESSAGE(b.advice.contains(row.word), b.advice);
+    }
+}
+
+TEST_CASE("the records that were asked for are named, whose they are") {
+    for (const bool by_srv : {false, true}) {
+        Bench b;
+        b.begin({.address = "a@y.example"});
+        auto road = remote("a@y.example");
+        road.route->kind = decide::RouteKind::permanent;
+        road.route->status = "5.4.4";
+        road.route->records_of = "provider.example";
+        road.route->by_srv = by_srv;
+        b.found({road});
+        CHECK_MESSAGE(b.advice.contains(by_srv ? "dig SRV _submissions._tcp.provider.example" : "dig MX provider.example"), b.advice);
+        CHECK(!b.advice.contains("MX y.example"));
+    }
+}
+
+TEST_CASE("a socket has no port, a command is named") {
+    Bench b;
+    b.begin({.address = "list@x.example"});
+    auto road = remote("a@y.example");
+    road.route->kind = decide::RouteKind::configured;
+    road.route->hosts = {{.name = "/run/lmtp", .port = 0}};
+    auto command = here(Fate::local, "ann");
+    command.outcome.target = "|/usr/bin/robot";
+    b.found({command, road});
+    CHECK(b.told.contains("is delivered here, to the command \"/usr/bin/robot\", as ann"));
+    CHECK(b.told.contains("the socket /run/lmtp"));
+    CHECK(!b.told.contains("port 0"));
+}
+
+TEST_CASE("what stays here is not asked of any server") {
+    Bench b;
+    b.begin({.address = "ann@x.example"});
+    b.found({here(Fate::local, "ann")});
+    CHECK(b.sent.empty());
+    CHECK(b.told == "0 categorize is delivered here, to the mailbox of ann\n0 result mail stays here: no server to "
+                    "ask\nover\n");
+}
+
+TEST_CASE("a route that leads nowhere ends it, unless a host was named") {
+    auto nowhere = remote("a@y.example");
+    nowhere.route->kind = decide::RouteKind::permanent;
+    nowhere.route->hosts.clear();
+    nowhere.route->text = "no such domain";
+    Bench b;
+    b.begin({.address = "a@y.example"});
+    b.found({nowhere});
+    CHECK(b.sent.empty());
+    CHECK(b.told == "0 categorize leaves this host\n3 route no such domain\n3 result mail would be returned: no such "
+                    "domain\nover\n");
+    b.begin({.address = "a@y.example", .host = route::Host{"other", 26, 0}});
+    b.found({nowhere});
+    REQUIRE(b.sent.size() == 1);
+    CHECK(b.sent[0].connect.hosts == std::vector<route::Host>{{"other", 26, 0}});
+}
+
+TEST_CASE("what would hold mail up is said and does not hold up the trial") {
+    Bench b;
+    b.hindrances = {"link mx is paused by ann"};
+    b.begin({.address = "a@y.example"});
+    b.found({remote("a@y.example")});
+    CHECK(b.told == to_mx + "1 queue link mx is paused by ann\n");
+    CHECK(b.sent.size() == 1);
+}
+
+TEST_CASE("an alias of very many is tried for some, and the others are said to be left out") {
+    Bench b;
+    b.begin({.address = "all@x.example"});
+    std::vector<Inquiry::Road> roads;
+    for (std::size_t n = 0; n < Trials::most_recipients + 1; ++n) roads.push_back(remote(fmt::format("u{}@y.example", n)));
+    for (std::size_t n = 0; n < Trials::most_transactions; ++n)
+        roads.push_back(remote("u@z.example", fmt::format("z{}.example", n)));
+    b.found(std::move(roads));
+    std::size_t left_out = 0;
+    for (auto at = b.told.find("left out"); at != b.told.npos; at = b.told.find("left out", at + 1)) ++left_out;
+    CHECK(left_out == 2);
+    CHECK(b.sent[0].recipients.size() == Trials::most_recipients);
+    for (std::size_t n = 0; n < Trials::most_transactions; ++n) b.tried(delivery::Outcome::delivered);
+    CHECK(b.sent.size() == Trials::most_transactions);
+    CHECK(b.told.ends_with("over\n"));
+}
+
+TEST_CASE("whoever is not there, or goes away, is named") {
+    Bench b;
+    b.begin({.address = "a@y.example"});
+    b.found({}, "the categorizer is not there");
+    CHECK(b.told == "refused: the categorizer is not there\n");
+    b.told.clear();
+    b.agent = false;
+    b.begin({.address = "a@y.example"});
+    b.found({remote("a@y.example")});
+    CHECK(b.told == to_mx + "refused: no delivery agent (smtp-client) is connected: try again\n");
+    b.told.clear();
+    b.agent = true;
+    b.begin({.address = "a@y.example"});
+    b.found({remote("a@y.example")});
+    b.trials.gone(8); // somebody else
+    CHECK(b.told == to_mx);
+    b.step(delivery::Step::connect, "nor does it speak for this one", 8);
+    CHECK(b.told == to_mx);
+    b.trials.gone(7);
+    CHECK(b.told == to_mx + "refused: the delivery agent went away before it was through: try again\n");
+}
+
+TEST_CASE("when nobody listens any more the agent is told to end it, and nothing more is told") {
+    Bench b;
+    const auto number = b.begin({.address = "a@y.example"});
+    b.found({remote("a@y.example")});
+    b.step(delivery::Step::connect, "connected");
+    b.trials.abandon(number);
+    CHECK(b.ended == std::vector<std::uint64_t>{b.sent[0].attempt});
+    b.step(delivery::Step::greeting, "220 hello");
+    b.tried(delivery::Outcome::delivered);
+    b.trials.gone(7);
+    CHECK(b.told == to_mx + "0 connect connected\n");
+    b.trials.abandon(number);
+    CHECK(b.ended.size() == 1);
+}
+
+TEST_CASE("a trial that is abandoned before an agent has it, or after its end, disturbs no agent") {
+    Bench b;
+    b.trials.abandon(b.begin({.address = "a@y.example"}));
+    b.found({remote("a@y.example")});
+    CHECK(b.sent.empty());
+    CHECK(b.told.empty());
+    const auto over = b.begin({.address = "ann@x.example"});
+    b.found({here(Fate::local, "ann")});
+    b.trials.abandon(over);
+    CHECK(b.told.ends_with("over\n"));
+    CHECK(b.ended.empty());
+}

@@ -1,0 +1,127 @@
+#include "daemons/smtpd/policy/relay_policy.h"
+#include <doctest/doctest.h>
+
+using namespace smtpd;
+using Kind = Judgement::Kind;
+
+namespace {
+
+std::shared_ptr<const Rules> rules(config::Service service) {
+    auto config = std::make_shared<config::Config>();
+    config->mta.hostname = "mx.test";
+    config->mta.origin = "here.example";
+    config->local.domains = {"here.example", "localhost"};
+    config->relay.networks = {*common::Network::parse("192.0.2.0/24")};
+    config->relay.domains = {"customer.example"};
+    config::Listener listener;
+    listener.name = "x";
+    listener.service = service;
+    listener.submitters = {*common::Network::parse("198.51.100.0/24")};
+    return make_rules(config, listener);
+}
+
+Client from(std::string_view address) { return client_of({*common::IpAddress::parse(address), 12345}); }
+
+Judgement to(std::string_view client, std::string_view path,
+             config::Service service = config::Service::relay) {
+    return judge_recipient(*rules(service), from(client), *smtp::ForwardPath::parse(path));
+}
+Judgement sender(std::string_view client, std::string_view path,
+                 config::Service service = config::Service::relay) {
+    return judge_sender(*rules(service), from(client), *smtp::ReversePath::parse(path));
+}
+
+constexpr auto stranger = "203.0.113.5", ours = "192.0.2.7", submitter = "198.51.100.1";
+
+} // namespace
+
+TEST_CASE("nobody relays by accident") {
+    for (auto path : {"user@remote.example", "user%remote.example@elsewhere.example",
+                      "\"user@remote.example\"@elsewhere.example", "user@[203.0.113.9]",
+                      "user@sub.here.example", "user@nothere.example", "user@ere.example"}) {
+        const auto judged = to(stranger, path);
+        CHECK_MESSAGE(judged.kind == Kind::refuse, path);
+        CHECK(judged.reply.code == 554);
+        CHECK(judged.reply.status == smtp::EnhancedStatus{5, 7, 1});
+    }
+    CHECK(to(stranger, "user@remote.example").reply.text == "<user@remote.example>: Relay access denied");
+    CHECK(to(ours, "user@remote.example").kind == Kind::accept);
+    CHECK(to(submitter, "user@remote.example").kind ==
+          Kind::refuse); // a submitter only on the submission listener
+}
+
+TEST_CASE("our own domains are asked about, relay domains are taken") {
+    CHECK(to(stranger, "user@here.example").kind == Kind::check);
+    CHECK(to(stranger, "user@HERE.example").kind == Kind::check);
+    CHECK(to(ours, "user@here.example").kind == Kind::check);
+    CHECK(to(stranger, "\"a@remote.example\"@here.example").kind == Kind::check);
+    CHECK(to(stranger, "user@Customer.example").kind == Kind::accept);
+}
+
+TEST_CASE("bare addresses") {
+    CHECK(to(stranger, "postmaster").kind == Kind::accept);
+    CHECK(to(stranger, "root").kind == Kind::refuse);
+    CHECK(to(stranger, "root").reply.line() ==
+          "550 5.1.3 <root>: Recipient address rejected: a full address is needed");
+    const auto completed = to(ours, "root");
+    CHECK(completed.kind == Kind::check);
+    CHECK(completed.address == "root@here.example");
+    CHECK(sender(ours, "root").address == "root@here.example");
+    CHECK(sender(stranger, "root").reply.line() ==
+          "553 5.1.7 <root>: Sender address rejected: a full address is needed");
+    CHECK(sender(stranger, "").kind == Kind::accept);
+    CHECK(sender(stranger, "").address == "");
+}
+
+TEST_CASE("submission wants to know who it is") {
+    constexpr auto service = config::Service::submission;
+    const auto refused = sender(stranger, "a@here.example", service);
+    CHECK(refused.kind == Kind::refuse);
+    CHECK(refused.reply.line() == "530 5.7.0 Authentication required");
+    CHECK(sender(submitter, "a@here.example", service).kind == Kind::accept);
+    CHECK(to(submitter, "user@remote.example", service).kind == Kind::accept);
+}
+
+TEST_CASE("a client's network") {
+    CHECK(from("192.0.2.7").network == "192.0.2.7");
+    CHECK(from("::ffff:192.0.2.7").peer() == "unknown[192.0.2.7]");
+    CHECK(from("2001:db8:1:2:3:4:5:6").network == "2001:db8:1:2::/64");
+    CHECK(from("127.0.0.1").peer() == "localhost[127.0.0.1]");
+    CHECK(from("::1").peer() == "localhost[::1]");
+}
+
+TEST_CASE("XCLIENT makes it another client, of whom only what is said is known") {
+    auto former = from(ours);
+    former.name = "proxy.example";
+    former.user = "ann";
+    former.auth_method = "PLAIN";
+    const auto described = [&](std::string_view text) {
+        return client_by_xclient(former, *smtp::parse_client_attributes(smtp::ClientCommand::xclient, text));
+    };
+    const auto spike = *described("NAME=spike.example ADDR=203.0.113.5 PORT=4711 DESTADDR=IPV6:2001:db8::25 "
+                                  "DESTPORT=587 REVERSE_NAME=ptr.example");
+    CHECK(spike.peer() == "spike.example[203.0.113.5]");
+    CHECK(spike.network == "203.0.113.5");
+    CHECK(spike.port == 4711);
+    CHECK(spike.user == "");
+    CHECK(spike.auth_method == "");
+    CHECK(spike.reverse_name == "ptr.example");
+    CHECK(spike.server_address == "2001:db8::25");
+    CHECK(spike.server_port == 587);
+    CHECK(described("ADDR=IPV6:2001:db8::1")->peer() == "unknown[2001:db8::1]");
+    CHECK(described("ADDR=IPV6:2001:db8::1")->network == "2001:db8::/64");
+    CHECK(described("PORT=1")->peer() == former.peer());
+    CHECK(described("PORT=1")->user == "");
+    CHECK(described("LOGIN=bob")->user == "bob");
+    CHECK(described("LOGIN=bob")->auth_method == "XCLIENT");
+    CHECK(described("NAME=[TEMPUNAVAIL]")->peer() == "unknown[192.0.2.7]");
+    CHECK(described("ADDR=1.2.3").error().text == "Error: bad value of ADDR");
+    CHECK(described("DESTADDR=here").error().text == "Error: bad value of DESTADDR");
+
+    const auto nobody = *described("ADDR=[UNAVAILABLE]");
+    CHECK(nobody.peer() == "unknown[unknown]");
+    CHECK_FALSE(nobody.has_address());
+    CHECK(judge_recipient(*rules(config::Service::relay), nobody,
+                          *smtp::ForwardPath::parse("user@remote.example"))
+              .kind == Kind::refuse);
+}

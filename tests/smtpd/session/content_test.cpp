@@ -1,0 +1,97 @@
+// Header checks and copies as a worker's clients meet them.
+#include "libspool/message/message_reader.h"
+#include "tests/smtpd/worker.h"
+
+using namespace smtpd::testing;
+
+TEST_CASE("header checks refuse, edit and hold what comes over SMTP") {
+    Worker worker([](config::Config& config) {
+        config.smtpd.complete_headers.clear();
+        config.content.header_checks = {"/^Subject: .*lottery/ REJECT no lotteries", "/^Subject: wait/ HOLD look at it",
+                                        "/^Received: from c / IGNORE", "/^X-Old:/ REPLACE X-New: y", "/^Subject: hide/ DISCARD"};
+    });
+    std::string refused, edited, held, gone;
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        client.say("EHLO c");
+        refused = deliver(client, "far@remote.example", "Subject: win the\r\n lottery\r\n\r\nx\r\n");
+        edited = deliver(client, "far@remote.example", "X-Old: x\r\nSubject: y\r\n\r\nx\r\n");
+        held = deliver(client, "far@remote.example", "Subject: wait\r\n\r\nx\r\n");
+        gone = deliver(client, "far@remote.example", "Subject: hide\r\n\r\nx\r\n");
+        worker.wait_submitted(2);
+    });
+    CHECK(refused == "550 5.7.1 no lotteries");
+    CHECK(gone.starts_with("250 2.0.0 Ok: queued as "));
+    const auto log = worker.logged();
+    CHECK(log.find("postfix/cleanup[") != log.npos);
+    CHECK(log.find(": reject: header Subject: win the lottery from localhost[127.0.0.1]; from=<ann@client.example> "
+                   "to=<far@remote.example> proto=ESMTP helo=<c>: 5.7.1 no lotteries") != log.npos);
+    CHECK(log.find(": hold: header Subject: wait from localhost[127.0.0.1]; ") != log.npos);
+    CHECK(log.find(gone.substr(24) + ": discard: header Subject: hide from localhost[127.0.0.1]; ") != log.npos);
+    REQUIRE(worker.submitted.size() == 2);
+    auto disk = spool::RealDisk::open_at((worker.folder.path() / "spool").string());
+    REQUIRE(disk);
+    const auto message = [&](std::size_t n) {
+        auto reader = spool::MessageReader::open(**disk, worker.submitted[n].queue_id, spool::Location::incoming,
+                                                 spool::ReadLock::none);
+        REQUIRE(reader);
+        return *std::move(reader);
+    };
+    CHECK(message(0).read_content().value() == "X-New: y\r\nSubject: y\r\n\r\nx\r\n");
+    CHECK(message(0).envelope().verdict == spool::Verdict::accept);
+    CHECK(message(1).envelope().verdict == spool::Verdict::hold);
+    CHECK(message(1).envelope().verdict_reason == "look at it");
+}
+
+TEST_CASE("a redirection to what is no address does not happen, and the log does not say it did") {
+    Worker worker([](config::Config& config) {
+        config.content.header_checks = {"/^X-To: (.*)/ REDIRECT $1@archive.example"};
+    });
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        client.say("EHLO c");
+        CHECK(deliver(client, "far@remote.example", "X-To: one\r\n\r\nx\r\n").starts_with("250"));
+        CHECK(deliver(client, "far@remote.example", "X-To: two words\r\n\r\nx\r\n").starts_with("250"));
+        worker.wait_submitted(2);
+    });
+    REQUIRE(worker.submitted.size() == 2);
+    CHECK(spool::decode(worker.submitted[0].envelope)->recipients.at(0).address == "one@archive.example");
+    CHECK(spool::decode(worker.submitted[1].envelope)->recipients.at(0).address == "far@remote.example");
+    const auto log = worker.logged();
+    CHECK(log.find(": redirect: header X-To: one from ") != log.npos);
+    CHECK(log.find(": redirect: header X-To: two words") == log.npos);
+    CHECK(log.find("header check: not an address to redirect to: two words@archive.example") != log.npos);
+}
+
+TEST_CASE("a copy is added where nobody sees it, and its fate is nobody's business") {
+    Worker worker([](config::Config& config) {
+        config.copies.always = {"archive@x.example"};
+        config.copies.by_recipient = {{"bob@here.example", "boss@x.example"}};
+        config.copies.by_sender = {{"@client.example", "Far@remote.example"}};
+    });
+    worker.with([&] {
+        Client client(worker.port);
+        client.reply();
+        client.say("EHLO c");
+        client.say("MAIL FROM:<ann@client.example>");
+        client.say("RCPT TO:<bob@here.example> NOTIFY=SUCCESS");
+        client.say("RCPT TO:<far@remote.example>");
+        client.say("DATA");
+        client.say("Subject: x\r\n\r\nx\r\n.");
+        worker.wait_submitted(1);
+    });
+    REQUIRE(worker.submitted.size() == 1);
+    const auto envelope = spool::decode(worker.submitted[0].envelope);
+    REQUIRE(envelope);
+    std::vector<std::string> addresses;
+    for (const auto& each : envelope->recipients) {
+        addresses.push_back(each.address);
+        CHECK((each.notify == spool::Notify::never) == each.address.ends_with("@x.example"));
+    }
+    CHECK(addresses ==
+          std::vector<std::string>{"bob@here.example", "far@remote.example", "archive@x.example", "boss@x.example"});
+    const auto stored = worker.folder.text(worker.files().at(0));
+    CHECK(stored.substr(stored.find("Received: ")).find("x.example") == std::string::npos);
+}
